@@ -39,7 +39,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
-    """The shape asked for, by default that of the operands together."""
+    """Returns the shape asked for, by default that of the operands together."""
     return np.broadcast_shapes(*map(np.shape, operands)) if size is None else _shape(size)
 
 
@@ -73,7 +73,7 @@ class StatefulPRNG:
           shape: the shape of the array.
 
         Raises:
-          ValueError: where this is a batch of generators, made by `split`.
+          ValueError: this is a batch of generators, made by `split`.
         """
         if self._base_key.shape:
             raise ValueError(
@@ -148,7 +148,7 @@ class StatefulPRNG:
           n_children: how many.
 
         Raises:
-          ValueError: where it is negative.
+          ValueError: it is negative.
         """
         if n_children < 0:
             raise ValueError(f"n_children of spawn must not be negative, got {n_children}")
@@ -167,7 +167,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
       impl: the bit generator, by name: ``"threefry2x32"`` if not configured otherwise.
 
     Raises:
-      TypeError: where the seed is left out in a traced function, or is not a scalar integer.
+      TypeError: the seed is left out in a traced function, or is not a scalar integer.
 
     Example:
       >>> generator = stateful_rng(0)

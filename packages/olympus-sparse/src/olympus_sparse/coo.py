@@ -106,7 +106,7 @@ class COO(OLYMPUSSparse):
 
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
-        """A matrix without entries."""
+        """Returns a matrix without entries."""
         shape = tuple(shape)
         if len(shape) != 2:
             raise ValueError(f"COO must have ndim=2; got {shape=}")
@@ -117,7 +117,7 @@ class COO(OLYMPUSSparse):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
-        """A matrix with ones on a diagonal."""
+        """Returns a matrix with ones on a diagonal."""
         count, row, col = diagonal(N, M, k)
         places = (np.arange(row, row + count), np.arange(col, col + count))
         rows, cols = (jnp.asarray(each, np.dtype(index_dtype)) for each in places)
@@ -151,12 +151,12 @@ class COO(OLYMPUSSparse):
         return _make(children, COOInfo(**aux_data))
 
     def _sort_indices(self) -> COO:
-        """The matrix with its entries in the order of rows, then of columns."""
+        """Returns the matrix with its entries in the order of rows, then of columns."""
         row, col, data = lax.sort([self.row, self.col, self.data], num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
     def _with_values(self, data: Any) -> COO:
-        """The matrix with other values at the same places."""
+        """Returns the matrix with other values at the same places."""
         return _make((data, self.row, self.col), self._info)
 
     def __matmul__(self, other: Any) -> Any:
@@ -164,7 +164,7 @@ class COO(OLYMPUSSparse):
 
 
 def matrix_product(mat: Any, other: Any, matvec: Any, matmat: Any) -> Any:
-    """The product of a sparse matrix and a dense vector or matrix."""
+    """Returns the product of a sparse matrix and a dense vector or matrix."""
     if isinstance(other, OLYMPUSSparse):
         raise NotImplementedError("matmul between two sparse objects.")
     other = jnp.asarray(other)
@@ -181,7 +181,7 @@ def matrix_product(mat: Any, other: Any, matvec: Any, matmat: Any) -> Any:
 
 
 def diagonal(N: int, M: int, k: int) -> tuple[int, int, int]:
-    """How many elements a diagonal has, and the row and column of the first."""
+    """Returns how many elements a diagonal has, and the row and column of the first."""
     row, col = max(-k, 0), max(k, 0)
     return max(0, min(N - row, M - col)), row, col
 
@@ -208,7 +208,7 @@ pytrees.register_pytree_node(COO, _flatten, _unflatten)
 
 
 def places(row: Any, col: Any) -> Any:
-    """The coordinates of entries; ``[nse], [nse] -> [nse, 2]``"""
+    """Returns the coordinates of entries; ``[nse], [nse] -> [nse, 2]``"""
     row, col = promote_dtypes(row, col)
     return jnp.stack([row, col], axis=1)
 
@@ -216,7 +216,7 @@ def places(row: Any, col: Any) -> Any:
 def product_of_entries(
     data: Any, row: Any, col: Any, other: Any, shape: Sequence[int], transpose: bool
 ) -> Any:
-    """The product of a matrix, or its transpose, and a vector or matrix."""
+    """Returns the product of a matrix, or its transpose, and a vector or matrix."""
     if transpose:
         row, col, shape = col, row, shape[::-1]
     factors = look_up(other, col[:, None])
@@ -277,7 +277,7 @@ define_batching_by_expansion(coo_fromdense_p)
 
 
 def known_count(mat: Any, nse: int | None, name: str) -> int:
-    """The number of entries of a matrix, where it is not given."""
+    """Returns the number of entries of a matrix, where it is not given."""
     if mat.ndim != 2:
         raise ValueError(f"{name} makes matrices, got an array of shape {mat.shape}")
     context = (

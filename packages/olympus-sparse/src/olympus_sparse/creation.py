@@ -86,7 +86,7 @@ def empty(
         dimensions, and ``nse``, the number of entries, all of them padding.
 
     Raises:
-      ValueError: where the format is unknown or cannot have the shape.
+      ValueError: the format is unknown or cannot have the shape.
 
     Example:
       >>> empty((2, 3))
@@ -182,7 +182,7 @@ def eye(
       **kwds: for BCOO the numbers ``n_batch`` and ``n_dense`` of batch and dense dimensions.
 
     Raises:
-      ValueError: where the format is unknown.
+      ValueError: the format is unknown.
 
     Example:
       >>> np.asarray(eye(3).todense())[0].tolist()

@@ -62,7 +62,7 @@ class _Compressed(OLYMPUSSparse):
     def _empty(
         cls: type[Matrix], shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32"
     ) -> Matrix:
-        """A matrix without entries."""
+        """Returns a matrix without entries."""
         shape = tuple(shape)
         if len(shape) != 2:
             raise ValueError(f"{cls.__name__} must have ndim=2; got {shape=}")
@@ -78,7 +78,7 @@ class _Compressed(OLYMPUSSparse):
     def _eye(
         cls: type[Matrix], N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32"
     ) -> Matrix:
-        """A matrix with ones on a diagonal."""
+        """Returns a matrix with ones on a diagonal."""
         count, *first = diagonal(N, M, k)
         axis = cls._line_axis()
         lines = (N, M)[axis]
@@ -111,7 +111,7 @@ class _Compressed(OLYMPUSSparse):
         return array
 
     def _with_values(self: Matrix, data: Any) -> Matrix:
-        """The matrix with other values at the same places."""
+        """Returns the matrix with other values at the same places."""
         return self._make((data, self.indices, self.indptr), self.shape)
 
 

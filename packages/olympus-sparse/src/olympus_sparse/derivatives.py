@@ -24,14 +24,14 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _values(tree: Any) -> Any:
-    """A tree with the values of entries in the place of sparse arrays."""
+    """Returns a tree with the values of entries in the place of sparse arrays."""
     return pytrees.tree_map(
         lambda leaf: leaf.data if _is_sparse(leaf) else leaf, tree, is_leaf=_is_sparse
     )
 
 
 def _with_values(tree: Any, values: Any) -> Any:
-    """A tree with other values in its sparse arrays; the opposite of `_values`."""
+    """Returns a tree with other values in its sparse arrays; the opposite of `_values`."""
     return pytrees.tree_map(
         lambda leaf, value: _replaced(leaf, value) if _is_sparse(leaf) else value,
         tree,
@@ -41,7 +41,7 @@ def _with_values(tree: Any, values: Any) -> Any:
 
 
 def _replaced(array: Any, data: Any) -> Any:
-    """A sparse array with other values at the same places."""
+    """Returns a sparse array with other values at the same places."""
     buffers, tree = pytrees.tree_flatten(array)
     return pytrees.tree_unflatten(tree, [data, *buffers[1:]])
 
@@ -62,7 +62,7 @@ def _of_values(
     finish: Callable[[Any, Any, bool], Any],
     options: dict[str, Any],
 ) -> Callable[..., Any]:
-    """A derivative of a function by the values of its sparse arguments.
+    """Returns a derivative of a function by the values of its sparse arguments.
 
     Args:
       transformation: the derivative by arrays.

@@ -54,7 +54,7 @@ def random_bcoo(
       **kwds: further arguments of ``generator``.
 
     Raises:
-      ValueError: where the numbers do not fit the shape.
+      ValueError: the numbers do not fit the shape.
 
     Example:
       >>> random_bcoo(random.key(0), (3, 4), nse=5, dtype=np.float32)

@@ -32,7 +32,7 @@ def lazy_attributes(
     fallback: Callable[[str], Any] | None = None,
     deprecated: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a module whose names live elsewhere.
+    """Returns the ``__getattr__`` and ``__dir__`` of a module whose names live elsewhere.
 
     Args:
       module_name: the module's ``__name__``.

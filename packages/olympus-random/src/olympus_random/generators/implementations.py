@@ -53,7 +53,7 @@ def register_prng(implementation: PRNGImpl) -> PRNGImpl:
     """Makes a bit generator available under its name.
 
     Raises:
-      ValueError: where the name is taken.
+      ValueError: the name is taken.
     """
     if implementation.name in _implementations:
         raise ValueError(f"PRNG with name {implementation.name} already registered")
@@ -62,11 +62,11 @@ def register_prng(implementation: PRNGImpl) -> PRNGImpl:
 
 
 def find_implementation(choice: Any) -> PRNGImpl:
-    """The bit generator that a name, a key type or a generator itself denotes.
+    """Returns the bit generator that a name, a key type or a generator itself denotes.
 
     Raises:
-      ValueError: where there is none of that name.
-      TypeError: where ``choice`` is something else.
+      ValueError: there is none of that name.
+      TypeError: ``choice`` is something else.
     """
     if isinstance(choice, str):
         found = _implementations.get(choice)
@@ -87,7 +87,7 @@ def find_implementation(choice: Any) -> PRNGImpl:
 
 
 def default_implementation() -> PRNGImpl:
-    """The bit generator of keys that do not name one; a flag says which."""
+    """Returns the bit generator of keys that do not name one; a flag says which."""
     return find_implementation(config.default_prng_impl.value)
 
 

@@ -42,7 +42,7 @@ def _xor(*words: Any) -> Any:
 
 
 def _wide_product(factor: np.uint32, word: Any) -> tuple[Any, Any]:
-    """The high and the low word of a product."""
+    """Returns the high and the low word of a product."""
     return lax.mulhi(lax.full_like(word, factor), word), lax.mul(word, factor)
 
 

@@ -25,7 +25,7 @@ _BLOCKS_A_KEY = 10
 
 
 def _halves(key: Any) -> Any:
-    """The two Threefry keys of which one of these keys consists."""
+    """Returns the two Threefry keys of which one of these keys consists."""
     return lax.reshape(key, (2, 2))
 
 

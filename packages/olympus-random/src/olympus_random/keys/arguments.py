@@ -39,7 +39,7 @@ def check_keys(key: Any) -> tuple[Any, bool]:
       The typed keys, and whether they were given as data.
 
     Raises:
-      TypeError: where ``key`` is neither.
+      TypeError: ``key`` is neither.
     """
     if key.__class__ is ExtendedArray and isinstance(key.dtype, KeyType):
         return key, False
@@ -71,7 +71,7 @@ def check_key(name: str, key: Any) -> tuple[Any, bool]:
     """As `check_keys`, for functions of a single key.
 
     Raises:
-      ValueError: where there are several.
+      ValueError: there are several.
     """
     keys, is_data = check_keys(key)
     if keys.ndim:
@@ -86,7 +86,7 @@ def wrap(data: Any, implementation: PRNGImpl) -> Any:
     """Typed keys of a generator, of their data.
 
     Raises:
-      TypeError: where dtype or shape are not those of keys' data.
+      TypeError: dtype or shape are not those of keys' data.
     """
     if not (dtypes.is_extended(data.dtype) or np.dtype(data.dtype) == np.uint32):
         raise TypeError(
@@ -109,7 +109,7 @@ def wrap(data: Any, implementation: PRNGImpl) -> Any:
 
 
 def sample_shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple; one integer stands for a vector's."""
+    """Returns a shape as a tuple; one integer stands for a vector's."""
     if type(shape) is tuple:
         return canonicalize_shape(shape)
     try:
@@ -122,7 +122,7 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
     """Checks that the shapes of parameters broadcast to the shape of the samples.
 
     Raises:
-      ValueError: where they do not.
+      ValueError: they do not.
     """
     try:
         broadcast = broadcast_shapes(shape, *parameter_shapes)
@@ -143,7 +143,7 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
     """Checks that parameters are of dtypes that promote to that of the samples.
 
     Raises:
-      TypePromotionError: where one does not, and would lose digits or a part.
+      TypePromotionError: one does not, and would lose digits or a part.
     """
     for parameter in parameters:
         if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
@@ -156,10 +156,10 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
 
 
 def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
-    """The canonical dtype of samples that are floats; the default one for None.
+    """Returns the canonical dtype of samples that are floats; the default one for None.
 
     Raises:
-      ValueError: where it is another one.
+      ValueError: it is another one.
     """
     if dtype is None:
         return dtypes.default_float_dtype()

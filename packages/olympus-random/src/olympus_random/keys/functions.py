@@ -61,8 +61,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
       A scalar array of a dtype such as ``key<fry>``.
 
     Raises:
-      TypeError: where the seed is not a scalar integer.
-      ValueError: where there is no such bit generator.
+      TypeError: the seed is not a scalar integer.
+      ValueError: there is no such bit generator.
 
     Example:
       >>> from olympus_random import key
@@ -134,7 +134,7 @@ def _as_array(seed: Any) -> Any:
 
 
 def _threefry_key_on_host(seed: int) -> ExtendedArray:
-    """The key of a known seed, without running a program."""
+    """Returns the key of a known seed, without running a program."""
     high = seed >> 32 & 0xFFFFFFFF if config.enable_x64.value else 0
     words = np.array([high, seed & 0xFFFFFFFF], np.uint32)
     data = evaluator().array(words, ShapedArray((2,), np.uint32))
@@ -155,8 +155,8 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
       An array of keys: typed ones, or the data of keys where ``key`` is such.
 
     Raises:
-      TypeError: where ``key`` is not a key.
-      ValueError: where it is more than one.
+      TypeError: ``key`` is not a key.
+      ValueError: it is more than one.
 
     Example:
       >>> from olympus_random import key, split
@@ -181,8 +181,8 @@ def fold_in(key: Any, data: Any) -> Array:
       A key: a typed one, or its data where ``key`` is such.
 
     Raises:
-      TypeError: where ``data`` is not a scalar.
-      OverflowError: where it is a Python integer out of range.
+      TypeError: ``data`` is not a scalar.
+      OverflowError: it is a Python integer out of range.
 
     Example:
       >>> from olympus_random import fold_in, key
@@ -277,7 +277,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
       dtype: in place of ``impl``, the dtype of the keys; see `key_dtype`.
 
     Raises:
-      TypeError: where the data's shape or dtype are not those of keys.
+      TypeError: the data's shape or dtype are not those of keys.
     """
     if not isinstance(key_bits_array, Array):
         key_bits_array = np.asarray(key_bits_array)

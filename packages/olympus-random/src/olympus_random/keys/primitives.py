@@ -44,7 +44,7 @@ def _implementation_of(primitive_name: str, keys: ShapedArray) -> PRNGImpl:
 
 
 def _of_each_key(fun: Callable[..., Any], ndim: int) -> Callable[..., Any]:
-    """A function of one key's data as one of an array of keys' data."""
+    """Returns a function of one key's data as one of an array of keys' data."""
     for _ in range(ndim):
         fun = vmap(fun)
     return fun

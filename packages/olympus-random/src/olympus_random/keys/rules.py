@@ -54,7 +54,7 @@ propagation_rules.define(threefry2x32_p, Propagation(_numbers))
 
 
 def _first_place(primitive: Primitive) -> Any:
-    """The rule of a primitive that adds dimensions after those of its operand."""
+    """Returns the rule of a primitive that adds dimensions after those of its operand."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         return primitive.bind(to_front(args[0], batch_dims[0]), **params), 0

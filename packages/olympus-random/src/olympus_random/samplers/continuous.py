@@ -54,7 +54,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is another one.
+      ValueError: ``dtype`` is another one.
 
     Example:
       >>> from olympus_random import key, normal
@@ -109,7 +109,7 @@ def truncated_normal(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
     """
     key, _ = check_key("truncated_normal", key)
     dtype = float_dtype("truncated_normal", dtype)
@@ -118,7 +118,7 @@ def truncated_normal(
 
 
 def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
-    """The shape of samples, given by the user or else by the parameters.
+    """Returns the shape of samples, given by the user or else by the parameters.
 
     Where ``dtype`` is given, that of the samples, it is checked that parameters convert to it
     without loss.
@@ -150,7 +150,7 @@ def _truncated_normal(
 
 
 def in_rank_of(value: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter with as many dimensions as the samples, unless it is a scalar."""
+    """Returns a parameter with as many dimensions as the samples, unless it is a scalar."""
     missing = len(shape) - np.ndim(value)
     return lax.expand_dims(value, tuple(range(missing))) if missing and np.ndim(value) else value
 
@@ -247,7 +247,7 @@ def gumbel(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``mode`` is another one.
+      ValueError: ``mode`` is another one.
     """
     key, _ = check_key("gumbel", key)
     dtype = float_dtype("gumbel", dtype)
@@ -255,10 +255,10 @@ def gumbel(
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """The mode of `gumbel`, chosen by a flag where the user does not.
+    """Returns the mode of `gumbel`, chosen by a flag where the user does not.
 
     Raises:
-      ValueError: where there is no such mode.
+      ValueError: there is no such mode.
     """
     if mode is None:
         return "high" if config_flags.high_dynamic_range_gumbel.value else "low"

@@ -58,7 +58,7 @@ def poisson(
 
     Raises:
       NotImplementedError: for keys of other generators.
-      ValueError: where ``dtype`` is not an integer dtype.
+      ValueError: ``dtype`` is not an integer dtype.
 
     Example:
       >>> from olympus_random import key, poisson
@@ -193,7 +193,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       Floats with integral values; NaN where a parameter is out of range.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import binomial, key
@@ -428,7 +428,7 @@ def multinomial(
       Integral values, whose sums along the last axis are ``n``.
 
     Raises:
-      ValueError: where the shapes do not fit.
+      ValueError: the shapes do not fit.
 
     Example:
       >>> import numpy as np

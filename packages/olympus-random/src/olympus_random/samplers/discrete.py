@@ -38,8 +38,8 @@ def bernoulli(
       out_sharding: how the result is laid out.
 
     Raises:
-      TypeError: where ``p`` is not of a float dtype.
-      ValueError: where ``mode`` is unknown or the shapes do not fit.
+      TypeError: ``p`` is not of a float dtype.
+      ValueError: ``mode`` is unknown or the shapes do not fit.
 
     Example:
       >>> from olympus_random import bernoulli, key
@@ -126,8 +126,8 @@ def categorical(
       out_sharding: how the result is laid out.
 
     Raises:
-      TypeError: where ``logits`` is not an array.
-      ValueError: where the shapes do not fit, or more shall be drawn than there are categories.
+      TypeError: ``logits`` is not an array.
+      ValueError: the shapes do not fit, or more shall be drawn than there are categories.
 
     Example:
       >>> import numpy as np

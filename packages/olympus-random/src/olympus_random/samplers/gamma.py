@@ -106,7 +106,7 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
-    """The cube of 1 + c x for a normal x, drawn until one is accepted."""
+    """Returns the cube of 1 + c x for a normal x, drawn until one is accepted."""
     dtype = d.dtype
     zero, one, half = _scalar(0, dtype), _scalar(1, dtype), _scalar(0.5, dtype)
 
@@ -162,7 +162,7 @@ def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
 
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter in the shape of the samples."""
+    """Returns a parameter in the shape of the samples."""
     ndim = np.ndim(value)
     if np.shape(value) == shape:
         return value
@@ -195,9 +195,7 @@ def gamma(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
-
-    See Also:
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.  See Also:
       loggamma: for the logarithms of samples, exact where the samples would be too small.
 
     Example:
@@ -225,7 +223,7 @@ def loggamma(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import key, loggamma

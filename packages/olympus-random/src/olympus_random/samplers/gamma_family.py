@@ -28,7 +28,7 @@ def _scalar(value: Any, dtype: Any) -> Any:
 
 
 def _in_shape_of(value: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter that goes with samples: scalars go as they are."""
+    """Returns a parameter that goes with samples: scalars go as they are."""
     return value if not np.shape(value) else spread(value, shape)
 
 
@@ -47,7 +47,7 @@ def beta(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import beta, key
@@ -90,8 +90,7 @@ def dirichlet(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``alpha`` is a scalar, ``dtype`` is not a float dtype, or the shapes do not
-        fit.
+      ValueError: ``alpha`` is a scalar, ``dtype`` is not a float dtype, or the shapes do not fit.
 
     Example:
       >>> import numpy as np
@@ -140,7 +139,7 @@ def chisquare(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import chisquare, key
@@ -183,7 +182,7 @@ def f(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import f, key
@@ -222,7 +221,7 @@ def t(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     Example:
       >>> from olympus_random import key, t
@@ -248,7 +247,7 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _one_over(p: Any) -> Any:
-    """The inverse of a parameter, of which integers become floats."""
+    """Returns the inverse of a parameter, of which integers become floats."""
     aval: Any = get_aval(p)
     if not dtypes.issubdtype(aval.dtype, np.floating):
         p = lax.convert_element_type(p, float if aval.weak_type else dtypes.default_float_dtype())
@@ -270,7 +269,7 @@ def generalized_normal(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype.
+      ValueError: ``dtype`` is not a float dtype.
 
     Example:
       >>> from olympus_random import generalized_normal, key
@@ -313,7 +312,7 @@ def ball(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype.
+      ValueError: ``dtype`` is not a float dtype.
 
     Example:
       >>> from olympus_random import ball, key

@@ -55,8 +55,8 @@ def permutation(
       out_sharding: how the result is laid out.
 
     Raises:
-      TypeError: where ``x`` is neither an array nor an integer.
-      ValueError: where the array has no such axis.
+      TypeError: ``x`` is neither an array nor an integer.
+      ValueError: the array has no such axis.
 
     Example:
       >>> from olympus_random import key, permutation
@@ -108,7 +108,7 @@ def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
 
 
 def take(array: Any, indices: Any, axis: int, unique: bool = False) -> Any:
-    """The parts of an array along an axis that integers in its range stand for."""
+    """Returns the parts of an array along an axis that integers in its range stand for."""
     window = tuple(1 if each == axis else size for each, size in enumerate(array.shape))
     ndim = np.ndim(indices)
     kept = tuple(
@@ -151,8 +151,8 @@ def choice(
       mode: for draws with probabilities and without replacement, the mode of `gumbel`.
 
     Raises:
-      TypeError: where ``a`` or ``p`` is not an array.
-      ValueError: where ``p`` does not fit ``a``, or more shall be drawn than is there.
+      TypeError: ``a`` or ``p`` is not an array.
+      ValueError: ``p`` does not fit ``a``, or more shall be drawn than is there.
 
     Example:
       >>> from olympus_random import choice, key

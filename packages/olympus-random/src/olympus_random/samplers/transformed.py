@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _spread(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A parameter in the dtype and the shape of the samples."""
+    """Returns a parameter in the dtype and the shape of the samples."""
     value = lax.convert_element_type(value, dtype)
     ndim = np.ndim(value)
     if np.shape(value) == shape:
@@ -264,7 +264,7 @@ def geometric(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not an integer dtype.
+      ValueError: ``dtype`` is not an integer dtype.
     """
     key, _ = check_key("geometric", key)
     if dtype is None:

@@ -33,7 +33,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is another one.
+      ValueError: ``dtype`` is another one.
 
     Example:
       >>> from olympus_random import bits, key
@@ -63,7 +63,7 @@ def two_keys(key: Any) -> tuple[Any, Any]:
 
 
 def keys_of(key: Any, count: int) -> tuple[Any, ...]:
-    """Several keys made of one, while a sampler is being traced."""
+    """Returns several keys made of one, while a sampler is being traced."""
     keys = random_split_p.bind(key, shape=(count,))
     return tuple(
         lax.squeeze(lax.slice(keys, (place,), (place + 1,), (1,)), (0,)) for place in range(count)
@@ -94,7 +94,7 @@ def uniform(
       out_sharding: how the result is laid out.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype.
+      ValueError: ``dtype`` is not a float dtype.
 
     Example:
       >>> from olympus_random import key, uniform
@@ -129,7 +129,7 @@ def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
 
 
 def in_rank(value: Any, rank: int) -> Any:
-    """A parameter with as many dimensions as the samples."""
+    """Returns a parameter with as many dimensions as the samples."""
     missing = rank - np.ndim(value)
     return lax.expand_dims(value, tuple(range(missing))) if missing > 0 else value
 
@@ -158,7 +158,7 @@ def randint(
       out_sharding: how the result is laid out.
 
     Raises:
-      TypeError: where ``dtype`` is not an integer dtype.
+      TypeError: ``dtype`` is not an integer dtype.
 
     Example:
       >>> from olympus_random import key, randint
@@ -213,7 +213,7 @@ def _like(flags: Any, like: Any) -> Any:
 
 
 def clipped_to(value: Any, dtype: Any) -> Any:
-    """An integer in another dtype; the nearest there is where it does not fit."""
+    """Returns an integer in another dtype; the nearest there is where it does not fit."""
     own, other = dtypes.iinfo(value.dtype), dtypes.iinfo(dtype)
     smallest, largest = max(int(own.min), int(other.min)), min(int(own.max), int(other.max))
     if (smallest, largest) != (int(own.min), int(own.max)):
@@ -224,7 +224,7 @@ def clipped_to(value: Any, dtype: Any) -> Any:
 
 
 def _as_integers(value: Any, dtype: Any) -> Any:
-    """A parameter as an array of integers: floats lose what is after the point."""
+    """Returns a parameter as an array of integers: floats lose what is after the point."""
     aval: Any = get_aval(value)
     if dtypes.issubdtype(aval.dtype, np.integer):
         return lax.convert_element_type(value, aval.dtype)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of matrices, with SciPy's names and arguments.
+"""Matrix decompositions, with SciPy's names and arguments.
 
-The arguments ``overwrite_a``, ``lwork`` and ``check_finite`` are accepted and do nothing: arrays
-are not overwritten, and not looked at before they are computed with.
+The arguments ``overwrite_a``, ``lwork`` and ``check_finite`` are accepted and ignored: arrays are
+never overwritten, and values are not checked before a computation.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 
 def floating(function: str, *arrays: Any) -> list[Any]:
-    """The operands as arrays of one dtype that is floating or complex."""
+    """Returns the operands as arrays of one floating or complex dtype."""
     check_arraylike(f"scipy.linalg.{function}", *arrays)
     return [ensure_array(each) for each in promote_dtypes_inexact(*map(ensure_array, arrays))]
 
 
 def matrix_product(x: Any, y: Any) -> Any:
-    """The product of matrices in the full precision of their dtype."""
+    """Multiplies matrices in the full precision of their dtype."""
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -62,14 +62,18 @@ _cholesky = compiled(_cholesky_of, ("lower",), name="_cholesky")
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
-    """Returns the triangular factors of Hermitian positive definite matrices.
+    """Computes the Cholesky factors of Hermitian positive definite matrices.
 
     Args:
-      a: the matrices, of which one triangle is looked at.
-      lower: whether the factor ``l`` with ``a = l @ l.conj().T`` is wanted; otherwise the upper
-        triangular ``u`` with ``a = u.conj().T @ u``.
+      a: the matrices, of shape (..., n, n); only one triangle is read.
+      lower: whether to return the lower triangular ``l`` with ``a = l @ l.conj().T``; otherwise the
+        upper triangular ``u`` with ``a = u.conj().T @ u``.
       overwrite_a: ignored.
       check_finite: ignored.
+
+    Returns:
+      The factors, of shape (..., n, n) and inexact dtype; NaN where a matrix is not positive
+      definite (SciPy raises an error).
 
     Example:
       >>> cholesky(np.array([[4.0, 2], [2, 2]]))
@@ -83,7 +87,7 @@ def cholesky(
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """Factors Hermitian positive definite matrices for `cho_solve`.
+    """Computes Cholesky factors for `cho_solve`.
 
     Args:
       a: as in `cholesky`.
@@ -92,7 +96,7 @@ def cho_factor(
       check_finite: ignored.
 
     Returns:
-      The factors, and ``lower``.
+      A pair of the factors, of shape (..., n, n), and ``lower``.
 
     Example:
       >>> cho_factor(np.array([[4.0, 2], [2, 2]]))[1]
@@ -128,16 +132,20 @@ _lu = compiled(_lu_of, ("permute_l",), name="_lu")
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
-    """Factors a matrix by elimination with exchanges: ``a = p @ l @ u``.
+    """Computes the LU decomposition of a matrix with row pivoting: ``a = p @ l @ u``.
 
     Args:
-      a: a matrix.
-      permute_l: whether ``p @ l`` is returned in place of both.
+      a: a matrix of shape (m, n).
+      permute_l: whether to return ``p @ l`` in place of both.
       overwrite_a: ignored.
       check_finite: ignored.
 
     Returns:
-      The permutation, the lower triangular matrix with ones on its diagonal, and the upper one.
+      The permutation matrix ``p`` of shape (m, m), the unit lower triangular ``l`` of shape (m, k)
+      and the upper triangular ``u`` of shape (k, n), with k = min(m, n).
+
+    Raises:
+      ValueError: ``a`` is not a single matrix.
 
     Example:
       >>> lu(np.array([[0.0, 2], [1, 0]]))[0]
@@ -158,15 +166,16 @@ _lu_factor = compiled(_lu_factor_of, name="lu_factor")
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """Factors square matrices for `lu_solve`.
+    """Computes LU factors for `lu_solve`.
 
     Args:
-      a: the matrices.
+      a: square matrices, of shape (..., n, n).
       overwrite_a: ignored.
       check_finite: ignored.
 
     Returns:
-      Both factors in one matrix, and the row that each row was exchanged with.
+      A pair: both factors in one array of shape (..., n, n), and the pivots (int32, of shape (...,
+      n)): row i was exchanged with row ``pivots[i]``.
 
     Example:
       >>> lu_factor(np.array([[0.0, 2], [1, 0]]))[1]
@@ -201,19 +210,22 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Factors matrices: ``a = q @ r`` with orthonormal columns in ``q`` and triangular ``r``.
+    """Computes the QR decomposition: ``a = q @ r`` with orthonormal columns in ``q``.
 
     Args:
-      a: matrices.
+      a: matrices, of shape (..., m, n).
       overwrite_a: ignored.
       lwork: ignored.
-      mode: ``"full"``; ``"economic"``, where ``q`` has no more columns than ``a``; ``"r"`` for
-        ``r`` without ``q``.
-      pivoting: whether columns are exchanged: ``a[:, p] = q @ r``.
+      mode: ``"full"``; ``"economic"``, in which ``q`` has min(m, n) columns; ``"r"`` for ``r``
+        alone.
+      pivoting: whether to pivot columns: ``a[:, p] = q @ r``.
       check_finite: ignored.
 
     Returns:
-      A tuple of ``q``, ``r`` and with ``pivoting`` the permutation ``p``.
+      A tuple of ``q``, ``r`` and with ``pivoting`` the permutation ``p`` (int32).
+
+    Raises:
+      ValueError: the mode is unknown.
 
     Example:
       >>> qr(np.array([[3.0], [4.0]]), mode="economic")[1]
@@ -278,19 +290,22 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, ...]:
-    """Factors a matrix, ``a = q @ r``, and multiplies another one by ``q`` without forming it.
+    """Computes ``a = q @ r``, and multiplies a matrix by ``q`` without forming it.
 
     Args:
-      a: a matrix.
-      c: the matrix, or vector, to be multiplied.
+      a: a matrix of shape (m, n).
+      c: the matrix or vector to multiply.
       mode: ``"right"`` for ``c @ q``, ``"left"`` for ``q @ c``.
       pivoting: as in `qr`.
-      conjugate: whether ``q`` is conjugated.
+      conjugate: whether to conjugate ``q``.
       overwrite_a: ignored.
       overwrite_c: ignored.
 
     Returns:
       A tuple of the product, ``r`` and with ``pivoting`` the permutation of columns.
+
+    Raises:
+      ValueError: ``a`` is not a single matrix, the mode is unknown, or shapes do not match.
 
     Example:
       >>> qr_multiply(np.array([[3.0], [4.0]]), np.array([1.0, 0.0]))[0].round(3)
@@ -311,18 +326,19 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """Singular value decomposition: ``a = u @ diag(s) @ vh``.
+    """Computes the singular value decomposition: ``a = u @ diag(s) @ vh``.
 
     Args:
-      a: matrices.
+      a: matrices, of shape (..., m, n).
       full_matrices: whether ``u`` and ``vh`` are square.
-      compute_uv: whether they are wanted.
+      compute_uv: whether to compute ``u`` and ``vh``.
       overwrite_a: ignored.
       check_finite: ignored.
       lapack_driver: ignored.
 
     Returns:
-      The triple ``(u, s, vh)``, or ``s`` alone.
+      The triple ``(u, s, vh)``, or ``s`` alone; ``s`` is real, of shape (..., min(m, n)), in
+      descending order.
 
     Example:
       >>> svd(np.array([[3.0, 0], [0, 4]]), compute_uv=False)
@@ -376,20 +392,24 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
-    """Polar decomposition: ``a = u @ p``, ``u`` with orthonormal columns, ``p`` Hermitian.
+    """Computes the polar decomposition: ``a = u @ p``, with orthonormal columns in ``u``.
+
+    Nakatsukasa, Bai, Gygi: Optimizing Halley's iteration for computing the matrix polar
+    decomposition. SIAM J. Matrix Anal. Appl. 31 (2010), for ``"qdwh"``.
 
     Args:
-      a: matrices.
-      side: ``"right"``, or ``"left"`` for ``a = p @ u``.
+      a: matrices, of shape (..., m, n).
+      side: ``"right"`` for ``a = u @ p``, or ``"left"`` for ``a = p @ u``.
       method: ``"qdwh"``, an iteration that suits accelerators, or ``"svd"``.
       eps: the precision of the iteration.
-      max_iterations: how many steps it may take.
+      max_iterations: the greatest number of steps of the iteration.
 
     Returns:
-      The pair ``(u, p)``.
+      The pair ``(u, p)``: ``u`` has the shape of ``a``, ``p`` is Hermitian positive semidefinite.
 
     Raises:
-      NotImplementedError: where the iteration is asked for the side on which ``p`` is larger.
+      ValueError: the side or the method is unknown, or ``a`` has fewer than two dimensions.
+      NotImplementedError: ``"qdwh"`` is asked for the side on which ``p`` is larger.
 
     Example:
       >>> unitary, positive = polar(np.array([[0.0, -2], [2, 0]]))

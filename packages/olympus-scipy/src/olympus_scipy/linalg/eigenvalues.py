@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eigenvalues of matrices and the forms that show them, with SciPy's names and arguments.
+"""Eigenvalues, and forms that reveal them, with SciPy's names and arguments.
 
-The arguments ``overwrite_a``, ``overwrite_b``, ``check_finite`` and ``turbo`` are accepted and do
-nothing: arrays are not overwritten, and not looked at before they are computed with.
+The arguments ``overwrite_a``, ``overwrite_b``, ``check_finite`` and ``turbo`` are accepted and
+ignored: arrays are never overwritten, and values are not checked before a computation.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """Returns eigenvalues and eigenvectors of Hermitian matrices.
+    """Computes eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
-      a: the matrices.
-      b: None; generalised problems are not supported.
-      lower: which triangle is looked at; the Hermitian part is taken in any case.
-      eigvals_only: whether the eigenvectors are not wanted.
+      a: the matrices, of shape (..., n, n).
+      b: must be None; generalized problems are not supported.
+      lower: which triangle to read; the Hermitian part is taken in any case.
+      eigvals_only: whether to return eigenvalues alone.
       overwrite_a: ignored.
       overwrite_b: ignored.
       turbo: ignored.
-      eigvals: None; all eigenvalues are computed.
-      type: 1; the others are for generalised problems.
+      eigvals: must be None; all eigenvalues are computed.
+      type: must be 1; the others belong to generalized problems.
       check_finite: ignored.
 
     Returns:
-      The pair of eigenvalues, in increasing order, and eigenvectors; or the eigenvalues.
+      The pair of eigenvalues (real, ascending, of shape (..., n)) and eigenvectors (in columns, of
+      shape (..., n, n)); or the eigenvalues.
 
     Raises:
-      NotImplementedError: for ``b``, ``eigvals`` and ``type`` of other values.
+      NotImplementedError: ``b``, ``eigvals`` or ``type`` has another value.
 
     Example:
       >>> eigh(np.array([[2.0, 1], [1, 2]]), eigvals_only=True)
@@ -83,22 +84,24 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Any:
-    """Returns eigenvalues and eigenvectors of a Hermitian tridiagonal matrix.
+    """Computes eigenvalues and eigenvectors of a Hermitian tridiagonal matrix.
 
     Args:
-      d: its diagonal, which is real.
-      e: the numbers below the diagonal.
-      eigvals_only: whether the eigenvectors are not wanted.
-      select: ``"a"`` for all eigenvalues, ``"i"`` for those with indices in a range.
-      select_range: the first and the last index.
-      tol: ignored: the result is as exact as it can be.
-      key: ignored: nothing is random.
+      d: the real diagonal, of shape (n,).
+      e: the subdiagonal, of shape (n - 1,).
+      eigvals_only: whether to return eigenvalues alone.
+      select: ``"a"`` for all eigenvalues, ``"i"`` for a range of indices.
+      select_range: the first and the last index for ``select="i"``.
+      tol: ignored: the results are as exact as the dtype allows.
+      key: ignored: the algorithm draws no random numbers.
 
     Returns:
-      The pair of eigenvalues, in increasing order, and eigenvectors; or the eigenvalues.
+      The pair of eigenvalues (ascending) and eigenvectors (in columns); or the eigenvalues.
 
     Raises:
-      NotImplementedError: for ``select="v"``, where the number of results depends on the values.
+      TypeError: the shapes or the dtypes of ``d`` and ``e`` do not match.
+      ValueError: ``select`` is unknown, or ``select_range`` is not a pair of indices in order.
+      NotImplementedError: ``select="v"``, whose number of results depends on values.
 
     Example:
       >>> eigh_tridiagonal(np.array([2.0, 2.0]), np.array([1.0]), eigvals_only=True)
@@ -156,13 +159,14 @@ def hessenberg(
     """Reduces matrices to Hessenberg form: ``a = q @ h @ q.conj().T``.
 
     Args:
-      a: square matrices.
-      calc_q: whether ``q`` is wanted.
+      a: square matrices, of shape (..., n, n).
+      calc_q: whether to compute ``q``.
       overwrite_a: ignored.
       check_finite: ignored.
 
     Returns:
-      ``h``, with zeros below the first subdiagonal; with ``calc_q`` the pair ``(h, q)``.
+      ``h``, with zeros below the first subdiagonal; with ``calc_q`` the pair ``(h, q)``. Each has
+      shape (..., n, n).
 
     Example:
       >>> hessenberg(np.ones((3, 3))).shape
@@ -173,14 +177,17 @@ def hessenberg(
 
 
 def schur(a: Any, output: str = "real") -> list[Array]:
-    """Schur decomposition: ``a = z @ t @ z.conj().T`` with unitary ``z``.
+    """Computes the Schur decomposition: ``a = z @ t @ z.conj().T`` with unitary ``z``.
 
     Args:
-      a: square matrices.
-      output: ``"real"``, or ``"complex"`` for an upper triangular ``t`` of real matrices, too.
+      a: square matrices, of shape (..., n, n).
+      output: ``"real"``, or ``"complex"`` for an upper triangular ``t`` of real matrices.
 
     Returns:
-      A list of ``t`` and ``z``.
+      A list of ``t`` and ``z``, each of shape (..., n, n).
+
+    Raises:
+      ValueError: ``output`` is unknown.
 
     Example:
       >>> schur(np.array([[1.0, 2], [0, 3]]))[0]
@@ -235,15 +242,18 @@ _rsf2csf = compiled(_rsf2csf_of, name="rsf2csf")
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """Makes a real Schur form complex, so that it is triangular.
+    """Converts a real Schur form to a complex one, which is triangular.
 
     Args:
-      T: the form of a real matrix.
-      Z: its Schur vectors.
+      T: the Schur form of a real matrix, of shape (n, n).
+      Z: the Schur vectors, of shape (n, n).
       check_finite: ignored.
 
     Returns:
-      The triangular form and its vectors.
+      The upper triangular form and its Schur vectors, complex arrays of shape (n, n).
+
+    Raises:
+      ValueError: an operand is not square, or the shapes differ.
 
     Example:
       >>> t, z = rsf2csf(np.array([[0.0, -1], [1, 0]]), np.eye(2))

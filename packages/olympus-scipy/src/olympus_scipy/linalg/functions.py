@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of matrices: the exponential, the square root, and others of one's own."""
+"""Functions of matrices: the exponential, the square root, arbitrary functions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _DEGREES = {
 
 
 def _coefficients(degree: int) -> list[float]:
-    """Those of the numerator of the approximation with equal degrees, from the constant on."""
+    """Returns the coefficients of the numerator of the diagonal Padé approximant, constant first.
+    """
     found = [1.0]
     for k in range(degree):
         found.append(found[-1] * (degree - k) / ((2 * degree - k) * (k + 1)))
@@ -51,7 +52,7 @@ def _coefficients(degree: int) -> list[float]:
 
 
 def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
-    """The odd and the even part of the numerator; the denominator is their difference."""
+    """Returns the odd and the even part of the numerator; the denominator is their difference."""
     coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
     one = jnp.eye(a.shape[-1], dtype=a.dtype)
     square = _matmul(a, a)
@@ -108,12 +109,22 @@ def _compiled_expm(upper_triangular: bool, max_squarings: int) -> Any:
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """Returns the exponentials of matrices.
+    """Computes matrix exponentials by scaling and squaring.
+
+    Higham: The scaling and squaring method for the matrix exponential revisited. SIAM J. Matrix
+    Anal. Appl. 26 (2005).
 
     Args:
-      A: square matrices.
-      upper_triangular: whether they are upper triangular, which makes it quicker.
-      max_squarings: how often results may be squared; larger matrices give NaNs.
+      A: square matrices, of shape (..., n, n).
+      upper_triangular: whether the matrices are upper triangular, which is faster.
+      max_squarings: the greatest number of squarings; matrices that need more give NaN.
+
+    Returns:
+      An array of the shape and the inexact dtype of ``A``.
+
+    Raises:
+      ValueError: ``A`` is not square.
+      TypeError: the dtype is not supported.
 
     Example:
       >>> expm(np.array([[0.0, 1], [0, 0]]))
@@ -129,17 +140,21 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """Returns exponentials of matrices and their derivatives in a direction.
+    """Computes matrix exponentials and their directional (Fréchet) derivatives.
 
     Args:
-      A: square matrices.
-      E: the directions.
-      method: ``"SPS"``, where not given: differentiate the algorithm of `expm`; ``"blockEnlarge"``:
-        the exponential of a matrix of twice the size.
-      compute_expm: whether the exponentials are wanted.
+      A: square matrices, of shape (..., n, n).
+      E: the directions, of the shape of ``A``.
+      method: ``"SPS"`` (the default) differentiates the algorithm of `expm`; ``"blockEnlarge"``
+        takes the exponential of a block matrix of twice the size.
+      compute_expm: whether to return the exponentials too.
 
     Returns:
-      The pair of exponentials and derivatives, or the derivatives alone.
+      The pair of exponentials and derivatives, or the derivatives alone, each of the shape of
+      ``A``.
+
+    Raises:
+      ValueError: the operands are not square, their shapes differ, or the method is unknown.
 
     Example:
       >>> expm_frechet(np.zeros((1, 1)), np.ones((1, 1)))[1]
@@ -194,11 +209,21 @@ _sqrtm = compiled(_sqrtm_of, name="sqrtm")
 
 
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
-    """Returns the principal square root of a matrix, a complex one.
+    """Computes the principal square root of a matrix.
+
+    Björck, Hammarling: A Schur method for the square root of a matrix. Linear Algebra Appl. 52/53
+    (1983).
 
     Args:
-      A: a square matrix.
-      blocksize: 1.
+      A: a matrix of shape (n, n).
+      blocksize: must be 1.
+
+    Returns:
+      A complex array of shape (n, n).
+
+    Raises:
+      ValueError: ``A`` is not a single square matrix.
+      NotImplementedError: ``blocksize`` is not 1.
 
     Example:
       >>> sqrtm(np.array([[4.0, 0], [0, 9]])).real
@@ -250,15 +275,18 @@ _funm = compiled(_funm_of, ("func",), name="_funm")
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """Returns a function of a matrix that is given as a function of numbers.
+    """Evaluates a function of a matrix, given as a function of numbers.
 
     Args:
-      A: a square matrix.
-      func: from an array of complex numbers to the function's values.
-      disp: whether the result alone is returned.
+      A: a matrix of shape (n, n).
+      func: the elementwise function of an array of complex numbers.
+      disp: whether to return the matrix alone, without an error estimate.
 
     Returns:
-      The matrix, a complex one; without ``disp`` the pair of it and an estimate of its error.
+      A complex array of shape (n, n); without ``disp`` the pair of it and an estimate of its error.
+
+    Raises:
+      ValueError: ``A`` is not a single square matrix.
 
     Example:
       >>> funm(np.array([[4.0, 0], [0, 9]]), jnp.sqrt).real

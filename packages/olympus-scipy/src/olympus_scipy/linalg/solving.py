@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Solutions of systems of linear equations, with SciPy's names and arguments.
 
-The arguments ``overwrite_a``, ``overwrite_b``, ``debug`` and ``check_finite`` are accepted and do
-nothing.
+The arguments ``overwrite_a``, ``overwrite_b``, ``debug`` and ``check_finite`` are accepted and
+ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def _for_vectors_and_matrices(function: Any, before: str = "(n,n)") -> Any:
-    """A function of matrices and a right-hand side, for batches of either."""
+    """Vectorizes a function of matrices and a right-hand side over batch dimensions of either."""
     vectors = jnp.vectorize(function, signature=f"{before},(n)->(n)")
     matrices = jnp.vectorize(function, signature=f"{before},(n,m)->(n,m)")
 
@@ -89,14 +89,21 @@ def solve_triangular(
     """Solves ``a @ x = b`` for triangular ``a``.
 
     Args:
-      a: triangular matrices; the other triangle is not looked at.
-      b: the right-hand sides: a vector, or matrices.
-      trans: 0 or ``"N"``; 1 or ``"T"`` to transpose ``a``; 2 or ``"C"`` to conjugate it, too.
+      a: triangular matrices, of shape (..., n, n); the other triangle is not read.
+      b: the right-hand sides, of shape (n,) or (..., n, k).
+      trans: 0 or ``"N"``; 1 or ``"T"`` to transpose ``a``; 2 or ``"C"`` for its conjugate
+        transpose.
       lower: whether ``a`` is lower triangular.
-      unit_diagonal: whether its diagonal is taken for ones.
+      unit_diagonal: whether to take the diagonal of ``a`` for ones.
       overwrite_b: ignored.
       debug: ignored.
       check_finite: ignored.
+
+    Returns:
+      The solutions, an array of the shape of ``b`` and of inexact dtype.
+
+    Raises:
+      ValueError: ``trans`` is unknown, or shapes do not match.
 
     Example:
       >>> solve_triangular(np.array([[2.0, 0], [1, 1]]), np.array([2.0, 3]), lower=True)
@@ -133,10 +140,13 @@ def cho_solve(
     """Solves ``a @ x = b`` given the Cholesky factor of ``a``.
 
     Args:
-      c_and_lower: what `cho_factor` returned.
-      b: the right-hand sides: a vector, or matrices.
+      c_and_lower: the pair that `cho_factor` returned.
+      b: the right-hand sides, of shape (n,) or (..., n, k).
       overwrite_b: ignored.
       check_finite: ignored.
+
+    Returns:
+      The solutions, an array of the shape of ``b`` and of inexact dtype.
 
     Example:
       >>> cho_solve(cho_factor(np.array([[4.0, 0], [0, 1]])), np.array([4.0, 2]))
@@ -171,14 +181,20 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """Solves ``a @ x = b`` given the factors of ``a``.
+    """Solves ``a @ x = b`` given the LU factors of ``a``.
 
     Args:
-      lu_and_piv: what `lu_factor` returned.
-      b: the right-hand sides: a vector, or matrices.
-      trans: 0; 1 to transpose ``a``; 2 to conjugate it, too.
+      lu_and_piv: the pair that `lu_factor` returned.
+      b: the right-hand sides, of shape (n,) or (..., n, k).
+      trans: 0; 1 to transpose ``a``; 2 for its conjugate transpose.
       overwrite_b: ignored.
       check_finite: ignored.
+
+    Returns:
+      The solutions, an array of the shape of ``b`` and of inexact dtype.
+
+    Raises:
+      ValueError: ``trans`` is not 0, 1 or 2.
 
     Example:
       >>> from olympus_scipy.linalg import lu_factor
@@ -205,15 +221,22 @@ def solve(
     """Solves ``a @ x = b``.
 
     Args:
-      a: square matrices.
-      b: the right-hand sides: a vector, or matrices.
-      lower: which triangle is looked at with ``assume_a="pos"``.
+      a: square matrices, of shape (..., n, n).
+      b: the right-hand sides, of shape (n,) or (..., n, k).
+      lower: which triangle to read if ``assume_a="pos"``.
       overwrite_a: ignored.
       overwrite_b: ignored.
       debug: ignored.
       check_finite: ignored.
-      assume_a: what is known of ``a``: ``"gen"`` for nothing, ``"sym"``, ``"her"``, and ``"pos"``
-        for positive definite matrices, which are solved by their Cholesky factors.
+      assume_a: the structure of ``a``: ``"gen"``, ``"sym"``, ``"her"``, or ``"pos"`` for positive
+        definite matrices, which are solved by Cholesky factors.
+
+    Returns:
+      The solutions, an array of the shape of ``b`` and of inexact dtype; not finite where ``a`` is
+      singular (SciPy raises an error).
+
+    Raises:
+      ValueError: ``assume_a`` is unknown, or shapes do not match.
 
     Example:
       >>> solve(np.array([[2.0, 0], [1, 1]]), np.array([2.0, 3]))
@@ -230,12 +253,15 @@ def solve(
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Returns the determinants of matrices.
+    """Computes determinants of matrices.
 
     Args:
-      a: square matrices.
+      a: square matrices, of shape (..., n, n).
       overwrite_a: ignored.
       check_finite: ignored.
+
+    Returns:
+      An array of shape (...) and inexact dtype.
 
     Example:
       >>> det(np.array([[1.0, 2], [3, 4]]))
@@ -247,12 +273,15 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Returns the inverses of matrices.
+    """Computes inverses of matrices.
 
     Args:
-      a: square matrices.
+      a: square matrices, of shape (..., n, n).
       overwrite_a: ignored.
       check_finite: ignored.
+
+    Returns:
+      An array of the shape of ``a`` and of inexact dtype; not finite where ``a`` is singular.
 
     Example:
       >>> inv(np.array([[2.0, 0], [0, 4]]))
@@ -268,7 +297,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-    """Triangular equations for the columns of the solution, one after the other."""
+    """Solves triangular equations for one column of the solution after the other."""
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
     f = _matmul(_matmul(adjoint(u), c.astype(u.dtype)), v)
@@ -305,17 +334,23 @@ _solve_sylvester = compiled(_solve_sylvester_of, ("method", "tol"), name="solve_
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
-    """Solves ``a @ x + x @ b = c``.
+    """Solves the Sylvester equation ``a @ x + x @ b = c``.
+
+    Bartels, Stewart: Solution of the matrix equation AX + XB = C. Comm. ACM 15 (1972), for
+    ``"schur"``.
 
     Args:
-      A: a square matrix ``a``.
-      B: a square matrix ``b``.
-      C: a matrix ``c``.
-      method: ``"schur"``, or ``"eigen"`` for matrices that have bases of eigenvectors.
-      tol: the smallest magnitude of a sum of eigenvalues for which there is a solution.
+      A: the matrix ``a``, of shape (m, m).
+      B: the matrix ``b``, of shape (n, n).
+      C: the matrix ``c``, of shape (m, n).
+      method: ``"schur"``, or ``"eigen"`` for diagonalizable matrices.
+      tol: the smallest magnitude of a sum of eigenvalues of ``a`` and ``b`` that counts as nonzero.
 
     Returns:
-      The matrix ``x``; NaNs where there is no single solution.
+      The matrix ``x``, of shape (m, n); NaN where the solution is not unique.
+
+    Raises:
+      ValueError: the method is unknown, or shapes do not match.
 
     Example:
       >>> solve_sylvester(np.array([[1.0]]), np.array([[2.0]]), np.array([[6.0]]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices that a formula or a few numbers describe."""
+"""Matrices given by a formula or by a few numbers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,16 @@ def _vector(function: str, *arrays: Any) -> list[Any]:
 
 
 def block_diag(*arrs: Any) -> Array:
-    """Returns a matrix with given matrices along its diagonal, and zeros elsewhere.
+    """Returns a block diagonal matrix.
 
     Args:
       *arrs: matrices; vectors are rows, and numbers matrices of one element.
+
+    Returns:
+      An array with as many rows and columns as all blocks together, of their common dtype.
+
+    Raises:
+      ValueError: an argument has more than two dimensions.
 
     Example:
       >>> block_diag(np.ones((1, 2)), 3.0)
@@ -77,7 +83,7 @@ def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
-    """Vectors of one dtype with the same batch dimensions."""
+    """Returns vectors of one dtype with the same batch dimensions."""
     x, y = map(ensure_array, promote_dtypes(x, y))
     batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     shapes = (*batch, x.shape[-1]), (*batch, y.shape[-1])
@@ -85,12 +91,15 @@ def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """Returns matrices that are constant along diagonals.
+    """Returns Toeplitz matrices, which are constant along diagonals.
 
     Args:
-      c: the first columns, in the last dimension.
-      r: the first rows, of which the first element is not looked at; the conjugate of ``c`` where
-        not given.
+      c: the first columns, of shape (..., m).
+      r: the first rows, of shape (..., n), whose first element is ignored; the conjugate of ``c``
+        if None.
+
+    Returns:
+      An array of shape (..., m, n).
 
     Example:
       >>> toeplitz(np.array([1, 2]), np.array([0, 5, 6]))
@@ -106,11 +115,14 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 def hankel(c: Any, r: Any = None) -> Array:
-    """Returns matrices that are constant along antidiagonals.
+    """Returns Hankel matrices, which are constant along antidiagonals.
 
     Args:
-      c: the first columns, in the last dimension.
-      r: the last rows, of which the first element is not looked at; zeros where not given.
+      c: the first columns, of shape (..., m).
+      r: the last rows, of shape (..., n), whose first element is ignored; zeros if None.
+
+    Returns:
+      An array of shape (..., m, n).
 
     Example:
       >>> hankel(np.array([1, 2, 3]))
@@ -126,10 +138,13 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 def circulant(c: Any) -> Array:
-    """Returns matrices whose columns are the first one, moved down cyclically.
+    """Returns circulant matrices: each column is the previous one, rotated down by one.
 
     Args:
-      c: the first columns, in the last dimension.
+      c: the first columns, of shape (..., n).
+
+    Returns:
+      An array of shape (..., n, n).
 
     Example:
       >>> circulant(np.array([1, 2, 3]))
@@ -143,12 +158,18 @@ def circulant(c: Any) -> Array:
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
-    """Returns the matrices by which vectors are convolved with ``a``.
+    """Returns the matrices that convolve vectors with ``a``.
 
     Args:
-      a: vectors, in the last dimension.
-      n: the length of the vectors that are multiplied.
-      mode: which part of the convolution: ``"full"``, ``"same"`` or ``"valid"``.
+      a: vectors, of shape (..., m).
+      n: the length of the vectors to multiply.
+      mode: the part of the convolution: ``"full"``, ``"same"`` or ``"valid"``.
+
+    Returns:
+      An array of shape (..., k, n), where k is m + n - 1, max(m, n) or max(m, n) - min(m, n) + 1.
+
+    Raises:
+      ValueError: ``n`` is not positive, or the mode is unknown.
 
     Example:
       >>> convolution_matrix(np.array([1, 2]), 2)
@@ -180,10 +201,16 @@ def _of_leading_one(function: str, a: Any) -> Any:
 
 
 def companion(a: Any) -> Array:
-    """Returns matrices whose eigenvalues are the roots of polynomials.
+    """Returns companion matrices, whose eigenvalues are the roots of polynomials.
 
     Args:
-      a: the coefficients, those of the highest powers first, in the last dimension.
+      a: the coefficients, highest power first, of shape (..., n + 1).
+
+    Returns:
+      An array of shape (..., n, n).
+
+    Raises:
+      ValueError: there are fewer than two coefficients.
 
     Example:
       >>> companion(np.array([1.0, -3, 2]))
@@ -204,10 +231,13 @@ def companion(a: Any) -> Array:
 
 
 def fiedler(a: Any) -> Array:
-    """Returns matrices of the distances between the elements of vectors.
+    """Returns Fiedler matrices: the distances between the elements of vectors.
 
     Args:
-      a: vectors, in the last dimension.
+      a: vectors, of shape (..., n).
+
+    Returns:
+      An array of shape (..., n, n).
 
     Example:
       >>> fiedler(np.array([1, 4]))
@@ -219,10 +249,13 @@ def fiedler(a: Any) -> Array:
 
 
 def fiedler_companion(a: Any) -> Array:
-    """Returns matrices of five diagonals whose eigenvalues are the roots of polynomials.
+    """Returns pentadiagonal Fiedler companion matrices of polynomials.
 
     Args:
-      a: the coefficients, those of the highest powers first, in the last dimension.
+      a: the coefficients, highest power first, of shape (..., n + 1).
+
+    Returns:
+      An array of shape (..., n, n), whose eigenvalues are the roots.
 
     Example:
       >>> fiedler_companion(np.array([1.0, -3, 2]))
@@ -246,11 +279,17 @@ def fiedler_companion(a: Any) -> Array:
 
 
 def leslie(f: Any, s: Any) -> Array:
-    """Returns Leslie matrices, which advance the ages of populations.
+    """Returns Leslie matrices, which advance age-structured populations.
 
     Args:
-      f: the fecundities, in the last dimension.
-      s: the rates of survival, one fewer.
+      f: the fecundities, of shape (..., n).
+      s: the survival rates, of shape (..., n - 1).
+
+    Returns:
+      An array of shape (..., n, n).
+
+    Raises:
+      ValueError: the lengths of ``f`` and ``s`` do not match, or ``f`` has fewer than two elements.
 
     Example:
       >>> leslie(np.array([0.1, 2.0]), np.array([0.2]))
@@ -282,7 +321,7 @@ def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
 
 
 def _floats(function: Callable[[int, int], Any], size: int) -> np.ndarray:
-    """The matrix of exact values of a function, rounded to doubles."""
+    """Returns the matrix of a function's exact values, rounded to doubles."""
 
     def rounded(value: Any) -> float:
         try:
@@ -295,10 +334,16 @@ def _floats(function: Callable[[int, int], Any], size: int) -> np.ndarray:
 
 
 def hilbert(n: int) -> Array:
-    """Returns the Hilbert matrix, whose elements are ``1 / (i + j + 1)``.
+    """Returns the Hilbert matrix, with elements ``1 / (i + j + 1)``.
 
     Args:
-      n: its size.
+      n: the size of the matrix.
+
+    Returns:
+      A floating array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a positive integer.
 
     Example:
       >>> hilbert(2)
@@ -313,7 +358,13 @@ def invhilbert(n: int) -> Array:
     """Returns the inverse of the Hilbert matrix.
 
     Args:
-      n: its size.
+      n: the size of the matrix.
+
+    Returns:
+      A floating array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a positive integer.
 
     Example:
       >>> invhilbert(2)
@@ -337,11 +388,17 @@ def _check_kind(kind: str) -> None:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Returns the Pascal matrix, whose elements are binomial coefficients.
+    """Returns the Pascal matrix of binomial coefficients.
 
     Args:
-      n: its size.
-      kind: ``"symmetric"``, where not given, ``"lower"`` or ``"upper"``.
+      n: the size of the matrix.
+      kind: ``"symmetric"`` (the default), ``"lower"`` or ``"upper"``.
+
+    Returns:
+      A floating array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a valid size, or the kind is unknown.
 
     Example:
       >>> pascal(3)
@@ -363,8 +420,14 @@ def invpascal(n: int, kind: str = "symmetric") -> Array:
     """Returns the inverse of the Pascal matrix.
 
     Args:
-      n: its size.
-      kind: of the Pascal matrix, as in `pascal`.
+      n: the size of the matrix.
+      kind: the kind of the Pascal matrix, as in `pascal`.
+
+    Returns:
+      A floating array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a valid size, or the kind is unknown.
 
     Example:
       >>> invpascal(2)
@@ -388,9 +451,15 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """Returns the matrix of the discrete Fourier transform.
 
     Args:
-      n: its size.
-      scale: ``"sqrtn"`` or ``"n"`` for what it is divided by.
-      dtype: its dtype, a complex one.
+      n: the size of the matrix.
+      scale: the divisor: ``"sqrtn"``, ``"n"``, or None for one.
+      dtype: a complex dtype.
+
+    Returns:
+      A complex array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a valid size, or the scale is unknown.
 
     Example:
       >>> dft(2).real
@@ -406,11 +475,17 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
 
 
 def hadamard(n: int, dtype: Any = int) -> Array:
-    """Returns the Hadamard matrix of Sylvester: orthogonal, all elements 1 or -1.
+    """Returns Sylvester's Hadamard matrix: orthogonal rows of ones and minus ones.
 
     Args:
-      n: its size, a power of two.
-      dtype: its dtype.
+      n: the size of the matrix, a power of two.
+      dtype: the dtype of the result.
+
+    Returns:
+      An array of shape (n, n).
+
+    Raises:
+      ValueError: ``n`` is not a power of two.
 
     Example:
       >>> hadamard(2)
@@ -427,8 +502,14 @@ def helmert(n: int, full: bool = False) -> Array:
     """Returns the Helmert matrix, whose rows are orthonormal contrasts.
 
     Args:
-      n: its size.
-      full: whether the first row, of equal elements, is there, too.
+      n: the number of columns.
+      full: whether to include the first row, of equal elements.
+
+    Returns:
+      A floating array of shape (n - 1, n), or (n, n) with ``full``.
+
+    Raises:
+      ValueError: ``n`` is not a valid size.
 
     Example:
       >>> helmert(2)

@@ -112,8 +112,7 @@ def _value_at(polynomial: Any, part: Any) -> Any:
 
 
 def _advanced(func: Callable[..., Any], state: _Step, options: Any) -> _Step:
-    """Makes one trial step, accepts it if its error is small enough, and chooses the next step size.
-    """
+    """Makes one trial step: accepts it if its error is small enough, and sets the next size."""
     rtol, atol, _, hmax = options
     y, slope, time, size, last_time, polynomial = state
     after, end_slope, error, slopes = runge_kutta_step(func, y, slope, time, size)

@@ -157,7 +157,7 @@ def _combined(weights: np.ndarray, stages: Any) -> Any:
 def fit_4th_order_polynomial(
     y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """Returns the quartic through both ends and the midpoint of a step, with the slopes at the ends.
+    """Returns the quartic through the ends and the midpoint of a step, with the slopes at the ends.
 
     Args:
       y0: the state at the start.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method of Broyden, Fletcher, Goldfarb and Shanno."""
+"""Quasi-Newton minimization by the BFGS method."""
 
 from __future__ import annotations
 
@@ -36,15 +36,20 @@ def minimize_bfgs(
     maxiter: int | None = None,
     line_search_maxiter: int = 10,
 ) -> dict[str, Any]:
-    """Nocedal and Wright, Numerical Optimization, second edition, algorithm 6.1.
+    """Minimizes a function by the method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    Nocedal, Wright: Numerical Optimization, second edition, algorithm 6.1.
 
     Args:
       evaluate: from a vector to the function's value and gradient.
-      x0: where to start.
-      gtol: how large the norm of the gradient may be in the end.
-      norm: which norm, as in ``numpy.linalg.norm``.
-      maxiter: how many iterations at most; 200 times the length of the vector where it is None.
-      line_search_maxiter: how many evaluations a line search may take.
+      x0: the start, a vector of shape (n,).
+      gtol: the norm of the gradient at which to stop.
+      norm: the norm's order, as in ``numpy.linalg.norm``.
+      maxiter: the greatest number of iterations; 200 n if None.
+      line_search_maxiter: the greatest number of evaluations of a line search.
+
+    Returns:
+      The fields of `OptimizeResults`.
     """
     size = x0.shape[0]
     maxiter = 200 * size if maxiter is None else maxiter

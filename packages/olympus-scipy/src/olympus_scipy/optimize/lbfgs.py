@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method of Broyden, Fletcher, Goldfarb and Shanno with limited memory."""
+"""Quasi-Newton minimization by the limited-memory BFGS method."""
 
 from __future__ import annotations
 
@@ -43,19 +43,24 @@ def minimize_lbfgs(
     maxgrad: float | None = None,
     maxls: int = 20,
 ) -> dict[str, Any]:
-    """Nocedal and Wright, Numerical Optimization, second edition, algorithms 7.4 and 7.5.
+    """Minimizes a function by the limited-memory BFGS method.
+
+    Nocedal, Wright: Numerical Optimization, second edition, algorithms 7.4 and 7.5.
 
     Args:
       evaluate: from a vector to the function's value and gradient.
-      x0: where to start.
-      maxiter: how many iterations at most; 200 times the length of the vector where it is None.
-      norm: that of the gradient, as in ``numpy.linalg.norm``.
-      maxcor: how many steps are remembered.
-      ftol: how small the relative decrease of an iteration may be.
-      gtol: how large the norm of the gradient may be in the end.
-      maxfun: how many evaluations at most.
-      maxgrad: how many evaluations of the gradient at most, which are as many.
-      maxls: how many evaluations a line search may take.
+      x0: the start, a vector of shape (n,).
+      maxiter: the greatest number of iterations; 200 n if None.
+      norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.
+      maxcor: the number of steps to remember.
+      ftol: the relative decrease of the function at which to stop.
+      gtol: the norm of the gradient at which to stop.
+      maxfun: the greatest number of evaluations of the function.
+      maxgrad: the greatest number of evaluations of the gradient, which are as many.
+      maxls: the greatest number of evaluations of a line search.
+
+    Returns:
+      The fields of `OptimizeResults`.
     """
     size = x0.shape[0]
     maxiter = 200 * size if maxiter is None else maxiter
@@ -147,7 +152,8 @@ def _appended(rows: Any, row: Any) -> Any:
 
 
 def _product(state: _State, count: int) -> Any:
-    """The gradient times the estimate of the inverse Hessian, by two passes over the memory."""
+    """Applies the estimate of the inverse Hessian to the gradient, by two passes over the memory.
+    """
     vector = state.gradient
 
     def forget(k: Any, carry: Any) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line search for the strong conditions of Wolfe.
+"""Line search for the strong Wolfe conditions.
 
-Nocedal and Wright, Numerical Optimization, second edition, algorithms 3.5 and 3.6, as one loop:
-the step is doubled until an interval holds a good one, then the interval is narrowed.
+Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6, as one loop: it
+doubles the step until an interval contains a good one, then narrows the interval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CURVATURE = 0.9
 
 
 class _Point(NamedTuple):
-    """A step, and the function, its slope and its gradient there."""
+    """A step, with the function's value, slope and gradient at its end."""
 
     step: Any
     value: Any
@@ -39,15 +39,15 @@ class _State(NamedTuple):
 
 
 class LineSearch(NamedTuple):
-    """The result of a line search.
+    """Result of a line search.
 
     Attributes:
-      step: how far to go.
-      value: the function there.
-      gradient: its gradient there.
-      done: whether the conditions hold.
-      bracketed: whether an interval had been found.
-      count: how often the function was evaluated.
+      step: the step length.
+      value: the function's value after the step.
+      gradient: its gradient after the step.
+      done: whether the Wolfe conditions hold.
+      bracketed: whether an interval that contains a good step was found.
+      count: the number of evaluations of the function.
     """
 
     step: Any
@@ -67,16 +67,19 @@ def line_search(
     max_iterations: int,
     first_step: Any,
 ) -> LineSearch:
-    """Goes from ``x`` in a direction in which the function decreases.
+    """Searches for a step from ``x`` along a descent direction.
 
     Args:
       evaluate: from a vector to the function's value and gradient.
-      x: where to start.
-      direction: where to go.
-      value: the function at ``x``.
-      gradient: its gradient there.
-      max_iterations: how often to evaluate the function at most.
-      first_step: the step to begin with.
+      x: the start, a vector.
+      direction: the descent direction, a vector.
+      value: the function's value at ``x``.
+      gradient: its gradient at ``x``.
+      max_iterations: the greatest number of evaluations.
+      first_step: the first trial step.
+
+    Returns:
+      A `LineSearch`.
     """
     slope = onp.vdot(gradient, direction)
     start = _Point(onp.zeros_like(value), value, slope, gradient)
@@ -116,7 +119,7 @@ def _chosen(condition: Any, first: _Point, second: _Point) -> _Point:
 
 
 def _between(low: _Point, high: _Point) -> Any:
-    """The minimum of the parabola through both ends, kept away from them."""
+    """Returns the minimum of the parabola through both ends, kept away from the ends."""
     width = high.step - low.step
     curvature = high.value - low.value - low.slope * width
     tiny = float(dtypes.finfo(low.value.dtype).tiny)

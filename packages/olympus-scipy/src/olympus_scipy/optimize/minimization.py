@@ -21,18 +21,18 @@ __all__ = ["OptimizeResults", "minimize"]
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` returns.
+    """Result of `minimize`.
 
     Attributes:
-      x: the point that was found.
-      success: whether the gradient is small enough there.
-      status: 0 for success, 1 where there were too many iterations, 3 and 5 where the line search
-        failed, 4 where the function does not decrease any more.
-      fun: the function's value.
-      jac: its gradient.
-      hess_inv: the estimate of the inverse of the Hessian matrix, or None.
-      nfev: how often the function was evaluated.
-      njev: how often the gradient was.
+      x: the solution, of shape (n,).
+      success: whether the gradient's norm is below the tolerance.
+      status: 0 for success; 1 and 2 if the limits on iterations or evaluations were reached; 3 and
+        5 if the line search failed; 4 if the function stopped decreasing.
+      fun: the function's value at the solution.
+      jac: the gradient at the solution, of shape (n,).
+      hess_inv: the estimate of the inverse Hessian, of shape (n, n), or None.
+      nfev: the number of evaluations of the function.
+      njev: the number of evaluations of the gradient.
       nit: the number of iterations.
     """
 
@@ -62,23 +62,27 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Finds a point where a function is small, and its gradient nearly zero.
+    """Minimizes a smooth function of a vector.
 
-    The whole search is one program: it can be compiled and batched, and differentiated in forward
-    mode.
+    The whole search is one program: it can be compiled, batched, and differentiated in forward
+    mode. Unlike SciPy's, it computes the gradient itself, and takes no constraints.
 
     Args:
-      fun: the function, of a vector and of ``args``, to a scalar.
-      x0: where to start, a vector of floats.
-      args: more arguments of the function, a tuple.
-      method: "BFGS"; or "l-bfgs-experimental-do-not-rely-on-this", with a memory for large vectors.
-      tol: how large the gradient may be in the end, as the option ``gtol``.
-      options: of BFGS: ``gtol``, ``norm``, ``maxiter``, ``line_search_maxiter``. Of L-BFGS:
+      fun: the function, ``fun(x, *args)``, with a scalar result.
+      x0: the start, a floating vector of shape (n,).
+      args: a tuple of further arguments of the function.
+      method: ``"BFGS"``; or ``"l-bfgs-experimental-do-not-rely-on-this"``, with limited memory, for
+        large vectors.
+      tol: the norm of the gradient at which to stop, as the option ``gtol``.
+      options: for BFGS ``gtol``, ``norm``, ``maxiter``, ``line_search_maxiter``; for L-BFGS
         ``gtol``, ``ftol``, ``norm``, ``maxiter``, ``maxcor``, ``maxfun``, ``maxgrad``, ``maxls``.
 
+    Returns:
+      An `OptimizeResults`.
+
     Raises:
-      TypeError: where ``args`` is no tuple, an option is unknown, or ``x0`` has no floats.
-      ValueError: where the method is unknown, or ``x0`` no vector.
+      TypeError: ``args`` is not a tuple, an option is unknown, or ``x0`` is not floating.
+      ValueError: the method is unknown, or ``x0`` is not a vector.
 
     Example:
       >>> import olympus_numpy as jnp

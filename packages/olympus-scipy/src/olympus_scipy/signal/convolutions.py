@@ -44,7 +44,7 @@ def _check_method(method: str) -> None:
 
 
 def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
-    """Whether the first operand lies within the second: then "valid" exchanges them."""
+    """Returns whether the first operand lies within the second: then "valid" exchanges them."""
     if mode != "valid":
         return False
     pairs = list(zip(onp.shape(in1), onp.shape(in2), strict=True))
@@ -61,7 +61,7 @@ def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
 def convolve(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
-    """The convolution of two arrays.
+    """Returns the convolution of two arrays.
 
     Args:
       in1: an array of numbers.
@@ -87,7 +87,7 @@ def convolve(
 def correlate(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
-    """The correlation of two arrays.
+    """Returns the correlation of two arrays.
 
     Args:
       in1: an array of numbers.
@@ -129,7 +129,7 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The convolution of two matrices.
+    """Returns the convolution of two matrices.
 
     Args:
       in1: a matrix.
@@ -156,7 +156,7 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The correlation of two matrices.
+    """Returns the correlation of two matrices.
 
     Args:
       in1: a matrix.
@@ -202,7 +202,7 @@ def _windowed(in1: Any, in2: Any, mode: str, flipped: bool, late: bool, precisio
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
-    """The convolution of two arrays, by Fourier transforms.
+    """Returns the convolution of two arrays, by Fourier transforms.
 
     Args:
       in1: an array of numbers.

@@ -24,7 +24,7 @@ __all__ = ["csd", "istft", "stft", "welch"]
 
 
 def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
-    """The window, and how many samples a segment has."""
+    """Returns the window, and how many samples a segment has."""
     named = isinstance(window, str | tuple)
     if named:
         nperseg = 256 if nperseg is None else int(nperseg)
@@ -188,7 +188,7 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Array, Array, Array]:
-    """The Fourier transforms of overlapping parts of a signal.
+    """Returns the Fourier transforms of overlapping parts of a signal.
 
     Args:
       x: the signal.
@@ -242,7 +242,7 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:
-    """The signal whose short-time transforms are given: the inverse of `stft`.
+    """Returns the signal whose short-time transforms are given: the inverse of `stft`.
 
     Args:
       Zxx: the transforms.
@@ -322,7 +322,7 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The cross spectrum of two signals, by Welch's method.
+    """Returns the cross spectrum of two signals, by Welch's method.
 
     Args:
       x: a signal.

@@ -71,7 +71,7 @@ def _detrend(data: Any, axis: int, type: str, bounds: tuple[int, ...]) -> Any:
 
 
 def _without_line(data: Any) -> Any:
-    """The residuals of a least squares fit of a line, whose basis is orthogonal."""
+    """Returns the residuals of a least squares fit of a line, whose basis is orthogonal."""
     size = data.shape[-1]
     place = np.arange(size) - (size - 1) / 2
     centered = data - onp.mean(data, axis=-1, keepdims=True)

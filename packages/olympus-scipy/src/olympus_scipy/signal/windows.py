@@ -12,7 +12,7 @@ __all__ = ["window_of"]
 
 
 def _cosines(*coefficients: float) -> Callable[[np.ndarray], np.ndarray]:
-    """A sum of cosines with alternating signs, of places from 0 to 1."""
+    """Returns a sum of cosines with alternating signs, of places from 0 to 1."""
 
     def window(place: np.ndarray) -> np.ndarray:
         terms = (
@@ -68,7 +68,7 @@ def window_of(window: Any, size: int) -> np.ndarray:
     """A window of a given size: that of a name, of a tuple of a name and parameters, or itself.
 
     Raises:
-      ValueError: where the name is unknown, or an array is no vector.
+      ValueError: the name is unknown, or an array is no vector.
     """
     if isinstance(window, str) or (isinstance(window, Sequence) and isinstance(window[0], str)):
         name, *parameters = (window,) if isinstance(window, str) else window

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Iterative solvers of ``A(x) = b`` for linear operators: `cg`, `bicgstab` and `gmres`.
 
-An operator is a matrix, or a function of arrays or of a pytree of arrays. The solvers work on one
-long vector of all numbers. Derivatives follow from the equation: each takes one more solve.
+An operator is a matrix, or a function of an array or a pytree of arrays. The solvers flatten the
+unknowns to one vector. Derivatives follow from the equation: each takes one more solve.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def _solve(
     M: Any,
     symmetric: bool = False,
 ) -> Any:
-    """Checks what all solvers take, and solves by a method on long vectors.
+    """Checks the arguments that all solvers share, and applies a method to flat vectors.
 
     A method takes the operator, the right-hand side, the start, the preconditioner, the norm of the
-    error to be reached and the largest number of steps.
+    residual to reach and the greatest number of steps.
     """
     matvec, b = _operator(A), _arrays(b)
     precondition = (lambda x: x) if M is None else _operator(M)
@@ -141,19 +141,26 @@ def cg(
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solves with a Hermitian positive definite operator by conjugate gradients.
+    """Solves a linear system with a Hermitian positive definite operator by conjugate gradients.
+
+    Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems. J. Res. Nat. Bur.
+    Standards 49 (1952).
 
     Args:
-      A: a matrix, or a linear function of arrays or a pytree of arrays.
+      A: a matrix of shape (n, n), or a linear function of an array or a pytree of arrays.
       b: the right-hand side, of the structure that ``A`` takes and returns.
-      x0: where to start; at zero where not given.
-      tol: the norm of the error at the end, as a fraction of that of ``b``.
-      atol: a norm of the error that is small enough in any case.
-      maxiter: the largest number of steps; ten times the number of unknowns where not given.
-      M: an approximation of the inverse of ``A``, with which fewer steps are taken.
+      x0: the start, of the structure of ``b``; zero if None.
+      tol: the norm of the residual to reach, relative to that of ``b``.
+      atol: the absolute norm of the residual to reach.
+      maxiter: the greatest number of steps; ten times the number of unknowns if None.
+      M: a preconditioner: an approximation of the inverse of ``A``.
 
     Returns:
-      The solution, and None.
+      The solution, of the structure of ``b``, and None.
+
+    Raises:
+      TypeError: ``A`` is neither a function nor an array.
+      ValueError: a matrix is not square, or ``x0`` does not match ``b``.
 
     Example:
       >>> cg(np.diag([1.0, 2.0]), np.array([1.0, 4.0]))[0].round(3)
@@ -211,10 +218,12 @@ def bicgstab(
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solves with a general operator by stabilised biconjugate gradients.
+    """Solves a linear system with a general operator by stabilized biconjugate gradients.
+
+    van der Vorst: Bi-CGSTAB. SIAM J. Sci. Stat. Comput. 13 (1992).
 
     Args:
-      A: as in `cg`, but any operator that can be inverted.
+      A: as in `cg`, but any invertible operator.
       b: as in `cg`.
       x0: as in `cg`.
       tol: as in `cg`.
@@ -223,7 +232,11 @@ def bicgstab(
       M: as in `cg`.
 
     Returns:
-      The solution, and None.
+      The solution, of the structure of ``b``, and None.
+
+    Raises:
+      TypeError: ``A`` is neither a function nor an array.
+      ValueError: a matrix is not square, or ``x0`` does not match ``b``.
 
     Example:
       >>> bicgstab(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([3.0, 4.0]))[0].round(3)
@@ -236,7 +249,8 @@ def bicgstab(
 
 
 def _minimal_residuals(restart: int) -> Method:
-    """The method that minimises the error over the space spanned by ``restart`` powers of A."""
+    """Returns the method that minimizes the residual over a Krylov space of dimension ``restart``.
+    """
 
     def method(
         operator: Operator, b: Any, x: Any, precondition: Operator, enough: Any, limit: int
@@ -298,22 +312,29 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
-    """Solves with a general operator by generalised minimal residuals.
+    """Solves a linear system with a general operator by generalized minimal residuals.
+
+    Saad, Schultz: GMRES. SIAM J. Sci. Stat. Comput. 7 (1986).
 
     Args:
-      A: as in `cg`, but any operator that can be inverted.
+      A: as in `cg`, but any invertible operator.
       b: as in `cg`.
       x0: as in `cg`.
       tol: as in `cg`.
       atol: as in `cg`.
-      restart: how many vectors are kept; after as many the iteration starts anew.
-      maxiter: how often it starts; as in `cg`.
+      restart: the dimension of the Krylov space, after which the iteration restarts.
+      maxiter: the greatest number of restarts; as in `cg`.
       M: as in `cg`.
-      solve_method: ``"batched"`` or ``"incremental"``. Both are solved alike: the basis is
-        completed before the error is looked at.
+      solve_method: ``"batched"`` or ``"incremental"``. Both run alike: the residual is examined
+        once the basis is complete.
 
     Returns:
-      The solution, and 0, or -1 where it is not finite.
+      The solution, of the structure of ``b``, and 0, or -1 where it is not finite.
+
+    Raises:
+      TypeError: ``A`` is neither a function nor an array.
+      ValueError: a matrix is not square, ``x0`` does not match ``b``, or ``solve_method`` is
+        unknown.
 
     Example:
       >>> gmres(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([3.0, 4.0]))[0].round(3)

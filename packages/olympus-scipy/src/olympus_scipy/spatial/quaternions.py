@@ -31,7 +31,7 @@ def normalized(q: Any) -> Any:
 
 
 def product(p: Any, q: Any) -> Any:
-    """The rotation by q, followed by that by p."""
+    """Returns the rotation by q, followed by that by p."""
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     imaginary = a * v + b * u + onp.cross(*onp.broadcast_arrays(u, v))
     real = a * b - onp.sum(u * v, axis=-1, keepdims=True)
@@ -48,7 +48,7 @@ def canonical(q: Any) -> Any:
 
 
 def about_axis(axis: int, angle: Any) -> Any:
-    """A rotation about one of the axes."""
+    """Returns a rotation about one of the axes."""
     half, zero = 0.5 * angle, onp.zeros_like(angle)
     parts = [zero, zero, zero, lax.cos(half)]
     parts[axis] = lax.sin(half)
@@ -56,7 +56,7 @@ def about_axis(axis: int, angle: Any) -> Any:
 
 
 def of_vector(v: Any) -> Any:
-    """The quaternion of a rotation vector."""
+    """Returns the quaternion of a rotation vector."""
     square = onp.sum(v * v, axis=-1, keepdims=True)
     small = square < 1e-6
     angle = lax.sqrt(onp.where(small, 1.0, square))
@@ -69,7 +69,7 @@ def of_vector(v: Any) -> Any:
 
 
 def vector(q: Any) -> Any:
-    """The rotation vector of a quaternion."""
+    """Returns the rotation vector of a quaternion."""
     q = q * onp.where(q[..., 3:] < 0, -1.0, 1.0).astype(q.dtype)
     imaginary, real = q[..., :3], q[..., 3:]
     square = onp.sum(imaginary * imaginary, axis=-1, keepdims=True)
@@ -82,7 +82,7 @@ def vector(q: Any) -> Any:
 
 
 def matrix(q: Any) -> Any:
-    """The orthogonal matrix."""
+    """Returns the orthogonal matrix."""
     x, y, z, w = (q[..., place] for place in range(4))
     rows = [
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -93,7 +93,7 @@ def matrix(q: Any) -> Any:
 
 
 def of_matrix(m: Any) -> Any:
-    """The quaternion of an orthogonal matrix.
+    """Returns the quaternion of an orthogonal matrix.
 
     One column of the matrix 4 q q^T, which is linear in m: that of the largest part of q, for its
     digits (Shepperd, Quaternion from rotation matrix, 1978).

@@ -23,7 +23,7 @@ __all__ = ["Rotation", "Slerp"]
 
 
 def _floats(name: str, value: Any, size: int | None = None) -> Any:
-    """An array of floats whose last axis has a given size."""
+    """Returns an array of floats whose last axis has a given size."""
     check_arraylike(f"Rotation.{name}", value)
     value = onp.asarray(value)
     if size is not None and value.shape[-1:] != (size,):
@@ -50,12 +50,12 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Several rotations in a row."""
+        """Returns several rotations in a row."""
         return cls(onp.concatenate([onp.atleast_2d(each.quat) for each in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """The rotations with given angles of Euler.
+        """Returns the rotations with given angles of Euler.
 
         Args:
           seq: up to three axes: "x", "y", "z" if they are fixed, "X", "Y", "Z" if they rotate.
@@ -92,7 +92,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """The rotations of orthogonal matrices."""
+        """Returns the rotations of orthogonal matrices."""
         matrix = _floats("from_matrix", matrix, 3)
         if matrix.shape[-2:] != (3, 3):
             raise ValueError(f"Expected `matrix` to have shape (3, 3), got {matrix.shape}.")
@@ -100,48 +100,48 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """The rotations with modified Rodrigues parameters: the axis times tan(angle / 4)."""
+        """Returns the rotations with modified Rodrigues parameters: the axis times tan(angle / 4)."""
         mrp = _floats("from_mrp", mrp, 3)
         square = onp.sum(mrp * mrp, axis=-1, keepdims=True)
         return cls(onp.concatenate([2.0 * mrp, 1.0 - square], axis=-1) / (1.0 + square))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """The rotations of quaternions, which are normalized; the real part is last."""
+        """Returns the rotations of quaternions, which are normalized; the real part is last."""
         return cls(quaternions.normalized(_floats("from_quat", quat, 4)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """The rotations with rotation vectors: the axis times the angle."""
+        """Returns the rotations with rotation vectors: the axis times the angle."""
         rotvec = _floats("from_rotvec", rotvec, 3)
         return cls(quaternions.of_vector(onp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The rotation by nothing, or several of them."""
+        """Returns the rotation by nothing, or several of them."""
         unit = onp.array([0.0, 0.0, 0.0, 1.0], dtype=dtype)
         return cls(unit if num is None else onp.tile(unit, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """A rotation drawn at random, each being as likely; or several of them."""
+        """Returns a rotation drawn at random, each being as likely; or several of them."""
         shape = (4,) if num is None else (num, 4)
         return cls(quaternions.normalized(random.normal(random_key, shape)))
 
     def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
-        """Some of several rotations."""
+        """Returns some of several rotations."""
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
-        """How many rotations there are."""
+        """Returns how many rotations there are."""
         if self.single:
             raise TypeError("Single rotation has no len().")
         return self.quat.shape[0]
 
     def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
-        """The rotation by ``other``, followed by this one."""
+        """Returns the rotation by ``other``, followed by this one."""
         if not isinstance(other, Rotation):
             return NotImplemented
         return Rotation(quaternions.product(self.quat, other.quat))
@@ -153,7 +153,7 @@ class Rotation(NamedTuple):
         return onp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """The angles of Euler about three axes; see `from_euler`."""
+        """Returns the angles of Euler about three axes; see `from_euler`."""
         axes, extrinsic = _axes(seq)
         if len(axes) != 3:
             raise ValueError(f"Expected 3 axes, got {seq}.")
@@ -161,16 +161,16 @@ class Rotation(NamedTuple):
         return onp.rad2deg(angles) if degrees else angles
 
     def as_matrix(self) -> Array:
-        """The orthogonal matrices."""
+        """Returns the orthogonal matrices."""
         return quaternions.matrix(self.quat)
 
     def as_mrp(self) -> Array:
-        """The modified Rodrigues parameters, of length one at most."""
+        """Returns the modified Rodrigues parameters, of length one at most."""
         sign = onp.where(self.quat[..., 3:] < 0, -1.0, 1.0).astype(self.quat.dtype)
         return self.quat[..., :3] * sign / (1.0 + onp.abs(self.quat[..., 3:]))
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
-        """The quaternions.
+        """Returns the quaternions.
 
         Args:
           canonical: whether the sign is chosen so that the real part, or else the first other part
@@ -181,16 +181,16 @@ class Rotation(NamedTuple):
         return onp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """The rotation vectors: the axis times the angle, which is pi at most."""
+        """Returns the rotation vectors: the axis times the angle, which is pi at most."""
         vector = quaternions.vector(self.quat)
         return onp.rad2deg(vector) if degrees else vector
 
     def inv(self) -> Rotation:
-        """The rotations back."""
+        """Returns the rotations back."""
         return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
 
     def magnitude(self) -> Array:
-        """The angles, from 0 to pi."""
+        """Returns the angles, from 0 to pi."""
         size = onp.linalg.norm(self.quat[..., :3], axis=-1)
         return 2.0 * lax.atan2(size, onp.abs(self.quat[..., 3]))
 
@@ -218,10 +218,10 @@ class Rotation(NamedTuple):
 
 
 def _axes(seq: str) -> tuple[list[int], bool]:
-    """The numbers of axes, and whether they are those of the fixed system.
+    """Returns the numbers of axes, and whether they are those of the fixed system.
 
     Raises:
-      ValueError: where letters are wrong, mixed, or the same in a row.
+      ValueError: letters are wrong, mixed, or the same in a row.
     """
     if not 1 <= len(seq) <= 3:
         raise ValueError(f"Expected one to three letters for the axes `seq`, got {seq!r}.")
@@ -280,7 +280,7 @@ class Slerp(NamedTuple):
         return cls(times, onp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
-        """The rotations at times: one, or a vector of them."""
+        """Returns the rotations at times: one, or a vector of them."""
         times = onp.asarray(times, self.times.dtype)
         if times.ndim > 1:
             raise ValueError(f"`times` must be at most 1-dimensional, got the shape {times.shape}.")

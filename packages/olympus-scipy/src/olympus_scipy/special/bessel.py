@@ -25,10 +25,16 @@ __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 @inlined()
 def i0e(x: Any) -> Array:
-    """The modified Bessel function of order 0, divided by ``exp(abs(x))``.
+    """Evaluates the modified Bessel function of order 0, divided by ``exp(abs(x))``.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> round(float(i0e(1.0)), 4)
@@ -40,10 +46,16 @@ def i0e(x: Any) -> Array:
 
 @inlined()
 def i1e(x: Any) -> Array:
-    """The modified Bessel function of order 1, divided by ``exp(abs(x))``.
+    """Evaluates the modified Bessel function of order 1, divided by ``exp(abs(x))``.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> i1e(0.0)
@@ -78,10 +90,16 @@ def _divided_by_operand(y: Any, x: Any) -> Any:
 
 @outlined()
 def i0(x: Any) -> Array:
-    """The modified Bessel function of order 0.
+    """Evaluates the modified Bessel function of order 0.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> round(float(i0(1.0)), 4)
@@ -93,10 +111,16 @@ def i0(x: Any) -> Array:
 
 @outlined()
 def i1(x: Any) -> Array:
-    """The modified Bessel function of order 1.
+    """Evaluates the modified Bessel function of order 1.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> i1(0.0)
@@ -110,7 +134,7 @@ def i1(x: Any) -> Array:
 
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
-    """The Bessel functions of the first kind of orders from 0 to ``v``.
+    """Evaluates the Bessel functions of the first kind of orders from 0 to ``v``.
 
     By Miller's algorithm: the recurrence is followed downward from an order far above, where
     the starting values do not matter, and the result is scaled by a sum that is known.

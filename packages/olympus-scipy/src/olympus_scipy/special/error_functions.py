@@ -44,10 +44,16 @@ _SQRT_HALF = math.sqrt(0.5)
 
 @inlined()
 def erf(x: Any) -> Array:
-    """The error function.
+    """Evaluates the error function.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> erf(0.0)
@@ -59,10 +65,16 @@ def erf(x: Any) -> Array:
 
 @inlined()
 def erfc(x: Any) -> Array:
-    """The complementary error function ``1 - erf(x)``, exact also for large ``x``.
+    """Evaluates the complementary error function ``1 - erf(x)``, exact also for large ``x``.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> erfc(0.0)
@@ -74,10 +86,16 @@ def erfc(x: Any) -> Array:
 
 @inlined()
 def erfinv(x: Any) -> Array:
-    """The inverse of the error function.
+    """Evaluates the inverse of the error function.
 
     Args:
       x: an array or scalar of numbers from -1 to 1.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> erfinv(0.0)
@@ -88,7 +106,7 @@ def erfinv(x: Any) -> Array:
 
 
 def _far_out(x: Any, sign: float) -> Any:
-    """The sum of ``(2k - 1)!! (sign / (2 x^2))^k`` over k from 1, for x from 12."""
+    """Returns the sum of ``(2k - 1)!! (sign / (2 x^2))^k`` over k from 1, for x from 12."""
     inverse = (0.5 * sign) / (x * x)
     total = onp.zeros_like(x)
     for k in range(10, 0, -1):
@@ -118,16 +136,19 @@ def _wofz(z: Any) -> Any:
 
 
 def _rotated(factor: float, z: Any) -> tuple[Any, Any]:
-    """The parts of ``z + 2i / sqrt(pi)``."""
+    """Returns the parts of ``z + 2i / sqrt(pi)``."""
     return lax.real(z), lax.imag(z) + factor / math.sqrt(math.pi)
 
 
 @outlined()
 def erfcx(x: Any) -> Array:
-    """The scaled complementary error function ``exp(x**2) * erfc(x)``.
+    """Evaluates the scaled complementary error function ``exp(x**2) * erfc(x)``.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> erfcx(0.0)
@@ -140,7 +161,7 @@ def erfcx(x: Any) -> Array:
 
 
 def _in_wide_floats(function: Any, x: Any) -> Any:
-    """The function, of floats of 16 bits computed with 32."""
+    """Returns the function, of floats of 16 bits computed with 32."""
     if dtypes.finfo(x.dtype).bits < 32:
         return function(x.astype(np.float32)).astype(x.dtype)
     return function(x)
@@ -148,10 +169,13 @@ def _in_wide_floats(function: Any, x: Any) -> Any:
 
 @outlined()
 def wofz(z: Any) -> Array:
-    """The Faddeeva function ``exp(-z**2) * erfc(-i z)``.
+    """Evaluates the Faddeeva function ``exp(-z**2) * erfc(-i z)``.
 
     Args:
       z: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> wofz(0.0)
@@ -180,6 +204,12 @@ def dawsn(x: Any) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> dawsn(0.0)
@@ -242,6 +272,9 @@ def fresnel(x: Any) -> tuple[Array, Array]:
     Returns:
       The integral of the sine and that of the cosine.
 
+    Raises:
+      ValueError: the operand is complex.
+
     Example:
       >>> fresnel(0.0)[0]
       Array(0., dtype=float32)
@@ -257,7 +290,7 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 
 def _check_float(name: str, x: Any) -> Any:
-    """The operand, of float32 or float64."""
+    """Returns the operand, of float32 or float64."""
     x = onp.asarray(x)
     if x.dtype not in (np.float32, np.float64):
         raise TypeError(
@@ -272,13 +305,16 @@ def _density(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Array:
-    """The distribution function of the standard normal distribution.
+    """Evaluates the distribution function of the standard normal distribution.
 
     Args:
       x: an array or scalar of float32 or float64.
 
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
     Raises:
-      TypeError: where it is of another dtype.
+      TypeError: it is of another dtype.
 
     Example:
       >>> ndtr(0.0)
@@ -359,8 +395,11 @@ def ndtri(p: Any) -> Array:
     Args:
       p: an array or scalar of float32 or float64, from 0 to 1.
 
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
     Raises:
-      TypeError: where it is of another dtype.
+      TypeError: it is of another dtype.
 
     Example:
       >>> ndtri(0.5)
@@ -384,15 +423,18 @@ def _log_ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """The logarithm of `ndtr`, exact also far left of zero.
+    """Evaluates the logarithm of `ndtr`, exact also far left of zero.
 
     Args:
       x: an array or scalar of float32 or float64.
       series_order: from 0 to 30. It is checked, and has no effect: the result is exact anyhow.
 
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
     Raises:
-      TypeError: where ``x`` is of another dtype or ``series_order`` no integer.
-      ValueError: where ``series_order`` is out of range.
+      TypeError: ``x`` is of another dtype or ``series_order`` no integer.
+      ValueError: ``series_order`` is out of range.
 
     Example:
       >>> log_ndtr(-10.0) < -53.2
@@ -451,6 +493,12 @@ def owens_t(h: Any, a: Any) -> Array:
     Args:
       h: an array or scalar of real numbers.
       a: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> owens_t(0.0, 0.0)

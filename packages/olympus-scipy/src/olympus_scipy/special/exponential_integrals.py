@@ -23,7 +23,7 @@ __all__ = ["exp1", "expi", "expn", "sici", "spence"]
 
 
 def _in_wide_floats(function: Any, *operands: Any) -> Any:
-    """The function, of floats of 16 bits computed with 32."""
+    """Returns the function, of floats of 16 bits computed with 32."""
     dtype = operands[0].dtype
     if dtypes.finfo(dtype).bits >= 32:
         return function(*operands)
@@ -34,7 +34,7 @@ def _in_wide_floats(function: Any, *operands: Any) -> Any:
 
 
 def _entire_part(x: Any, count: int) -> Any:
-    """The sum of ``x**k / (k k!)`` over k from 1."""
+    """Returns the sum of ``x**k / (k k!)`` over k from 1."""
 
     def step(k: Any, state: Any) -> Any:
         term, total = state
@@ -87,10 +87,16 @@ def _expi(x: Any) -> Any:
 
 @outlined()
 def exp1(x: Any) -> Array:
-    """The exponential integral E1: that of ``exp(-t) / t`` from ``x`` to infinity.
+    """Evaluates the exponential integral E1: that of ``exp(-t) / t`` from ``x`` to infinity.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> exp1(0.0)
@@ -106,6 +112,12 @@ def expi(x: Any) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> expi(0.0)
@@ -176,6 +188,12 @@ def expn(n: Any, x: Any) -> Array:
       n: an array or scalar of whole numbers that are not negative.
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
     Example:
       >>> expn(2, 0.0)
       Array(1., dtype=float32)
@@ -235,13 +253,16 @@ def _sici_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 @outlined()
 def sici(x: Any) -> tuple[Array, Array]:
-    """The sine integral, of ``sin(t) / t`` from 0 to ``x``, and the cosine integral.
+    """Evaluates the sine integral, of ``sin(t) / t`` from 0 to ``x``, and the cosine integral.
 
     Args:
       x: an array or scalar of real numbers. The cosine integral is taken of its modulus.
 
     Returns:
       The sine integral and the cosine integral.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> sici(0.0)[0]
@@ -309,8 +330,11 @@ def spence(x: Any) -> Array:
     Args:
       x: an array or scalar of float32 or float64.
 
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
     Raises:
-      TypeError: where it is of another dtype.
+      TypeError: it is of another dtype.
 
     Example:
       >>> spence(1.0)

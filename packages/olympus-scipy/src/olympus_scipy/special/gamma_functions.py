@@ -47,10 +47,16 @@ __all__ = [
 
 @inlined()
 def gammaln(x: Any) -> Array:
-    """The logarithm of the absolute value of the gamma function.
+    """Evaluates the logarithm of the absolute value of the gamma function.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> round(float(gammaln(5.0)), 4)
@@ -62,10 +68,16 @@ def gammaln(x: Any) -> Array:
 
 @outlined()
 def gammasgn(x: Any) -> Array:
-    """The sign of the gamma function; NaN at its poles left of zero.
+    """Evaluates the sign of the gamma function; NaN at its poles left of zero.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> gammasgn(-0.5)
@@ -82,10 +94,13 @@ def gammasgn(x: Any) -> Array:
 
 @outlined()
 def gamma(x: Any) -> Array:
-    """The gamma function.
+    """Evaluates the gamma function.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> round(float(gamma(0.5)), 4)
@@ -99,10 +114,13 @@ def gamma(x: Any) -> Array:
 
 @outlined()
 def loggamma(x: Any) -> Array:
-    """The principal branch of the logarithm of the gamma function.
+    """Evaluates the principal branch of the logarithm of the gamma function.
 
     Args:
       x: an array or scalar of numbers; of negative real ones the result is NaN.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> round(float(loggamma(5.0)), 4)
@@ -176,11 +194,17 @@ def _complex_digamma(z: Any) -> Any:
 
 @inlined()
 def gammainc(a: Any, x: Any) -> Array:
-    """The regularized lower incomplete gamma function.
+    """Evaluates the regularized lower incomplete gamma function.
 
     Args:
       a: an array or scalar of positive numbers.
       x: an array or scalar of numbers that are not negative.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      TypeError: an operand is complex.
 
     Example:
       >>> gammainc(1.0, 0.0)
@@ -192,11 +216,17 @@ def gammainc(a: Any, x: Any) -> Array:
 
 @inlined()
 def gammaincc(a: Any, x: Any) -> Array:
-    """The regularized upper incomplete gamma function.
+    """Evaluates the regularized upper incomplete gamma function.
 
     Args:
       a: an array or scalar of positive numbers.
       x: an array or scalar of numbers that are not negative.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      TypeError: an operand is complex.
 
     Example:
       >>> gammaincc(1.0, 0.0)
@@ -207,11 +237,14 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 
 def multigammaln(a: Any, d: Any) -> Array:
-    """The logarithm of the multivariate gamma function.
+    """Evaluates the logarithm of the multivariate gamma function.
 
     Args:
       a: an array or scalar of real numbers, larger than ``(d - 1) / 2``.
       d: the dimension, a known integer.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> round(float(multigammaln(3.0, 2)), 4)
@@ -237,11 +270,17 @@ def _log_beta(a: Any, b: Any) -> Any:
 
 @elementwise()
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of the absolute value of the beta function.
+    """Evaluates the logarithm of the absolute value of the beta function.
 
     Args:
       a: an array or scalar of real numbers.
       b: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> round(float(betaln(2.0, 3.0)), 4)
@@ -252,11 +291,17 @@ def betaln(a: Any, b: Any) -> Array:
 
 @elementwise()
 def beta(a: Any, b: Any) -> Array:
-    """The beta function ``gamma(a) * gamma(b) / gamma(a + b)``.
+    """Evaluates the beta function ``gamma(a) * gamma(b) / gamma(a + b)``.
 
     Args:
       a: an array or scalar of real numbers.
       b: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> round(float(beta(2.0, 3.0)), 4)
@@ -267,12 +312,18 @@ def beta(a: Any, b: Any) -> Array:
 
 @inlined()
 def betainc(a: Any, b: Any, x: Any) -> Array:
-    """The regularized incomplete beta function.
+    """Evaluates the regularized incomplete beta function.
 
     Args:
       a: an array or scalar of positive numbers.
       b: an array or scalar of positive numbers.
       x: an array or scalar of numbers from 0 to 1.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> betainc(1.0, 1.0, 1.0)
@@ -287,11 +338,17 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
-    """The factorial of ``n``, ``gamma(n + 1)``; zero of negative numbers.
+    """Evaluates the factorial of ``n``, ``gamma(n + 1)``; zero of negative numbers.
 
     Args:
       n: an array or scalar of real numbers.
       exact: must be False: arrays have no integers of any size.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> factorial(1)
@@ -334,11 +391,17 @@ def _poch(z: Any, m: Any) -> Any:
 
 @elementwise()
 def poch(z: Any, m: Any) -> Array:
-    """The Pochhammer symbol ``gamma(z + m) / gamma(z)``, the rising factorial.
+    """Evaluates the Pochhammer symbol ``gamma(z + m) / gamma(z)``, the rising factorial.
 
     Args:
       z: an array or scalar of real numbers.
       m: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> poch(1.0, 0.0)
@@ -348,12 +411,18 @@ def poch(z: Any, m: Any) -> Array:
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
-    """The number of ways to choose ``k`` of ``N`` things.
+    """Evaluates the number of ways to choose ``k`` of ``N`` things.
 
     Args:
       N: an array or scalar of real numbers.
       k: an array or scalar of real numbers.
       repetition: whether a thing may be chosen again.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> comb(3, 0)
@@ -380,10 +449,16 @@ def _combinations_again(N: Any, k: Any) -> Any:
 
 @inlined()
 def digamma(x: Any) -> Array:
-    """The derivative of the logarithm of the gamma function.
+    """Evaluates the derivative of the logarithm of the gamma function.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      TypeError: the operand is complex.
 
     Example:
       >>> digamma(1.0) < -0.57
@@ -395,14 +470,17 @@ def digamma(x: Any) -> Array:
 
 @inlined()
 def polygamma(n: Any, x: Any) -> Array:
-    """The derivative of order ``n`` of `digamma`.
+    """Evaluates the derivative of order ``n`` of `digamma`.
 
     Args:
       n: an array or scalar of integers that are not negative.
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
     Raises:
-      ValueError: where ``n`` is not of integers.
+      ValueError: ``n`` is not of integers.
 
     Example:
       >>> polygamma(1, 1.0) > 1.64
@@ -418,14 +496,17 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """The Hurwitz zeta function: the sum of ``(k + q)**-x`` over ``k`` from 0.
+    """Evaluates the Hurwitz zeta function: the sum of ``(k + q)**-x`` over ``k`` from 0.
 
     Args:
       x: an array or scalar of real numbers.
       q: an array or scalar of real numbers.
 
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
     Raises:
-      NotImplementedError: where ``q`` is not given.
+      NotImplementedError: ``q`` is not given.
 
     Example:
       >>> zeta(1.0, 1.0)
@@ -446,13 +527,13 @@ def _zeta(x: Any, q: Any) -> Any:
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers from 0 to ``n``.
+    """Evaluates the Bernoulli numbers from 0 to ``n``.
 
     Args:
       n: a known integer, not negative.
 
     Raises:
-      ValueError: where ``n`` is negative.
+      ValueError: ``n`` is negative.
 
     Example:
       >>> bernoulli(2)[:2]

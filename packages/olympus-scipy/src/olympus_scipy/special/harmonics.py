@@ -28,7 +28,7 @@ def sph_harm_y(
     diff_n: int | None = None,
     n_max: int | None = None,
 ) -> Array:
-    """The spherical harmonics, with the phase of Condon and Shortley.
+    """Evaluates the spherical harmonics, with the phase of Condon and Shortley.
 
     Args:
       n: the degrees, an array of integers that are not negative.
@@ -85,7 +85,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 
 
 def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:
-    """The function of theta, by recurrence first in the order, then in the degree.
+    """Returns the function of theta, by recurrence first in the order, then in the degree.
 
     With the normalization inside, numbers stay of moderate size; DLMF 14.10.3 and 14.30.1.
     """

@@ -23,12 +23,12 @@ __all__ = ["hyp1f1", "hyp2f1"]
 
 
 def _is_pole(x: Any) -> Any:
-    """Whether the gamma function has a pole there."""
+    """Returns whether the gamma function has a pole there."""
     return (x <= 0.0) & (x == lax.floor(x))
 
 
 def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
-    """A quotient of products of gamma functions; poles below make it zero."""
+    """Returns a quotient of products of gamma functions; poles below make it zero."""
     logarithm = sum(lax.lgamma(x) for x in numerators) - sum(lax.lgamma(x) for x in denominators)
     sign = onp.ones_like(logarithm)
     for x in (*numerators, *denominators):
@@ -146,6 +146,12 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
       b: an array or scalar of real numbers.
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
     Example:
       >>> hyp1f1(1.0, 2.0, 0.0)
       Array(1., dtype=float32)
@@ -233,6 +239,12 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
       b: an array or scalar of real numbers.
       c: an array or scalar of real numbers.
       x: an array or scalar of real numbers up to 1.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> hyp2f1(1.0, 2.0, 3.0, 0.0)

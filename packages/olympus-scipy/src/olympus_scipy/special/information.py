@@ -60,6 +60,9 @@ def xlogy(x: Any, y: Any) -> Array:
       x: an array or scalar of numbers.
       y: an array or scalar of numbers.
 
+    Returns:
+      An array of inexact dtype, of the broadcast shape of the operands.
+
     Example:
       >>> xlogy(0.0, 0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -75,6 +78,9 @@ def xlog1py(x: Any, y: Any) -> Array:
       x: an array or scalar of numbers.
       y: an array or scalar of numbers.
 
+    Returns:
+      An array of inexact dtype, of the broadcast shape of the operands.
+
     Example:
       >>> xlog1py(0.0, -1.0)
       Array(0., dtype=float32, weak_type=True)
@@ -89,10 +95,16 @@ def _entr(x: Any) -> Any:
 
 @outlined()
 def entr(x: Any) -> Array:
-    """The entropy ``-x * log(x)``; negative infinity of negative numbers.
+    """Evaluates the entropy ``-x * log(x)``; negative infinity of negative numbers.
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the shape of the operand.
+
+    Raises:
+      ValueError: the operand is complex.
 
     Example:
       >>> entr(1.0)
@@ -111,11 +123,17 @@ def _log_ratio(p: Any, q: Any) -> Any:
 
 @outlined()
 def rel_entr(p: Any, q: Any) -> Array:
-    """The relative entropy ``p * log(p / q)``; infinite outside its domain.
+    """Evaluates the relative entropy ``p * log(p / q)``; infinite outside its domain.
 
     Args:
       p: an array or scalar of real numbers.
       q: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> rel_entr(1.0, 1.0)
@@ -132,11 +150,17 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 @outlined()
 def kl_div(p: Any, q: Any) -> Array:
-    """The divergence ``p * log(p / q) - p + q`` of Kullback and Leibler.
+    """Evaluates the divergence ``p * log(p / q) - p + q`` of Kullback and Leibler.
 
     Args:
       p: an array or scalar of real numbers.
       q: an array or scalar of real numbers.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> kl_div(1.0, 1.0)
@@ -156,10 +180,13 @@ def kl_div(p: Any, q: Any) -> Array:
 
 @inlined()
 def expit(x: Any) -> Array:
-    """The logistic function ``1 / (1 + exp(-x))``.
+    """Evaluates the logistic function ``1 / (1 + exp(-x))``.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> expit(0.0)
@@ -181,10 +208,13 @@ def _logit(x: Any) -> Any:
 
 @outlined()
 def logit(x: Any) -> Array:
-    """The inverse of `expit`, ``log(x / (1 - x))``.
+    """Evaluates the inverse of `expit`, ``log(x / (1 - x))``.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the shape of the operand.
 
     Example:
       >>> logit(0.5)
@@ -215,7 +245,7 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
 
 @outlined("axis")
 def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """The logarithm of `softmax`.
+    """Evaluates the logarithm of `softmax`.
 
     Args:
       x: an array of numbers.
@@ -242,6 +272,9 @@ def boxcox(x: Any, lmbda: Any) -> Array:
       x: an array or scalar of positive numbers.
       lmbda: an array or scalar of numbers.
 
+    Returns:
+      An array of inexact dtype, of the broadcast shape of the operands.
+
     Example:
       >>> boxcox(1.0, 2.0)
       Array(0., dtype=float32, weak_type=True)
@@ -257,6 +290,9 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
     Args:
       x: an array or scalar of numbers above -1.
       lmbda: an array or scalar of numbers.
+
+    Returns:
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> boxcox1p(0.0, 2.0)

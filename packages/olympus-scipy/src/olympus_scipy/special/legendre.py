@@ -30,9 +30,9 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
       Values and derivatives, each of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: where ``z`` is of another dtype.
-      ValueError: where ``z`` is not a vector.
-      NotImplementedError: where ``m`` and ``n`` differ.
+      TypeError: ``z`` is of another dtype.
+      ValueError: ``z`` is not a vector.
+      NotImplementedError: ``m`` and ``n`` differ.
 
     Example:
       >>> values, derivatives = lpmn(1, 1, np.array([0.5], np.float32))
@@ -55,7 +55,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
 
 
 def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
-    """The associated Legendre functions, with the phase of Condon and Shortley.
+    """Evaluates the associated Legendre functions, with the phase of Condon and Shortley.
 
     Args:
       m: the largest order.
@@ -67,9 +67,9 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
       An array of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: where ``z`` is of another dtype.
-      ValueError: where ``z`` is not a vector.
-      NotImplementedError: where ``m`` and ``n`` differ.
+      TypeError: ``z`` is of another dtype.
+      ValueError: ``z`` is not a vector.
+      NotImplementedError: ``m`` and ``n`` differ.
 
     Example:
       >>> lpmn_values(1, 1, np.array([0.5], np.float32), False)[0, :, 0].tolist()
@@ -102,7 +102,7 @@ def _checked(name: str, m: Any, n: Any, z: Any) -> int:
 
 
 def _derivatives(size: int, z: Any) -> Any:
-    """The derivatives of Legendre polynomials: by their order, the degree and the place.
+    """Returns the derivatives of Legendre polynomials: by their order, the degree and the place.
 
     By the recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1.
     """

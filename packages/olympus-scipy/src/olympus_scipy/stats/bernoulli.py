@@ -20,12 +20,22 @@ __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 @outlined()
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of ``k``, for the Bernoulli distribution.
+    """Returns the logarithm of the probability of ``k``, for the Bernoulli distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 0.4)), 4)
+      -0.9163
     """
     k, p, loc = reals("bernoulli.logpmf", k, p, loc)
     y = k - loc
@@ -34,23 +44,43 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the Bernoulli distribution.
+    """Returns the probability of ``k``, for the Bernoulli distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 0.4)), 4)
+      0.4
     """
     return lax.exp(logpmf(k, p, loc))
 
 
 @outlined()
 def cdf(k: Any, p: Any) -> Array:
-    """The distribution function of the Bernoulli distribution.
+    """Returns the distribution function of the Bernoulli distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       p: the probability of success.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(1, 0.4)), 4)
+      1.0
     """
     k, p = reals("bernoulli.cdf", k, p)
     legal = (p >= 0.0) & (p <= 1.0)
@@ -60,11 +90,21 @@ def cdf(k: Any, p: Any) -> Array:
 
 @outlined()
 def ppf(q: Any, p: Any) -> Array:
-    """The quantile function of the Bernoulli distribution.
+    """Returns the quantile function of the Bernoulli distribution.
 
     Args:
       q: an array or scalar of probabilities.
       p: the probability of success.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5, 0.4)), 4)
+      0.0
     """
     q, p = reals("bernoulli.ppf", q, p)
     legal = (q >= 0.0) & (q <= 1.0) & (p >= 0.0) & (p <= 1.0)

@@ -20,14 +20,24 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 @outlined()
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the beta distribution.
+    """Returns the logarithm of the density of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, 2.0, 3.0)), 4)
+      0.4055
     """
     x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
@@ -39,28 +49,48 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the beta distribution.
+    """Returns the density of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, 2.0, 3.0)), 4)
+      1.5
     """
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the beta distribution.
+    """Returns the distribution function of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5, 2.0, 3.0)), 4)
+      0.6875
     """
     x, a, b, loc, scale = reals("beta.cdf", x, a, b, loc, scale)
     y = onp.clip((x - loc) / scale, 0.0, 1.0)
@@ -68,28 +98,48 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the beta distribution.
+    """Returns the logarithm of the distribution function of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5, 2.0, 3.0)), 4)
+      -0.3747
     """
     return lax.log(cdf(x, a, b, loc, scale))
 
 
 @outlined()
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the beta distribution.
+    """Returns the survival function of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5, 2.0, 3.0)), 4)
+      0.3125
     """
     x, a, b, loc, scale = reals("beta.sf", x, a, b, loc, scale)
     y = onp.clip((x - loc) / scale, 0.0, 1.0)
@@ -97,13 +147,23 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the beta distribution.
+    """Returns the logarithm of the survival function of the beta distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5, 2.0, 3.0)), 4)
+      -1.1632
     """
     return lax.log(sf(x, a, b, loc, scale))

@@ -20,14 +20,24 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of ``k``, for the beta-binomial distribution.
+    """Returns the logarithm of the probability of ``k``, for the beta-binomial distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       n: the number of trials.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 4, 2.0, 3.0)), 4)
+      -1.2528
     """
     k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
     y = lax.floor(k - loc)
@@ -39,13 +49,23 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the beta-binomial distribution.
+    """Returns the probability of ``k``, for the beta-binomial distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       n: the number of trials.
       a: the shape parameters, positive.
       b: the second shape parameters, positive.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 4, 2.0, 3.0)), 4)
+      0.2857
     """
     return lax.exp(logpmf(k, n, a, b, loc))

@@ -26,7 +26,17 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
       k: an array or scalar of whole numbers.
       n: the number of trials.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 4, 0.4)), 4)
+      -1.0625
     """
     k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
     y = k - loc
@@ -38,12 +48,22 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the number of successes in ``n`` trials.
+    """Returns the probability of ``k``, for the number of successes in ``n`` trials.
 
     Args:
       k: an array or scalar of whole numbers.
       n: the number of trials.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 4, 0.4)), 4)
+      0.3456
     """
     return lax.exp(logpmf(k, n, p, loc))

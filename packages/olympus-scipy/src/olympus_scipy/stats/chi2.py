@@ -15,72 +15,132 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the chi-squared distribution.
+    """Returns the logarithm of the density of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, 3.0)), 4)
+      -1.5155
     """
     return gamma.logpdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the chi-squared distribution.
+    """Returns the density of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, 3.0)), 4)
+      0.2197
     """
     return lax.exp(logpdf(x, df, loc, scale))
 
 
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the chi-squared distribution.
+    """Returns the distribution function of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5, 3.0)), 4)
+      0.0811
     """
     return gamma.cdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the chi-squared distribution.
+    """Returns the logarithm of the distribution function of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5, 3.0)), 4)
+      -2.512
     """
     return lax.log(cdf(x, df, loc, scale))
 
 
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the chi-squared distribution.
+    """Returns the survival function of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5, 3.0)), 4)
+      0.9189
     """
     return gamma.sf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the chi-squared distribution.
+    """Returns the logarithm of the survival function of the chi-squared distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5, 3.0)), 4)
+      -0.0846
     """
     return lax.log(sf(x, df, loc, scale))

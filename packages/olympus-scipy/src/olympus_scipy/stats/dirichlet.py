@@ -20,7 +20,7 @@ __all__ = ["logpdf", "pdf"]
 
 @outlined()
 def logpdf(x: Any, alpha: Any) -> Array:
-    """The logarithm of the density of the Dirichlet distribution.
+    """Returns the logarithm of the density of the Dirichlet distribution.
 
     Args:
       x: points of the simplex; the first axis runs over their coordinates, of which the last one
@@ -56,5 +56,5 @@ def logpdf(x: Any, alpha: Any) -> Array:
 
 
 def pdf(x: Any, alpha: Any) -> Array:
-    """The density of the Dirichlet distribution; see `logpdf`."""
+    """Returns the density of the Dirichlet distribution; see `logpdf`."""
     return lax.exp(logpdf(x, alpha))

@@ -19,12 +19,22 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 @outlined()
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the exponential distribution.
+    """Returns the logarithm of the density of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5)), 4)
+      -0.5
     """
     x, loc, scale = reals("expon.logpdf", x, loc, scale)
     y = (x - loc) / scale
@@ -32,24 +42,44 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the exponential distribution.
+    """Returns the density of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5)), 4)
+      0.6065
     """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the exponential distribution.
+    """Returns the distribution function of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5)), 4)
+      0.3935
     """
     x, loc, scale = reals("expon.cdf", x, loc, scale)
     y = (x - loc) / scale
@@ -58,12 +88,22 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the exponential distribution.
+    """Returns the logarithm of the distribution function of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5)), 4)
+      -0.9328
     """
     x, loc, scale = reals("expon.logcdf", x, loc, scale)
     y = (x - loc) / scale
@@ -71,24 +111,44 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the exponential distribution.
+    """Returns the survival function of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5)), 4)
+      0.6065
     """
     return lax.exp(logsf(x, loc, scale))
 
 
 @outlined()
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the exponential distribution.
+    """Returns the logarithm of the survival function of the exponential distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5)), 4)
+      -0.5
     """
     x, loc, scale = reals("expon.logsf", x, loc, scale)
     y = (x - loc) / scale
@@ -97,12 +157,22 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantile function of the exponential distribution.
+    """Returns the quantile function of the exponential distribution.
 
     Args:
       q: an array or scalar of probabilities.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5)), 4)
+      0.6931
     """
     q, loc, scale = reals("expon.ppf", q, loc, scale)
     legal = (q >= 0.0) & (q <= 1.0)

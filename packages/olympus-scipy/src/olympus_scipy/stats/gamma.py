@@ -20,13 +20,23 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 @outlined()
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the gamma distribution.
+    """Returns the logarithm of the density of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, 2.0)), 4)
+      -1.1931
     """
     x, a, loc, scale = reals("gamma.logpdf", x, a, loc, scale)
     y = (x - loc) / scale
@@ -37,26 +47,46 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the gamma distribution.
+    """Returns the density of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, 2.0)), 4)
+      0.3033
     """
     return lax.exp(logpdf(x, a, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the gamma distribution.
+    """Returns the distribution function of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5, 2.0)), 4)
+      0.0902
     """
     x, a, loc, scale = reals("gamma.cdf", x, a, loc, scale)
     y = (x - loc) / scale
@@ -64,26 +94,46 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the gamma distribution.
+    """Returns the logarithm of the distribution function of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5, 2.0)), 4)
+      -2.4057
     """
     return lax.log(cdf(x, a, loc, scale))
 
 
 @outlined()
 def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the gamma distribution.
+    """Returns the survival function of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5, 2.0)), 4)
+      0.9098
     """
     x, a, loc, scale = reals("gamma.sf", x, a, loc, scale)
     y = (x - loc) / scale
@@ -91,12 +141,22 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the gamma distribution.
+    """Returns the logarithm of the survival function of the gamma distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5, 2.0)), 4)
+      -0.0945
     """
     return lax.log(sf(x, a, loc, scale))

@@ -25,7 +25,17 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     Args:
       k: an array or scalar of whole numbers.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 0.4)), 4)
+      -0.9163
     """
     k, p, loc = reals("geom.logpmf", k, p, loc)
     y = k - loc
@@ -34,11 +44,21 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the number of trials up to the first success.
+    """Returns the probability of ``k``, for the number of trials up to the first success.
 
     Args:
       k: an array or scalar of whole numbers.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 0.4)), 4)
+      0.4
     """
     return lax.exp(logpmf(k, p, loc))

@@ -113,12 +113,12 @@ class gaussian_kde:
         return f"gaussian_kde({fields})"
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """The arrays, for pytrees."""
+        """Returns the arrays, for pytrees."""
         return tuple(getattr(self, name) for name in _FIELDS), None
 
     @classmethod
     def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
-        """The density of given arrays."""
+        """Returns the density of given arrays."""
         density = object.__new__(cls)
         for name, child in zip(_FIELDS, children, strict=True):
             setattr(density, name, child)
@@ -135,19 +135,19 @@ class gaussian_kde:
         return self.dataset.shape[1]
 
     def evaluate(self, points: Any) -> Array:
-        """The density at points, one a column."""
+        """Returns the density at points, one a column."""
         return lax.exp(self.logpdf(points))
 
     def __call__(self, points: Any) -> Array:
-        """The density at points, one a column."""
+        """Returns the density at points, one a column."""
         return self.evaluate(points)
 
     def pdf(self, x: Any) -> Array:
-        """The density at points, one a column."""
+        """Returns the density at points, one a column."""
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """The logarithm of the density at points, one a column."""
+        """Returns the logarithm of the density at points, one a column."""
         check_arraylike("logpdf", x)
         points = self._points(x)
         return _log_density(
@@ -155,7 +155,7 @@ class gaussian_kde:
         )
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """The integral of the product with a normal density.
+        """Returns the integral of the product with a normal density.
 
         Args:
           mean: of the normal distribution.
@@ -178,7 +178,7 @@ class gaussian_kde:
         )
 
     def integrate_box_1d(self, low: Any, high: Any) -> Array:
-        """The probability of an interval, for samples of dimension one."""
+        """Returns the probability of an interval, for samples of dimension one."""
         if self.d != 1:
             raise ValueError(f"integrate_box_1d() only handles 1D pdfs, got dimension {self.d}")
         if onp.ndim(low) or onp.ndim(high):
@@ -189,7 +189,7 @@ class gaussian_kde:
         return onp.sum(self.weights * (above - below))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """The integral of the product with another such density."""
+        """Returns the integral of the product with another such density."""
         if other.d != self.d:
             raise ValueError(f"KDEs are not the same dimensionality: {self.d} and {other.d}")
         total = self.covariance + other.covariance

@@ -17,36 +17,66 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 @outlined()
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the Laplace distribution.
+    """Returns the logarithm of the density of the Laplace distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5)), 4)
+      -1.1931
     """
     x, loc, scale = reals("laplace.logpdf", x, loc, scale)
     return -(lax.abs(x - loc) / scale) - lax.log(2.0 * scale)
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the Laplace distribution.
+    """Returns the density of the Laplace distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5)), 4)
+      0.3033
     """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the Laplace distribution.
+    """Returns the distribution function of the Laplace distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5)), 4)
+      0.6967
     """
     x, loc, scale = reals("laplace.cdf", x, loc, scale)
     y = (x - loc) / scale

@@ -17,12 +17,22 @@ __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 @outlined()
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the logistic distribution.
+    """Returns the logarithm of the density of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5)), 4)
+      -1.4482
     """
     x, loc, scale = reals("logistic.logpdf", x, loc, scale)
     y = lax.abs(x - loc) / scale
@@ -30,24 +40,44 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the logistic distribution.
+    """Returns the density of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5)), 4)
+      0.235
     """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the logistic distribution.
+    """Returns the distribution function of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5)), 4)
+      0.6225
     """
     x, loc, scale = reals("logistic.cdf", x, loc, scale)
     y = (x - loc) / scale
@@ -56,12 +86,22 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the logistic distribution.
+    """Returns the survival function of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5)), 4)
+      0.3775
     """
     x, loc, scale = reals("logistic.sf", x, loc, scale)
     y = (x - loc) / scale
@@ -70,12 +110,22 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantile function of the logistic distribution.
+    """Returns the quantile function of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5)), 4)
+      0.0
     """
     x, loc, scale = reals("logistic.ppf", x, loc, scale)
     y = special.logit(x)
@@ -84,12 +134,22 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The inverse of the survival function of the logistic distribution.
+    """Returns the inverse of the survival function of the logistic distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(isf(0.5)), 4)
+      -0.0
     """
     x, loc, scale = reals("logistic.isf", x, loc, scale)
     y = -special.logit(x)

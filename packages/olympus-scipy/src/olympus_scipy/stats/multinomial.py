@@ -20,7 +20,7 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(x: Any, n: Any, p: Any) -> Array:
-    """The logarithm of the probability of the numbers of outcomes in ``n`` trials.
+    """Returns the logarithm of the probability of the numbers of outcomes in ``n`` trials.
 
     Args:
       x: the numbers, along the last axis.
@@ -28,7 +28,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
       p: the probabilities of the outcomes, along the last axis.
 
     Raises:
-      ValueError: where ``x`` or ``n`` are not of integers.
+      ValueError: ``x`` or ``n`` are not of integers.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -47,5 +47,5 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
 
 
 def pmf(x: Any, n: Any, p: Any) -> Array:
-    """The probability of the numbers of outcomes in ``n`` trials; see `logpmf`."""
+    """Returns the probability of the numbers of outcomes in ``n`` trials; see `logpmf`."""
     return lax.exp(logpmf(x, n, p))

@@ -17,7 +17,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
-    """The logarithm of the density of the multivariate normal distribution.
+    """Returns the logarithm of the density of the multivariate normal distribution.
 
     Args:
       x: points; the last axis runs over their coordinates.
@@ -64,5 +64,5 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
 
 
 def pdf(x: Any, mean: Any, cov: Any) -> Array:
-    """The density of the multivariate normal distribution; see `logpdf`."""
+    """Returns the density of the multivariate normal distribution; see `logpdf`."""
     return lax.exp(logpdf(x, mean, cov))

@@ -26,7 +26,17 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
       k: an array or scalar of whole numbers.
       n: the number of successes.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 4, 0.4)), 4)
+      -2.7897
     """
     k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
     y = k - loc
@@ -37,12 +47,22 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the number of failures before ``n`` successes.
+    """Returns the probability of ``k``, for the number of failures before ``n`` successes.
 
     Args:
       k: an array or scalar of whole numbers.
       n: the number of successes.
       p: the probability of success.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 4, 0.4)), 4)
+      0.0614
     """
     return lax.exp(logpmf(k, n, p, loc))

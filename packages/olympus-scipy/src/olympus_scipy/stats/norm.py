@@ -19,12 +19,22 @@ __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 @outlined()
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the normal distribution.
+    """Returns the logarithm of the density of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5)), 4)
+      -1.0439
     """
     x, loc, scale = reals("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
@@ -32,24 +42,40 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the normal distribution.
+    """Returns the density of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5)), 4)
+      0.3521
     """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the normal distribution.
+    """Returns the distribution function of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
 
     Example:
       >>> cdf(0.0)
@@ -61,12 +87,22 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the normal distribution.
+    """Returns the logarithm of the distribution function of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5)), 4)
+      -0.3689
     """
     x, loc, scale = reals("norm.logcdf", x, loc, scale)
     y = (x - loc) / scale
@@ -74,35 +110,65 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the normal distribution.
+    """Returns the survival function of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5)), 4)
+      0.3085
     """
     return cdf(-onp.asarray(x), -onp.asarray(loc), scale)
 
 
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the normal distribution.
+    """Returns the logarithm of the survival function of the normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5)), 4)
+      -1.1759
     """
     return logcdf(-onp.asarray(x), -onp.asarray(loc), scale)
 
 
 @outlined()
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantile function of the normal distribution.
+    """Returns the quantile function of the normal distribution.
 
     Args:
       q: an array or scalar of probabilities.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5)), 4)
+      0.0
     """
     q, loc, scale = reals("norm.ppf", q, loc, scale)
     y = special.ndtri(q)
@@ -111,12 +177,22 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The inverse of the survival function of the normal distribution.
+    """Returns the inverse of the survival function of the normal distribution.
 
     Args:
       q: an array or scalar of probabilities.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(isf(0.5)), 4)
+      -0.0
     """
     q, loc, scale = reals("norm.isf", q, loc, scale)
     y = -special.ndtri(q)

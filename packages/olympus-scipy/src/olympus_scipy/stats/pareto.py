@@ -19,13 +19,23 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 @outlined()
 def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the Pareto distribution.
+    """Returns the logarithm of the density of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(2.0, 3.0)), 4)
+      -1.674
     """
     x, b, loc, scale = reals("pareto.logpdf", x, b, loc, scale)
     y = (x - loc) / scale
@@ -34,26 +44,46 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the Pareto distribution.
+    """Returns the density of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(2.0, 3.0)), 4)
+      0.1875
     """
     return lax.exp(logpdf(x, b, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the Pareto distribution.
+    """Returns the distribution function of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(2.0, 3.0)), 4)
+      0.875
     """
     x, b, loc, scale = reals("pareto.cdf", x, b, loc, scale)
     y = onp.maximum((x - loc) / scale, 1.0)
@@ -61,38 +91,68 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the Pareto distribution.
+    """Returns the logarithm of the distribution function of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(2.0, 3.0)), 4)
+      -0.1335
     """
     return lax.log(cdf(x, b, loc, scale))
 
 
 def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the Pareto distribution.
+    """Returns the survival function of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(2.0, 3.0)), 4)
+      0.125
     """
     return lax.exp(logsf(x, b, loc, scale))
 
 
 @outlined()
 def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the Pareto distribution.
+    """Returns the logarithm of the survival function of the Pareto distribution.
 
     Args:
       x: an array or scalar of real numbers.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(2.0, 3.0)), 4)
+      -2.0794
     """
     x, b, loc, scale = reals("pareto.logsf", x, b, loc, scale)
     y = onp.maximum((x - loc) / scale, 1.0)
@@ -101,13 +161,23 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantile function of the Pareto distribution.
+    """Returns the quantile function of the Pareto distribution.
 
     Args:
       q: an array or scalar of probabilities.
       b: the shape parameters, positive.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5, 3.0)), 4)
+      1.2599
     """
     q, b, loc, scale = reals("pareto.ppf", q, b, loc, scale)
     legal = onp.where((q >= 0.0) & (q <= 1.0), q, np.nan)

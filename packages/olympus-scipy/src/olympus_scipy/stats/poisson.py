@@ -21,12 +21,22 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of ``k``, for the Poisson distribution.
+    """Returns the logarithm of the probability of ``k``, for the Poisson distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       mu: the mean.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpmf(1, 2.0)), 4)
+      -1.3069
     """
     k, mu, loc = reals("poisson.logpmf", k, mu, loc)
     y = k - loc
@@ -35,24 +45,44 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
-    """The probability of ``k``, for the Poisson distribution.
+    """Returns the probability of ``k``, for the Poisson distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       mu: the mean.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pmf(1, 2.0)), 4)
+      0.2707
     """
     return lax.exp(logpmf(k, mu, loc))
 
 
 @outlined()
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
-    """The distribution function of the Poisson distribution.
+    """Returns the distribution function of the Poisson distribution.
 
     Args:
       k: an array or scalar of whole numbers.
       mu: the mean.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(1, 2.0)), 4)
+      0.406
     """
     k, mu, loc = reals("poisson.cdf", k, mu, loc)
     y = lax.floor(k - loc)
@@ -62,11 +92,21 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 @outlined()
 def entropy(mu: Any, loc: Any = 0) -> Array:
-    """The entropy of the Poisson distribution.
+    """Returns the entropy of the Poisson distribution.
 
     Args:
       mu: the mean.
-      loc: where it is shifted to.
+      loc: the location of the distribution.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(entropy(2.0)), 4)
+      1.7049
     """
     mu, loc = reals("poisson.entropy", mu, loc)
     # The sum of -p log(p) up to where nothing is left, or for large means a series in 1 / mu.

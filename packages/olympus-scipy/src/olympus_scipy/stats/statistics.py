@@ -42,7 +42,7 @@ def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
 def mode(
     a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """The most frequent values along an axis, and of several the smallest.
+    """Returns the most frequent values along an axis, and of several the smallest.
 
     Args:
       a: an array.
@@ -86,13 +86,13 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
 
 
 def _is_new(ordered: Any) -> Any:
-    """Whether an element of sorted rows differs from the one before it."""
+    """Returns whether an element of sorted rows differs from the one before it."""
     first = onp.ones((*ordered.shape[:-1], 1), bool)
     return onp.concatenate([first, ordered[..., 1:] != ordered[..., :-1]], axis=-1)
 
 
 def _run_lengths(ordered: Any) -> Any:
-    """How many equal elements there are up to each one of sorted rows."""
+    """Returns how many equal elements there are up to each one of sorted rows."""
     place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
     start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
     return place - start + 1
@@ -101,7 +101,7 @@ def _run_lengths(ordered: Any) -> Any:
 def rankdata(
     a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
-    """The ranks of the elements, from 1.
+    """Returns the ranks of the elements, from 1.
 
     Args:
       a: an array.

@@ -18,13 +18,23 @@ __all__ = ["logpdf", "pdf"]
 
 @outlined()
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of Student's t distribution.
+    """Returns the logarithm of the density of Student's t distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, 3.0)), 4)
+      -1.161
     """
     x, df, loc, scale = reals("t.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
@@ -34,12 +44,22 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of Student's t distribution.
+    """Returns the density of Student's t distribution.
 
     Args:
       x: an array or scalar of real numbers.
       df: the degrees of freedom.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, 3.0)), 4)
+      0.3132
     """
     return lax.exp(logpdf(x, df, loc, scale))

@@ -38,14 +38,24 @@ def _log_mass(a: Any, b: Any) -> Any:
 
 
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the truncated normal distribution.
+    """Returns the logarithm of the density of the truncated normal distribution.
 
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
       b: the upper bound, likewise.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, -1.0, 1.0)), 4)
+      -0.6622
     """
     return _logpdf(x, a, b, loc, scale)
 
@@ -60,14 +70,47 @@ def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
 
 
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the truncated normal distribution; see `logpdf`."""
+    """Returns the density of the truncated normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, -1.0, 1.0)), 4)
+      0.5157
+    """
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the truncated normal distribution.
+    """Returns the logarithm of the distribution function of the truncated normal distribution.
 
-    The arguments are those of `logpdf`.
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logcdf(0.5, -1.0, 1.0)), 4)
+      -0.2479
     """
     return _logcdf(x, a, b, loc, scale)
 
@@ -84,19 +127,70 @@ def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
 
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the truncated normal distribution; see `logpdf`."""
+    """Returns the distribution function of the truncated normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5, -1.0, 1.0)), 4)
+      0.7805
+    """
     return lax.exp(logcdf(x, a, b, loc, scale))
 
 
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the truncated normal distribution.
+    """Returns the logarithm of the survival function of the truncated normal distribution.
 
-    The arguments are those of `logpdf`.
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logsf(0.5, -1.0, 1.0)), 4)
+      -1.5162
     """
     x, a, b, loc = (-onp.asarray(each) for each in (x, b, a, loc))
     return _logcdf(x, a, b, loc, scale)
 
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The survival function of the truncated normal distribution; see `logpdf`."""
+    """Returns the survival function of the truncated normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(sf(0.5, -1.0, 1.0)), 4)
+      0.2195
+    """
     return lax.exp(logsf(x, a, b, loc, scale))

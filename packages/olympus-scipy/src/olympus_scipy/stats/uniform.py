@@ -19,12 +19,22 @@ __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
 @outlined()
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density of the uniform distribution.
+    """Returns the logarithm of the density of the uniform distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5)), 4)
+      -0.0
     """
     x, loc, scale = reals("uniform.logpdf", x, loc, scale)
     inside = (x >= loc) & (x <= loc + scale)
@@ -32,24 +42,44 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density of the uniform distribution.
+    """Returns the density of the uniform distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5)), 4)
+      1.0
     """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @outlined()
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The distribution function of the uniform distribution.
+    """Returns the distribution function of the uniform distribution.
 
     Args:
       x: an array or scalar of real numbers.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(cdf(0.5)), 4)
+      0.5
     """
     x, loc, scale = reals("uniform.cdf", x, loc, scale)
     y = (x - loc) / scale
@@ -58,12 +88,22 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantile function of the uniform distribution.
+    """Returns the quantile function of the uniform distribution.
 
     Args:
       q: an array or scalar of probabilities.
-      loc: where it is shifted to.
-      scale: what it is stretched by.
+      loc: the location of the distribution.
+      scale: the scale of the distribution, positive.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(ppf(0.5)), 4)
+      0.5
     """
     q, loc, scale = reals("uniform.ppf", q, loc, scale)
     y = onp.where((q >= 0.0) & (q <= 1.0), q, np.nan)

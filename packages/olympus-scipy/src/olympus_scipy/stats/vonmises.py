@@ -17,11 +17,21 @@ __all__ = ["logpdf", "pdf"]
 
 @outlined()
 def logpdf(x: Any, kappa: Any) -> Array:
-    """The logarithm of the density of the von Mises distribution.
+    """Returns the logarithm of the density of the von Mises distribution.
 
     Args:
       x: an array or scalar of real numbers.
       kappa: the concentration.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(logpdf(0.5, 1.0)), 4)
+      -1.1962
     """
     x, kappa = reals("vonmises.logpdf", x, kappa)
     # cos(x) - 1 through the half angle, for the Bessel function is scaled.
@@ -30,10 +40,20 @@ def logpdf(x: Any, kappa: Any) -> Array:
 
 
 def pdf(x: Any, kappa: Any) -> Array:
-    """The density of the von Mises distribution.
+    """Returns the density of the von Mises distribution.
 
     Args:
       x: an array or scalar of real numbers.
       kappa: the concentration.
+
+    Returns:
+      An array of floating dtype, of the broadcast shape of the operands.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> round(float(pdf(0.5, 1.0)), 4)
+      0.3023
     """
     return lax.exp(logpdf(x, kappa))

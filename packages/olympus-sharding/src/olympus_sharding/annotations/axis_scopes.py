@@ -40,7 +40,7 @@ def _check_not_manual(axes: tuple, mesh: Any, name: str) -> None:
 
 
 def _are_auto(axes: tuple, mesh: Any) -> bool:
-    """Whether all of these axes are the compiler's already."""
+    """Returns whether all of these axes are the compiler's already."""
     return set(mesh.auto_axes).issuperset(axes)
 
 
@@ -51,7 +51,7 @@ def auto_axes(
     axes: str | tuple[str, ...] | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """A function inside of which the compiler decides how values lie over the mesh.
+    """Returns a function inside of which the compiler decides how values lie over the mesh.
 
     Args:
       f: a function of arrays or pytrees of arrays; left out, a decorator is returned.
@@ -63,7 +63,7 @@ def auto_axes(
       A function with the arguments and results of ``f``. Outside of a mesh it is ``f``.
 
     Raises:
-      TypeError: where ``out_sharding`` is given neither here nor in the call.
+      TypeError: ``out_sharding`` is given neither here nor in the call.
 
     Example:
       >>> import numpy as np
@@ -112,7 +112,7 @@ def explicit_axes(
     axes: str | tuple[str, ...] | None = None,
     in_sharding: Any = None,
 ) -> Any:
-    """A function inside of which types say how values lie over the mesh.
+    """Returns a function inside of which types say how values lie over the mesh.
 
     Args:
       f: a function of arrays or pytrees of arrays; left out, a decorator is returned.
@@ -124,8 +124,8 @@ def explicit_axes(
       A function with the arguments and results of ``f``.
 
     Raises:
-      TypeError: where ``in_sharding`` is given neither here nor in the call.
-      ValueError: where no mesh is in force.
+      TypeError: ``in_sharding`` is given neither here nor in the call.
+      ValueError: no mesh is in force.
 
     Example:
       >>> import numpy as np

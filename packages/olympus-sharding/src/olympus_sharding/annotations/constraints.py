@@ -74,7 +74,7 @@ def _reshard_type(operand: ShapedArray, *, dst_sharding: NamedSharding, **params
 
 
 def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
-    """The mesh that an equation's program runs on, for whoever compiles it."""
+    """Returns the mesh that an equation's program runs on, for whoever compiles it."""
     sharding = params["sharding"]
     if type(sharding) is NamedSharding:
         return sharding.mesh
@@ -109,9 +109,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       ``x``, with every array placed so.
 
     Raises:
-      ValueError: where a spec has more entries than an array has dimensions, names axes that the
-        mesh does not have or that are not of type `AxisType.Auto`.
-      RuntimeError: where a partition spec is given and no mesh is in force.
+      ValueError: a spec has more entries than an array has dimensions, names axes that the mesh
+        does not have or that are not of type `AxisType.Auto`.
+      RuntimeError: a partition spec is given and no mesh is in force.
 
     Example:
       >>> import numpy as np
@@ -150,15 +150,15 @@ def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
 
 
 def _is_format(value: Any) -> bool:
-    """Whether a value is a sharding with a layout, of the package that knows layouts."""
+    """Returns whether a value is a sharding with a layout, of the package that knows layouts."""
     return getattr(type(value), "is_format", False)
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Whether all axes are explicit: then a constraint is an assertion about the value's type.
+    """Returns whether all axes are explicit, so that a constraint asserts the value's type.
 
     Raises:
-      AssertionError: where it does not hold.
+      AssertionError: it does not hold.
     """
     if not isinstance(given, PartitionSpec):
         return False
@@ -216,7 +216,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       ``xs``, with every array placed so.
 
     Raises:
-      ValueError: where a spec names axes of another type; see `with_sharding_constraint` for those.
+      ValueError: a spec names axes of another type; see `with_sharding_constraint` for those.
 
     Example:
       >>> import numpy as np
@@ -363,7 +363,7 @@ def _check_rank(name: str, sharding: Any, aval: Any) -> None:
 
 
 def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params: Any) -> Any:
-    """The constraint on a concrete array: it is moved."""
+    """Returns the constraint on a concrete array: it is moved."""
     sharding = concrete_sharding(sharding)
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
         own: Any = getattr(operand, "sharding", None)
@@ -464,7 +464,7 @@ def _reshard_batch(
 
 
 def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
-    """The sharding of all examples, given that of one."""
+    """Returns the sharding of all examples, given that of one."""
     if type(sharding) is SingleDeviceSharding:
         return sharding
     if type(sharding) is not NamedSharding:

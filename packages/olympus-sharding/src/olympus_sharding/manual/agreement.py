@@ -45,7 +45,7 @@ def check_collectives_agree(olympuspr: Olympuspr) -> None:
       olympuspr: the body of a `shard_map` with ``check_vma``.
 
     Raises:
-      ValueError: where devices that wait for each other may take different paths.
+      ValueError: devices that wait for each other may take different paths.
     """
     for equation in olympuspr.eqns:
         if not equation.effects:
@@ -81,7 +81,7 @@ def _check_decision(equation: Equation) -> None:
 
 
 def _collectives(olympuspr: Olympuspr, varying: frozenset) -> Iterator[tuple[str, tuple]]:
-    """The collectives of a program over some axes: their names and axes."""
+    """Yields the collectives of a program over some axes: their names and axes."""
     for equation in olympuspr.eqns:
         parameter = _AXES_PARAMETER.get(equation.primitive)
         if parameter is None:

@@ -57,7 +57,7 @@ def extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
 
 
 def mentioned_axes(spec: PartitionSpec) -> list[Any]:
-    """The mesh axes in a spec, in order."""
+    """Returns the mesh axes in a spec, in order."""
     axes: list[Any] = []
     for entry in spec:
         if entry is None or entry is PartitionSpec.UNCONSTRAINED:
@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """The axes that the function handles itself: those named, or all that no `vmap` has."""
+    """Returns the axes that the function handles itself: those named, or all that no `vmap` has."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:
@@ -79,7 +79,7 @@ def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
 
 
 def contents(aval: Any) -> Any:
-    """The type of what a reference holds, or of a value."""
+    """Returns the type of what a reference holds, or of a value."""
     return aval.inner_aval if aval.is_ref else aval
 
 
@@ -148,7 +148,7 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
 
 
 def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
-    """A result as varying, or unreduced, over the axes of which its spec says so."""
+    """Returns a result as varying, or unreduced, over the axes of which its spec says so."""
     if not (hasattr(result, "dtype") or isinstance(result, int | float | complex)):
         return result
     aval = get_aval(result)

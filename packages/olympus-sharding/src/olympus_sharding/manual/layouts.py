@@ -37,7 +37,7 @@ _NO_AXES: frozenset = frozenset()
 
 @functools.lru_cache(maxsize=256)
 def mesh_inside(mesh: BaseMesh, manual: tuple) -> AbstractMesh:
-    """The mesh in force inside of a function that sees some axes one by one."""
+    """Returns the mesh in force inside of a function that sees some axes one by one."""
     abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
     return abstract.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
@@ -63,7 +63,7 @@ def manual_part(aval: Any, manual: Sequence[Any]) -> PartitionSpec:
 def local_layout(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: Any
 ) -> NamedSharding | None:
-    """The layout of one device's part of an operand."""
+    """Returns the layout of one device's part of an operand."""
     entries = [
         _entry([axis for axis in axes_of_entry(entry) if axis not in manual])
         for entry in entries_of(aval)
@@ -78,7 +78,7 @@ def local_layout(
 
 
 def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedSharding | None:
-    """The layout of a result put together from parts of a type."""
+    """Returns the layout of a result put together from parts of a type."""
     given = (*spec.partitions, *(None,) * (aval.ndim - len(spec)))
     entries = [
         _entry((*axes_of_entry(outer), *axes_of_entry(inner)))
@@ -135,8 +135,8 @@ def check_sums(
     """Raises where specs name unreduced or reduced axes that `shard_map` cannot handle.
 
     Raises:
-      NotImplementedError: where the function does not see all axes of the mesh.
-      ValueError: where the axes are not of type `Explicit`.
+      NotImplementedError: the function does not see all axes of the mesh.
+      ValueError: the axes are not of type `Explicit`.
     """
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     for spec in specs:

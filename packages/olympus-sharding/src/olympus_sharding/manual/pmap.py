@@ -75,8 +75,8 @@ def pmap(
       A function with the arguments and results of ``fun``, with the mapped dimension.
 
     Raises:
-      ValueError: when called, where there are fewer devices than examples, or arguments disagree
-        about their number.
+      ValueError: called, where there are fewer devices than examples, or arguments disagree about
+        their number.
 
     Example:
       >>> import numpy as np
@@ -165,7 +165,7 @@ class _Mapping:
         self._calls: dict[Any, _Call] = {}
 
     def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """The compiled function of flat operands for a call, and the operands."""
+        """Returns the compiled function of flat operands for a call, and the operands."""
         statics: tuple = ()
         if self.static_argnums:
             args, statics = self._without_statics(args)
@@ -200,7 +200,7 @@ class _Mapping:
         return dynamic, statics
 
     def mesh(self, size: int) -> Mesh:
-        """The devices for a number of examples in each process."""
+        """Returns the devices for a number of examples in each process."""
         devices = self.devices
         if devices is None:
             if _mesh._default_devices is None:
@@ -261,7 +261,7 @@ class _Call:
         self._compiled: dict[Any, Any] = {}
 
     def compiled(self, leaves: Sequence[Any]) -> Any:
-        """The compiled function of flat operands."""
+        """Returns the compiled function of flat operands."""
         assert self.mapped is not None
         try:
             size = leaves[self.mapped].shape[self.axes[self.mapped]]
@@ -282,7 +282,7 @@ class _Call:
         return info.arg_names or [f"leaf {n}" for n in range(len(self.axes))]
 
     def _common_size(self, leaves: Sequence[Any]) -> int:
-        """The number of examples, in which all mapped operands must agree."""
+        """Returns the number of examples, in which all mapped operands must agree."""
         sizes: dict[str, int] = {}
         for name, leaf, axis in zip(self._names(), leaves, self.axes, strict=True):
             if axis is None:
@@ -361,7 +361,7 @@ class _Call:
         return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
 
     def _call(self, examples: Sequence[Any]) -> Any:
-        """The user's function, on one example."""
+        """Returns the user's function, on one example."""
         dynamic, kwargs = pytrees.tree_unflatten(self.in_tree, examples)
         args: list[Any] = [None] * (len(dynamic) + len(self.statics))
         for _, position, _, value in self.statics:
@@ -371,7 +371,7 @@ class _Call:
         return self.mapping.fun(*args, **kwargs)
 
     def _donated(self) -> tuple[int, ...]:
-        """The leaves whose memory may be taken."""
+        """Returns the leaves whose memory may be taken."""
         args_tree, _ = self.in_tree.children()
         count = len(self.positions) + len(self.statics)
         donated = {number % count for number in self.mapping.donate_argnums if count}
@@ -384,7 +384,7 @@ class _Call:
 def _across_processes(
     compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
 ) -> Callable[..., Any]:
-    """The function of what each process has, of one of arrays over the devices of all."""
+    """Returns the function of what each process has, of one of arrays over the devices of all."""
     conversions = _mesh._process_conversions
     assert conversions is not None, "the runtime that has devices of other processes sets them"
     join, part = conversions
@@ -408,7 +408,7 @@ class _OutAxes:
         self.axes: list[int | None] = []
 
     def expand(self, results: Any) -> Any:
-        """The results of one example with the mapped dimension, of size one."""
+        """Returns the results of one example with the mapped dimension, of size one."""
         leaves, tree = pytrees.tree_flatten(results)
         try:
             axes = spread_prefix(self.given, results, _is_leaf)

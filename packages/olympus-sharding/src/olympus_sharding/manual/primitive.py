@@ -71,7 +71,7 @@ def _shard_map_types(
 def local_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray, *, varying: bool
 ) -> ShapedArray:
-    """The type of one device's part of an operand."""
+    """Returns the type of one device's part of an operand."""
     if aval.is_ref:
         part = local_aval(mesh, manual, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
         return aval.update(inner_aval=part)
@@ -87,7 +87,7 @@ def local_aval(
 def global_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
 ) -> ShapedArray:
-    """The type of a result put together from the devices' parts."""
+    """Returns the type of a result put together from the devices' parts."""
     parts = extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, parts, strict=True))
     layout = (
@@ -99,7 +99,7 @@ def global_aval(
 
 
 def manual_axes(params: dict[str, Any]) -> dict[Any, int]:
-    """The axes that the function of an equation sees, with their sizes."""
+    """Returns the axes that the function of an equation sees, with their sizes."""
     mesh, newly_manual = params["mesh"], params["newly_manual_axes"]
     return {axis: mesh.shape[axis] for axis in mesh.axis_names if axis in newly_manual}
 

@@ -146,7 +146,7 @@ def _spread_scalars(
 def _gather_scalars(
     program: ClosedOlympuspr, local_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """The program that takes residuals of the given types, scalars with one dimension."""
+    """Returns the program that takes residuals of the given types, scalars with one dimension."""
     count = len(local_avals)
     wanted = program.in_avals[:count]
 

@@ -80,7 +80,7 @@ def shard_map(
       A function of whole arrays.
 
     Raises:
-      ValueError: where specs do not fit the arguments, the results or the mesh.
+      ValueError: specs do not fit the arguments, the results or the mesh.
 
     Example:
       >>> import numpy as np

@@ -42,9 +42,9 @@ def create_device_mesh(
       An array of devices of the given shape, for `Mesh`.
 
     Raises:
-      ValueError: where the number of devices is not that of the mesh's places, or where no
-        arrangement keeps the devices of each process together.
-      NotImplementedError: where the mesh's axes cannot be made of axes of the hardware.
+      ValueError: the number of devices is not that of the mesh's places, or where no arrangement
+        keeps the devices of each process together.
+      NotImplementedError: the mesh's axes cannot be made of axes of the hardware.
 
     Example:
       >>> import olympus
@@ -101,7 +101,7 @@ def create_hybrid_device_mesh(
       An array of devices, of the product of both shapes.
 
     Raises:
-      ValueError: where the number of slices, or of devices in one, does not fit.
+      ValueError: the number of slices, or of devices in one, does not fit.
 
     Example:
       >>> import olympus
@@ -167,7 +167,7 @@ def _object_array(devices: Sequence[Any]) -> np.ndarray:
 
 
 def _torus(devices: Sequence[Any]) -> np.ndarray:
-    """The devices in their physical places; the cores of a chip lie along the last axis."""
+    """Returns the devices in their physical places; the cores of a chip lie along the last axis."""
     places = [(*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices]
     lowest, highest = np.min(places, axis=0), np.max(places, axis=0)
     extents = tuple(highest - lowest + 1)
@@ -264,7 +264,7 @@ def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment)
 
 
 def _processes_are_blocks(arranged: np.ndarray) -> bool:
-    """Whether the devices of each process are a block of the arrangement."""
+    """Returns whether the devices of each process are a block of the arrangement."""
     places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for place in np.ndindex(*arranged.shape):
         device: Any = arranged[place]

@@ -31,7 +31,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh of devices in force; an empty one outside of `set_mesh`.
+    """Returns the mesh of devices in force; an empty one outside of `set_mesh`.
 
     Raises:
       ValueError: inside a function that is being traced, which may run on another mesh.
@@ -42,7 +42,7 @@ def get_mesh() -> Mesh:
 
 
 def with_axis_types(mesh: Mesh, axis_types: tuple) -> Mesh:
-    """The mesh of the same devices with axes of other types."""
+    """Returns the mesh of the same devices with axes of other types."""
     return mesh if mesh.axis_types == axis_types else mesh.update(axis_types=axis_types)
 
 
@@ -57,7 +57,7 @@ def concrete_mesh_in_force() -> Mesh | None:
 
 
 def mesh_like(mesh: Mesh, abstract: AbstractMesh) -> Mesh:
-    """The devices of a mesh under the axes of an abstract one of its size."""
+    """Returns the devices of a mesh under the axes of an abstract one of its size."""
     if mesh.shape_tuple == abstract.shape_tuple:
         return with_axis_types(mesh, abstract.axis_types)
     devices = mesh.devices.reshape(abstract.axis_sizes)

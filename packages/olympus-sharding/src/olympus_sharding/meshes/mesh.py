@@ -119,7 +119,7 @@ class Mesh(BaseMesh):
         axis_names: Sequence[MeshAxisName] | None = None,
         axis_types: tuple[AxisType, ...] | None = None,
     ) -> Mesh:
-        """The same mesh with the given constructor arguments replaced."""
+        """Returns the same mesh with the given constructor arguments replaced."""
         return Mesh(
             self.devices if devices is None else devices,
             self.axis_names if axis_names is None else axis_names,
@@ -252,7 +252,7 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """A mesh of the given sizes over the first devices of a list.
+    """Returns a mesh of the given sizes over the first devices of a list.
 
     Args:
       axis_shapes: the sizes of the axes.
@@ -262,7 +262,7 @@ def make_mesh(
         not given. The mesh is filled in their order.
 
     Raises:
-      ValueError: where there are fewer devices than places.
+      ValueError: there are fewer devices than places.
 
     Example:
       >>> import olympus

@@ -56,7 +56,7 @@ class RooflineShape:
 
     @classmethod
     def total_bytes(cls, avals: Sequence[Any]) -> int:
-        """How many bytes values of some types take together."""
+        """Returns how many bytes values of some types take together."""
         return sum(
             cls.from_aval(aval).bytes
             for aval in avals

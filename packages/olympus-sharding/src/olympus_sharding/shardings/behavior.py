@@ -52,7 +52,7 @@ def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
       shape: the shape of the whole array.
 
     Raises:
-      IndivisibleError: where a dimension cannot be cut into equal parts.
+      IndivisibleError: a dimension cannot be cut into equal parts.
     """
     sharding.shard_shape(shape)
     if type(sharding) is NamedSharding:
@@ -65,7 +65,7 @@ def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
 def make_single_device_sharding(
     device: Any, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """The sharding that places an array on one device."""
+    """Returns the sharding that places an array on one device."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -120,7 +120,7 @@ class _Sharding:
         raise _undefined(self, "memory_kind")
 
     def with_memory_kind(self, kind: str) -> Any:
-        """The same sharding in another kind of memory."""
+        """Returns the same sharding in another kind of memory."""
         raise _undefined(self, "with_memory_kind")
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
@@ -175,12 +175,12 @@ class _Sharding:
         return {device: indices[device] for device in self._addressable_device_assignment}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of one part of an array of the given shape."""
+        """Returns the shape of one part of an array of the given shape."""
         index = next(iter(self.devices_indices_map(global_shape).values()))
         return tuple(len(range(size)[part]) for size, part in zip(global_shape, index, strict=True))
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Whether ``other`` places every part of an array of ``ndim`` dimensions the same way."""
+        """Returns whether ``other`` places each part of an array of ``ndim`` dimensions equally."""
         return self is other or _placement(self, ndim) == _placement(other, ndim)
 
 
@@ -336,7 +336,7 @@ class _NamedSharding:
     def update(
         self, *, mesh: Any = None, spec: Any = None, memory_kind: str | None = None
     ) -> NamedSharding:
-        """The same sharding with the given constructor arguments replaced."""
+        """Returns the same sharding with the given constructor arguments replaced."""
         return NamedSharding(
             self.mesh if mesh is None else mesh,
             self.spec if spec is None else spec,

@@ -32,7 +32,7 @@ def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisNa
 
 @functools.lru_cache(maxsize=4096)
 def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
-    """The tiling of an array of ``ndim`` dimensions that a mesh and a spec describe.
+    """Returns the tiling of an array of ``ndim`` dimensions that a mesh and a spec describe.
 
     Returns:
       Into how many equal parts each dimension is cut; and for every device, in device order, the

@@ -43,7 +43,7 @@ def visualize_sharding(
         green and blue between 0 and 1. The maps of matplotlib are such functions.
 
     Raises:
-      ValueError: where the shape has no dimension or more than two.
+      ValueError: the shape has no dimension or more than two.
 
     Example:
       >>> import olympus
@@ -72,7 +72,7 @@ def sharding_text(
     max_width: int = 80,
     colors: ColorMap | None = None,
 ) -> str:
-    """The picture that `visualize_sharding` prints.
+    """Returns the picture that `visualize_sharding` prints.
 
     Args:
       shape: as there.
@@ -111,7 +111,7 @@ Interval = tuple[float, float]
 def _parts(
     shape: tuple[int, ...], sharding: Any
 ) -> tuple[list[Interval], list[Interval], dict[tuple[Interval, Interval], list[Any]]]:
-    """The rows and columns of parts, and the devices that hold each part."""
+    """Returns the rows and columns of parts, and the devices that hold each part."""
     parts: dict[tuple[Interval, Interval], list[Any]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
         intervals = []
@@ -136,7 +136,7 @@ def _draw(
     widths: Sequence[int],
     colors: ColorMap | None,
 ) -> str:
-    """The parts as a table. Parts with equal labels have equal colors."""
+    """Returns the parts as a table. Parts with equal labels have equal colors."""
     distinct = list(dict.fromkeys(label for row in labels for label in row))
     paint = {
         label: _painter(colors(position / len(distinct))) if colors else lambda text: text

@@ -32,7 +32,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
       The values of the product's entries, which are at the places of ``sp_mat``'s.
 
     Raises:
-      NotImplementedError: where ``v`` does not broadcast to the shape of ``sp_mat``.
+      NotImplementedError: ``v`` does not broadcast to the shape of ``sp_mat``.
 
     Example:
       >>> import numpy as np

@@ -32,10 +32,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(data: Any, indices: Any, shape: Sequence[int]) -> Layout:
-    """The layout of a sparse array.
+    """Returns the layout of a sparse array.
 
     Raises:
-      ValueError: where buffers and shape do not belong together.
+      ValueError: buffers and shape do not belong together.
     """
     if indices.ndim < 2:
         raise ValueError(
@@ -81,8 +81,8 @@ class BCOO(OLYMPUSSparse):
       unique_indices: whether no two in bounds are the same.
 
     Raises:
-      ValueError: where the shapes do not belong together.
-      TypeError: where the coordinates are not integers.
+      ValueError: the shapes do not belong together.
+      TypeError: the coordinates are not integers.
 
     Example:
       >>> import numpy as np
@@ -162,14 +162,14 @@ class BCOO(OLYMPUSSparse):
         return make(children, SparseInfo(**aux_data), cls)
 
     def _with_data(self, data: Any) -> BCOO:
-        """The array with other values at the same places."""
+        """Returns the array with other values at the same places."""
         array = make((data, self.indices), self._info)
         array._places = self._places
         return array
 
 
 def make(buffers: Any, info: SparseInfo, cls: type[BCOO] = BCOO) -> BCOO:
-    """An array of buffers that are known to belong together."""
+    """Returns an array of buffers that are known to belong together."""
     array = object.__new__(cls)
     array.data, array.indices = buffers
     array.shape, array.indices_sorted, array.unique_indices = info

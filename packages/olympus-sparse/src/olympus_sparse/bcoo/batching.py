@@ -68,7 +68,7 @@ def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
 
 
 def _join(example: Any, axis: int, size: int) -> Any:
-    """A sparse array of all examples: their dimension is a batch dimension."""
+    """Returns a sparse array of all examples: their dimension is a batch dimension."""
     name = type(example).__name__
     ndim = len(example.shape) + 1
     dim = axis + ndim if axis < 0 else axis

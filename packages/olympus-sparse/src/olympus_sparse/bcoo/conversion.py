@@ -150,8 +150,8 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
       A sparse array with the coordinates of ``sparr``.
 
     Raises:
-      TypeError: where ``sparr`` is no BCOO.
-      ValueError: where the shapes differ.
+      TypeError: ``sparr`` is no BCOO.
+      ValueError: the shapes differ.
 
     Example:
       >>> import numpy as np
@@ -234,7 +234,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 
 def count_places(mat: Any, n_batch: int, n_dense: int, context: str) -> int:
-    """The number of entries that a dense array needs: the most in any batch."""
+    """Returns the number of entries that a dense array needs: the most in any batch."""
     mask = _places(mat, n_batch, n_dense)
     counts = jnp.sum(mask, axis=tuple(range(n_batch, mask.ndim)))
     counts = concrete_or_error(np.asarray, counts, context)

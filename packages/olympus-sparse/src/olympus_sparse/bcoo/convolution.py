@@ -53,7 +53,7 @@ def bcoo_conv_general_dilated(
       out_sharding: must be None.
 
     Raises:
-      NotImplementedError: where there are more dimensions, examples or features.
+      NotImplementedError: there are more dimensions, examples or features.
 
     Example:
       >>> import numpy as np

@@ -41,7 +41,7 @@ def bcoo_slice(
       strides: the distances between its elements; one where None.
 
     Raises:
-      ValueError: where the slice is not within the array.
+      ValueError: the slice is not within the array.
 
     Example:
       >>> import numpy as np
@@ -93,7 +93,7 @@ def bcoo_slice(
 
 
 def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: Any) -> Any:
-    """A buffer's part in batch dimensions; those of size one stand for any size."""
+    """Returns a buffer's part in batch dimensions; those of size one stand for any size."""
     for axis in range(n_batch):
         whole = (starts[axis], steps[axis]) == (0, 1) and limits[axis] == buffer.shape[axis]
         if not whole and buffer.shape[axis] != 1:
@@ -123,7 +123,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
       slice_sizes: its sizes.
 
     Raises:
-      ValueError: where the slice is larger than the array.
+      ValueError: the slice is larger than the array.
 
     Example:
       >>> import numpy as np

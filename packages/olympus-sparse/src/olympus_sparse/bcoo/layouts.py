@@ -36,7 +36,7 @@ def bcoo_update_layout(
         batch or dense dimensions grows: ``"error"``, ``"warn"`` or None, nothing.
 
     Raises:
-      SparseEfficiencyError: where the result is stored inefficiently.
+      SparseEfficiencyError: the result is stored inefficiently.
 
     Example:
       >>> import numpy as np

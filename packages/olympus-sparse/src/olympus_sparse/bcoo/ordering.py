@@ -217,7 +217,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def without_duplicates(mat: BCOO, nse: int | None) -> BCOO:
-    """The array with entries at the same place summed; zeros stay."""
+    """Returns the array with entries at the same place summed; zeros stay."""
     if nse is None:
         sparse_shape = mat._sparse_shape
         counts = over_batches(

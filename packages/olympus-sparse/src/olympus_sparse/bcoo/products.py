@@ -67,7 +67,7 @@ def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequenc
     """Dimension numbers as tuples of integers.
 
     Raises:
-      TypeError: where they do not fit the shapes.
+      TypeError: they do not fit the shapes.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = (
         tuple(tuple(int(dim) for dim in dims) for dims in pair) for pair in numbers
@@ -304,7 +304,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
 def _cotangent_of_rhs(
     cotangent: Any, data: Any, indices: Any, rhs: Any, pairs: Pairing, spinfo: SparseInfo
 ) -> Any:
-    """The product of lhs and the cotangent over what lhs has alone."""
+    """Returns the product of lhs and the cotangent over what lhs has alone."""
     count = len(pairs.batch)
     numbers = (
         (tuple(pairs.lhs_free), tuple(range(count, count + len(pairs.lhs_free)))),

@@ -37,10 +37,10 @@ __all__ = [
 
 
 def _parts(permutation: Sequence[int], layout: Layout) -> tuple[list[int], list[int], list[int]]:
-    """The permutation of the batch, the sparse and the dense dimensions, each from zero.
+    """Returns the permutation of the batch, the sparse and the dense dimensions, each from zero.
 
     Raises:
-      NotImplementedError: where it mixes them.
+      NotImplementedError: it mixes them.
     """
     n_batch, n_sparse, n_dense, _ = layout
     permutation = tuple(permutation)
@@ -115,7 +115,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
         their kind: batch, sparse or dense.
 
     Raises:
-      NotImplementedError: where the permutation mixes kinds.
+      NotImplementedError: the permutation mixes kinds.
 
     Example:
       >>> import numpy as np
@@ -245,7 +245,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
       dimension: the dimension.
 
     Raises:
-      ValueError: where shapes or layouts differ.
+      ValueError: shapes or layouts differ.
 
     Example:
       >>> import numpy as np
@@ -349,7 +349,7 @@ def bcoo_reshape(
       sharding: must be None: sparse arrays are placed with their buffers.
 
     Raises:
-      ValueError: where sizes do not fit, or kinds of dimensions would be mixed.
+      ValueError: sizes do not fit, or kinds of dimensions would be mixed.
 
     Example:
       >>> import numpy as np
@@ -408,7 +408,7 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """How many dimensions at the front have a total size, perhaps with ``ones`` after them."""
+    """Returns how many dimensions at the front have a total size, perhaps with ``ones`` after them."""
     product = 1
     for count, each in enumerate(shape):
         if product == size and (each != 1 or (not ones and count)):
@@ -521,7 +521,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
       dimensions: the dimensions to be left out.
 
     Raises:
-      ValueError: where a dimension's size is not one.
+      ValueError: a dimension's size is not one.
 
     Example:
       >>> import numpy as np

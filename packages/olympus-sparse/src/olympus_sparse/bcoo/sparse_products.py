@@ -170,7 +170,7 @@ def bcoo_dot_general(
       A sparse array where both operands are sparse, else a dense one.
 
     Raises:
-      TypeError: where shapes do not fit.
+      TypeError: shapes do not fit.
 
     Example:
       >>> import numpy as np
@@ -213,7 +213,7 @@ def _dot_general(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
 
 
 def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
-    """The sparse product; brings operands into a layout that the primitive takes."""
+    """Returns the sparse product; brings operands into a layout that the primitive takes."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     if lhs.n_dense or rhs.n_dense:
         raise NotImplementedError(

@@ -35,7 +35,7 @@ class BCSR(OLYMPUSSparse):
       unique_indices: whether no two entries are at the same place.
 
     Raises:
-      ValueError: where the shapes do not belong together.
+      ValueError: the shapes do not belong together.
 
     Example:
       >>> import numpy as np
@@ -136,7 +136,7 @@ class BCSR(OLYMPUSSparse):
         return make_rows(children, SparseInfo(**aux_data), cls)
 
     def _with_data(self, data: Any) -> BCSR:
-        """The array with other values at the same places."""
+        """Returns the array with other values at the same places."""
         array = make_rows((data, self.indices, self.indptr), self._info)
         array._places = self._places
         return array
@@ -179,7 +179,7 @@ def coordinates(indices: Any, indptr: Any) -> Any:
 
 
 def make_rows(buffers: Any, info: SparseInfo, cls: type[BCSR] = BCSR) -> BCSR:
-    """An array of buffers that are known to belong together."""
+    """Returns an array of buffers that are known to belong together."""
     array = object.__new__(cls)
     array.data, array.indices, array.indptr = buffers
     array.shape, array.indices_sorted, array.unique_indices = info

@@ -120,7 +120,7 @@ def bcsr_fromdense(
       index_dtype: the dtype of columns and of where rows begin.
 
     Raises:
-      ValueError: where other than two sparse dimensions remain.
+      ValueError: other than two sparse dimensions remain.
 
     Example:
       >>> import numpy as np
@@ -225,7 +225,7 @@ def bcsr_dot_general(
       out_sharding: must be None: sparse arrays are placed with their buffers.
 
     Raises:
-      NotImplementedError: where the operands are of other kinds.
+      NotImplementedError: the operands are of other kinds.
 
     Example:
       >>> import numpy as np

@@ -46,12 +46,12 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
 
 
 def padding(shape: Sequence[int], indices: Any) -> Any:
-    """The coordinates of padding, of the dtype of ``indices``."""
+    """Returns the coordinates of padding, of the dtype of ``indices``."""
     return np.array(shape, indices.dtype)
 
 
 def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
-    """Whether entries are none of padding; ``[..., nse, n_sparse] -> [..., nse]``."""
+    """Returns whether entries are none of padding; ``[..., nse, n_sparse] -> [..., nse]``."""
     sizes = jnp.asarray(padding(shape, indices))
     return jnp.all(indices < sizes, axis=-1)
 
@@ -60,7 +60,7 @@ def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def look_up(array: Any, indices: Any) -> Any:
-    """The values of an array at coordinates; zero at those out of bounds.
+    """Returns the values of an array at coordinates; zero at those out of bounds.
 
     ``[*sparse, *rest], [nse, n_sparse] -> [nse, *rest]``
     """
@@ -94,7 +94,7 @@ def add_up(
     indices_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:
-    """The dense array of entries; those with the same coordinates add up.
+    """Returns the dense array of entries; those with the same coordinates add up.
 
     ``[nse, *rest], [nse, n_sparse] -> [*shape, *rest]``
     """
@@ -160,7 +160,7 @@ def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
 
 
 def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
-    """How many different coordinates there are in bounds."""
+    """Returns how many different coordinates there are in bounds."""
     nse = indices.shape[0]
     if nse == 0:
         return jnp.zeros((), np.int32)
@@ -169,7 +169,7 @@ def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
-    """Whether no earlier entry has the same coordinates."""
+    """Returns whether no earlier entry has the same coordinates."""
     nse = indices.shape[0]
     if nse == 0:
         return jnp.zeros(0, bool)
@@ -180,5 +180,5 @@ def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def capacity(shape: Sequence[int], nse: int) -> int:
-    """The number of entries that an array needs, at most: no more than it has elements."""
+    """Returns the number of entries that an array needs, at most: no more than it has elements."""
     return min(math.prod(shape), nse)

@@ -104,7 +104,7 @@ def define_transpose_by_expansion(primitive: Primitive) -> None:
 def transposed_expansion(
     primitive: Primitive, cotangent: Any, *operands: Any, **params: Any
 ) -> list[Any]:
-    """The cotangents of a primitive's linear operands, by way of its expansion."""
+    """Returns the cotangents of a primitive's linear operands, by way of its expansion."""
     expansion = expansion_rules[primitive]
     linear = [place for place, operand in enumerate(operands) if is_undefined_primal(operand)]
 
@@ -137,7 +137,7 @@ def define_batching_by_expansion(primitive: Primitive) -> None:
 def batched_expansion(
     primitive: Primitive, axis_size: int, args: Any, batch_dims: Any, **params: Any
 ) -> Any:
-    """The results of a primitive for all examples, and their batch dimensions."""
+    """Returns the results of a primitive for all examples, and their batch dimensions."""
     expansion = expansion_rules[primitive]
 
     def fun(*operands: Any) -> Any:

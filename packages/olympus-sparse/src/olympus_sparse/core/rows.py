@@ -13,7 +13,7 @@ __all__ = ["compressed", "rows_of"]
 
 
 def rows_of(indptr: Any, nse: int) -> Any:
-    """The row of each entry; that of entries after the last row is out of bounds.
+    """Returns the row of each entry; that of entries after the last row is out of bounds.
 
     ``[rows + 1] -> [nse]``
     """

@@ -52,7 +52,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
       The eigenvalues in descending order, the eigenvectors as columns, and the number of steps.
 
     Raises:
-      ValueError: where shapes do not fit, or dtypes differ.
+      ValueError: shapes do not fit, or dtypes differ.
 
     Example:
       >>> import numpy as np
@@ -180,7 +180,7 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
 
 
 def _straightened(vectors: Any) -> Any:
-    """The orthonormal columns that are nearest to some that are almost so (Löwdin)."""
+    """Returns the orthonormal columns that are nearest to some that are almost so (Löwdin)."""
     values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
     factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
     return _product(vectors, _product(mixture * factors, mixture.T))

@@ -95,7 +95,7 @@ def spsolve(
       The solution ``x``; NaN where the matrix is singular.
 
     Raises:
-      ValueError: where shapes or dtypes do not fit.
+      ValueError: shapes or dtypes do not fit.
 
     Example:
       >>> data = np.array([2.0, 4.0], np.float32)

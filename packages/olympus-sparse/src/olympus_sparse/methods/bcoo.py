@@ -142,7 +142,7 @@ def operator(fun: Any, *, reflected: bool = False) -> Any:
 
 
 def _operand(value: Any) -> Any:
-    """The other operand: nested sequences are arrays, too."""
+    """Returns the other operand: nested sequences are arrays, too."""
     return jnp.asarray(value) if isinstance(value, list | tuple) else value
 
 

@@ -90,7 +90,7 @@ def _tangent_array(primal: Any, tangent: Any) -> Any:
 
 
 def _tangent_tree(primal: Any, tangent: Any) -> Any:
-    """The tangent of a sparse array as a pytree: indices have no tangent."""
+    """Returns the tangent of a sparse array as a pytree: indices have no tangent."""
     if not is_sparse(primal):
         return to_dense(tangent)
     buffers, tree = pytrees.tree_flatten(primal)
@@ -122,7 +122,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _less_known(value: Any) -> Any:
-    """A sparse array of which nothing is known of the order of entries."""
+    """Returns a sparse array of which nothing is known of the order of entries."""
     buffers, _ = value.tree_flatten()
     plain = value._info._replace(indices_sorted=False, unique_indices=False)
     return type(value).tree_unflatten(plain._asdict(), buffers)

@@ -25,17 +25,17 @@ __all__ = ["as_bcoo", "to_dense"]
 
 
 def to_dense(value: Any) -> Any:
-    """A dense array of either kind of value."""
+    """Returns a dense array of either kind of value."""
     return value.todense() if is_sparse(value) else value
 
 
 def as_bcoo(value: Any) -> Any:
-    """A BCOO for a BCSR; other values as they are."""
+    """Returns a BCOO for a BCSR; other values as they are."""
     return value.to_bcoo() if isinstance(value, BCSR) else value
 
 
 def _on_values(primitive: Primitive, *, additive: bool = False) -> Callable[..., Any]:
-    """The rule of an operation on each value.
+    """Returns the rule of an operation on each value.
 
     Args:
       primitive: the operation.
@@ -51,7 +51,7 @@ def _on_values(primitive: Primitive, *, additive: bool = False) -> Callable[...,
 
 
 def _without_duplicates(mat: BCOO) -> BCOO:
-    """The array with entries at the same place summed, as many as before."""
+    """Returns the array with entries at the same place summed, as many as before."""
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=mat.nse)
     return make(tuple(buffers), SparseInfo(mat.shape, True, True))
 
@@ -118,7 +118,7 @@ def _sum(lhs: Any, rhs: Any, what: str) -> Any:
 
 
 def _joined(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The array that has the entries of both."""
+    """Returns the array that has the entries of both."""
     n_batch = lhs.n_batch
     # Buffers have the size one in batch dimensions in which both have it.
     buffers = []

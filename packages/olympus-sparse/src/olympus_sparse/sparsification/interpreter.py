@@ -33,7 +33,7 @@ sparse_rules: RuleTable[Callable[..., Any]] = RuleTable(
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is a sparse array that programs can be run on."""
+    """Returns whether a value is a sparse array that programs can be run on."""
     return isinstance(value, SPARSE_TYPES)
 
 

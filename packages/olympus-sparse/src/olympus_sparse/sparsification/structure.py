@@ -179,7 +179,7 @@ def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
 
 
 def _known_zero(value: Any) -> bool:
-    """Whether all elements are known to be zero."""
+    """Returns whether all elements are known to be zero."""
     if find_tracers([value]):
         return False
     return not np.any(np.asarray(value))

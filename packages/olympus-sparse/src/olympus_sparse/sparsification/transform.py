@@ -35,7 +35,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
       A function of dense and sparse arrays, with dense and sparse results.
 
     Raises:
-      NotImplementedError: where an operation has no meaning for sparse arrays.
+      NotImplementedError: an operation has no meaning for sparse arrays.
 
     Example:
       >>> import numpy as np
@@ -68,7 +68,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 def _marked(value: Any) -> Any:
-    """A sparse argument that is told from others with the same places."""
+    """Returns a sparse argument that is told from others with the same places."""
     if not is_sparse(value):
         return value
     copy = value._with_data(value.data)

@@ -45,7 +45,7 @@ _SUBPROCESSES = str(Path(__file__).parent / "subprocesses")
 
 
 def installed() -> bool:
-    """Whether ``import jax`` means OLYMPUS in this process.
+    """Returns whether ``import jax`` means OLYMPUS in this process.
 
     Example:
         >>> installed()

@@ -70,6 +70,6 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
 
 
 def _comparable(x: Any) -> np.ndarray:
-    """The array in a dtype with which NumPy computes."""
+    """Returns the array in a dtype with which NumPy computes."""
     array = np.asarray(x)
     return array if array.dtype.kind in "?biufc" else array.astype(np.float32)

@@ -23,7 +23,7 @@ _NAMED_AS_IN_JAX = ("jax.numpy",)
 
 
 def own_name(name: str) -> str:
-    """The module of OLYMPUS that has the public names of a module of JAX.
+    """Returns the module of OLYMPUS that has the public names of a module of JAX.
 
     Example:
         >>> own_name("jax.numpy.linalg")
@@ -69,7 +69,7 @@ class AliasFinder(MetaPathFinder):
         )
 
     def _parts_of(self, fullname: str) -> dict[str, Callable[[], ModuleType]]:
-        """The private modules below a public one."""
+        """Returns the private modules below a public one."""
         return {
             name: make
             for name, make in self._private_modules.items()
@@ -122,7 +122,7 @@ class AliasLoader(Loader):
             setattr(module, name.rpartition(".")[2], sys.modules[name])
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code, for ``python -m``."""
+        """Returns the code, for ``python -m``."""
         spec = importlib.util.find_spec(self._own)
         loader: Any = spec.loader if spec is not None else None
         return loader.get_code(self._own)

@@ -69,11 +69,11 @@ class _Face(MutableMapping[Primitive, Rule]):
         return len(list(iter(self)))
 
     def _entered(self, rule: Rule) -> Rule:
-        """The rule in the form of its table."""
+        """Returns the rule in the form of its table."""
         raise NotImplementedError(f"{type(self).__name__} must define _entered")
 
     def _from_axis_rule(self, rule: Rule) -> Rule:
-        """The rule ``(axis, args, dims, **params)`` in this form."""
+        """Returns the rule ``(axis, args, dims, **params)`` in this form."""
         raise NotImplementedError(f"{type(self).__name__} must define _from_axis_rule")
 
 

@@ -29,7 +29,7 @@ _LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_ra
 
 
 def _by_name(name: str) -> Any:
-    """The primitive whose name, as programs print it, is the first part of a name."""
+    """Returns the primitive whose name, as programs print it, is the first part of a name."""
     if hasattr(_lax, name):
         return getattr(_lax, name)
     for module in _LATER:
