@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers from a generator that counts by itself, as NumPy's does.
+"""Stateful generator of random numbers, like NumPy's, with a counter in a mutable reference.
 
-The state is a mutable reference, so that compiled and transformed functions advance it, too.
+Since the state is a reference, compiled and transformed functions advance it too.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
-    """Returns the shape asked for, by default that of the operands together."""
+    """Returns the shape asked for, by default the broadcast shape of the operands."""
     return np.broadcast_shapes(*map(np.shape, operands)) if size is None else _shape(size)
 
 
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """A generator of random numbers that advances with each use; made by `stateful_rng`.
+    """Generator of random numbers that advances with each use; made by `stateful_rng`.
 
-    It is a pytree, and can be an argument of compiled and transformed functions, but no result of
-    theirs, since it holds a reference.
+    It is a pytree, and can be an argument of compiled and transformed functions. It cannot be their
+    result, since it holds a reference.
 
     Attributes:
-      _base_key: the key that all random numbers follow from.
-      _counter: a reference to the number of times that it has been used.
+      _base_key: the key from which all random numbers derive.
+      _counter: a reference to the number of uses.
 
     Example:
       >>> generator = stateful_rng(42)
@@ -67,10 +67,13 @@ class StatefulPRNG:
 
     @api_boundary
     def key(self, shape: int | Sequence[int] = ()) -> Array:
-        """Returns a key, or an array of keys, that no use before has had.
+        """Returns a new key, or an array of new keys.
 
         Args:
           shape: the shape of the array.
+
+        Returns:
+          A typed array of shape ``shape``.
 
         Raises:
           ValueError: this is a batch of generators, made by `split`.
@@ -85,70 +88,85 @@ class StatefulPRNG:
         return key if _shape(shape) == () else split(key, _shape(shape))
 
     def random(self, size: Size = None, dtype: Any = float) -> Array:
-        """Returns floating point numbers between zero and one, without one.
+        """Returns uniform floats in [0, 1).
 
         Args:
           size: the shape of the result.
-          dtype: its dtype.
+          dtype: a float dtype.
+
+        Returns:
+          An array of shape ``size`` and dtype ``dtype``.
         """
         return uniform(self.key(), _shape_or_common(size), dtype)
 
     def uniform(
         self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float
     ) -> Array:
-        """Returns floating point numbers between two bounds, without the upper one.
+        """Returns uniform floats in [low, high).
 
         Args:
           low: the lower bound.
           high: the upper bound.
-          size: the shape of the result, by default that of the bounds.
-          dtype: its dtype.
+          size: the shape of the result; the broadcast shape of the bounds by default.
+          dtype: a float dtype.
+
+        Returns:
+          An array of shape ``size`` and dtype ``dtype``.
         """
         return uniform(self.key(), _shape_or_common(size, low, high), dtype, low, high)
 
     def normal(
         self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float
     ) -> Array:
-        """Returns normally distributed numbers.
+        """Returns normal samples.
 
         Args:
           loc: the mean.
           scale: the standard deviation.
-          size: the shape of the result, by default that of ``loc`` and ``scale``.
-          dtype: its dtype.
+          size: the shape of the result; the broadcast shape of ``loc`` and ``scale`` by default.
+          dtype: a float dtype.
+
+        Returns:
+          An array of shape ``size``.
         """
         return normal(self.key(), _shape_or_common(size, loc, scale), dtype) * scale + loc
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Array:
-        """Returns integers between two bounds, without the upper one.
+        """Returns uniform integers in [low, high).
 
         Args:
-          low: the lower bound; the upper one where there is no other, and the lower one zero.
+          low: the lower bound; the upper bound if ``high`` is None, and zero is the lower one.
           high: the upper bound.
-          size: the shape of the result, by default that of the bounds.
-          dtype: its dtype.
+          size: the shape of the result; the broadcast shape of the bounds by default.
+          dtype: an integer dtype.
+
+        Returns:
+          An array of shape ``size`` and dtype ``dtype``.
         """
         if high is None:
             low, high = 0, low
         return randint(self.key(), _shape_or_common(size, low, high), low, high, dtype)
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """Returns a batch of generators, independent of this one, for functions under `vmap`.
+        """Returns a batch of independent generators, for functions under `vmap`.
 
         Args:
           num: the shape of the batch.
+
+        Returns:
+          A generator whose key and counter have the shape ``num``.
         """
         shape = _shape(num)
         return StatefulPRNG(self.key(shape), new_ref(lax.full(shape, 0, np.int32)))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Returns a list of generators, independent of this one.
+        """Returns a list of independent generators.
 
         Args:
-          n_children: how many.
+          n_children: the number of generators.
 
         Raises:
-          ValueError: it is negative.
+          ValueError: ``n_children`` is negative.
         """
         if n_children < 0:
             raise ValueError(f"n_children of spawn must not be negative, got {n_children}")
@@ -163,11 +181,15 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
     """Makes a generator of random numbers that advances with each use.
 
     Args:
-      seed: an integer. It may be left out where nothing is traced, and is random then.
-      impl: the bit generator, by name: ``"threefry2x32"`` if not configured otherwise.
+      seed: an integer scalar; random if None, which only an untraced function may use.
+      impl: the name of the bit generator; the configured one if None.
+
+    Returns:
+      A `StatefulPRNG`.
 
     Raises:
-      TypeError: the seed is left out in a traced function, or is not a scalar integer.
+      TypeError: the seed is None in a traced function, or is not an integer scalar.
+      ValueError: the bit generator is unknown.
 
     Example:
       >>> generator = stateful_rng(0)

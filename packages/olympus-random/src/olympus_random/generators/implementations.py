@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bit generators: what a key of each kind holds and how bits, and further keys, come from it."""
+"""Registry of bit generators, and the dtypes of their keys."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["KeyType", "PRNGImpl", "default_implementation", "find_implementation
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PRNGImpl:
-    """A counter-based bit generator, as functions of the data of one key.
+    """Counter-based bit generator, given as functions of the data of one key.
 
     Attributes:
-      key_shape: the shape of the uint32 array that is one key's data.
-      seed: from a scalar integer to a key's data.
-      split: from a key's data and a shape to the data of that many keys, `(*shape, *key_shape)`.
-      random_bits: from a key's data, a bit width and a shape to unsigned integers.
-      fold_in: from a key's data and a uint32 scalar to a key's data.
-      name: by which users choose the generator.
-      tag: by which key types are printed, as in ``key<fry>``.
+      key_shape: the shape of the uint32 array that holds one key.
+      seed: makes a key from an integer scalar.
+      split: makes keys of shape ``(*shape, *key_shape)`` from a key and a shape.
+      random_bits: makes unsigned integers from a key, a bit width and a shape.
+      fold_in: makes a key from a key and a uint32 scalar.
+      name: the name by which users choose the generator.
+      tag: the short name in the dtype of keys, as in ``key<fry>``.
     """
 
     key_shape: tuple[int, ...]
@@ -50,7 +50,13 @@ _implementations: dict[str, PRNGImpl] = {}
 
 
 def register_prng(implementation: PRNGImpl) -> PRNGImpl:
-    """Makes a bit generator available under its name.
+    """Registers a bit generator under its name.
+
+    Args:
+      implementation: the generator.
+
+    Returns:
+      The generator.
 
     Raises:
       ValueError: the name is taken.
@@ -62,11 +68,14 @@ def register_prng(implementation: PRNGImpl) -> PRNGImpl:
 
 
 def find_implementation(choice: Any) -> PRNGImpl:
-    """Returns the bit generator that a name, a key type or a generator itself denotes.
+    """Returns the bit generator that a name, a dtype of keys or a generator itself denotes.
+
+    Args:
+      choice: a name, a `KeyType` or a `PRNGImpl`.
 
     Raises:
-      ValueError: there is none of that name.
-      TypeError: ``choice`` is something else.
+      ValueError: no generator has the name.
+      TypeError: ``choice`` is of another type.
     """
     if isinstance(choice, str):
         found = _implementations.get(choice)
@@ -87,12 +96,15 @@ def find_implementation(choice: Any) -> PRNGImpl:
 
 
 def default_implementation() -> PRNGImpl:
-    """Returns the bit generator of keys that do not name one; a flag says which."""
+    """Returns the configured bit generator, that of keys that do not name one."""
     return find_implementation(config.default_prng_impl.value)
 
 
 class KeyType(ExtendedDType):
-    """The dtype of typed keys of one bit generator.
+    """Dtype of the typed keys of one bit generator.
+
+    Args:
+      implementation: the generator.
 
     Example:
       >>> KeyType(find_implementation("threefry2x32"))

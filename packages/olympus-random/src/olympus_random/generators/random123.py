@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further counter-based bit generators: Threefry-4x32 and Philox with two and with four words.
+"""Bit generators of the Random123 family: Threefry-4x32, Philox-2x32 and Philox-4x32.
 
-Each is a cipher of counters by a key. Keys and bits are words of ciphers of positions, so that
-each depends on its own position alone. They are imported when one is first asked for.
+Each encrypts counters by a key. Keys and bits are encrypted positions, so that each element depends
+on its own position alone.
 
 Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011.
 """
@@ -47,14 +47,14 @@ def _wide_product(factor: np.uint32, word: Any) -> tuple[Any, Any]:
 
 
 def philox2x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any]:
-    """Ten rounds of Philox on pairs of words.
+    """Encrypts pairs of words by ten rounds of Philox.
 
     Args:
-      key: one scalar of uint32.
-      counter: two arrays of uint32 of the same shape.
+      key: one uint32 scalar.
+      counter: two uint32 arrays of one shape.
 
     Returns:
-      Two arrays of that shape.
+      Two uint32 arrays of that shape.
     """
     (word,), (first, second) = key, counter
     for number in range(_PHILOX_ROUNDS):
@@ -65,14 +65,14 @@ def philox2x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def philox4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """Ten rounds of Philox on words, four at a time.
+    """Encrypts quadruples of words by ten rounds of Philox.
 
     Args:
-      key: two scalars of uint32.
-      counter: four arrays of uint32 of the same shape.
+      key: two uint32 scalars.
+      counter: four uint32 arrays of one shape.
 
     Returns:
-      Four arrays of that shape.
+      Four uint32 arrays of that shape.
     """
     (even, odd), (first, second, third, fourth) = key, counter
     for number in range(_PHILOX_ROUNDS):
@@ -86,14 +86,14 @@ def philox4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any, An
 
 
 def threefry4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, ...]:
-    """Twenty rounds of Threefry on words, four at a time.
+    """Encrypts quadruples of words by twenty rounds of Threefry.
 
     Args:
-      key: four scalars of uint32.
-      counter: four arrays of uint32 of the same shape.
+      key: four uint32 scalars.
+      counter: four uint32 arrays of one shape.
 
     Returns:
-      Four arrays of that shape.
+      Four uint32 arrays of that shape.
     """
     keys = (*key, _xor(*key, _PARITY))
     words = [lax.add(word, own) for word, own in zip(counter, key, strict=True)]
@@ -137,7 +137,7 @@ def _bits_of(high: Any, low: Any, others: Sequence[Any], bit_width: int) -> Any:
 def _four_word_generator(
     cipher: Callable[..., Any], key_size: int, seed: Callable[[Any], Any], name: str, tag: str
 ) -> PRNGImpl:
-    """A generator of a cipher of four words; the first ones of a cipher are a key."""
+    """Returns the generator of a cipher of four words; the first words of a block are a key."""
     # Bits come from one half of the counters, and keys from the other.
     folded = name.startswith("threefry")
 

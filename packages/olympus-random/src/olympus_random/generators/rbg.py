@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys for the compiler's own bit generator, which is fast on accelerators.
+"""Bit generators that use the compiler's own algorithm, which is fast on accelerators.
 
-``rbg`` splits keys and folds numbers in by Threefry, and leaves only the bits to the compiler.
-``unsafe_rbg`` leaves those to it, too: it is for demonstration, as nothing is known of how
-independent such keys are. The bits of either may differ between platforms, and those drawn under
-`vmap` are not those of a loop.
+``rbg`` splits keys and folds in numbers by Threefry, and draws only the bits from the compiler.
+``unsafe_rbg`` takes keys from the compiler too; it is for demonstration, since nothing is known of
+the independence of such keys. The bits of both may differ between platforms, and those under `vmap`
+differ from those of a loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BLOCKS_A_KEY = 10
 
 
 def _halves(key: Any) -> Any:
-    """Returns the two Threefry keys of which one of these keys consists."""
+    """Returns the two Threefry keys that make up one key."""
     return lax.reshape(key, (2, 2))
 
 

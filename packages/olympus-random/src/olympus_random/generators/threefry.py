@@ -62,21 +62,21 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 @expansion_rules.define(threefry2x32_p)
 def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, Any]:
-    """Twenty rounds of Threefry on pairs of words.
+    """Encrypts pairs of words by twenty rounds of Threefry.
 
-    The rounds are written out: as one elementwise expression they compile and run faster than as a
-    loop, which XLA would run over memory five times. A few words are the exception: written out,
-    they are just enough work for XLA to hand them to another thread, which takes longer than the
-    work (10 us; benchmarks "random.normal" and "random.randint").
+    The rounds are unrolled: one elementwise expression compiles and runs faster than a loop, which
+    XLA would run over memory five times. A few words are the exception: unrolled, they are just
+    enough work for XLA to hand them to another thread, which takes longer than the work (10 us;
+    benchmarks "random.normal" and "random.randint").
 
     Args:
-      key1: the first word of the key.
-      key2: the second word.
-      count1: the first words to encrypt; arrays, or scalars that are spread over the others.
-      count2: the second words.
+      key1: the first word of the key, uint32.
+      key2: the second word of the key, uint32.
+      count1: the first words to encrypt: a uint32 array, or a scalar that is broadcast.
+      count2: the second words to encrypt, likewise.
 
     Returns:
-      The encrypted words.
+      Two uint32 arrays, the encrypted words.
     """
     keys = (key1, key2, lax.bitwise_xor(lax.bitwise_xor(key1, key2), _PARITY))
     first, second = lax.add(count1, keys[0]), lax.add(count2, keys[1])
@@ -133,10 +133,10 @@ def _hash_flat(key: Any, counts: Any) -> Any:
 
 
 def _index_pair(shape: Sequence[int]) -> tuple[Any, Any]:
-    """The position of each element in row-major order, as the high and low words of 64 bits.
+    """Returns the position of each element in row-major order, as high and low words of 64 bits.
 
-    It is computed from the position in each dimension, so that each part of a sharded array can be
-    computed where it lies.
+    The position is computed from that in each dimension, so that each part of a sharded array can
+    be computed in place.
     """
     size = math.prod(shape)
     if not shape:
@@ -157,7 +157,7 @@ def _index_pair(shape: Sequence[int]) -> tuple[Any, Any]:
 
 
 def _wide_product(x: Any, factor: int) -> tuple[Any, Any]:
-    """``x * factor`` of 32 and 64 bits, as high and low words."""
+    """Returns ``x * factor`` of 32 and 64 bits, as high and low words."""
     factor_high, factor_low = factor >> 32, factor & 0xFFFFFFFF
     mask, half = np.uint32(0xFFFF), np.uint32(16)
     x0, x1 = lax.bitwise_and(x, mask), lax.shift_right_logical(x, half)
@@ -224,7 +224,7 @@ def _random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 
 def _bits_by_position(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Bits of which each element depends on its own position alone."""
+    """Returns bits such that each element depends on its own position alone."""
     first, second = _hash(key, *_index_pair(shape))
     if bit_width == 64:
         return _joined_words(first, second)
@@ -238,7 +238,7 @@ def _joined_words(high: Any, low: Any) -> Any:
 
 
 def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Bits in the order of one long sequence, of which the first half is paired with the second."""
+    """Returns bits in the order of one sequence, whose first half is paired with the second."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:

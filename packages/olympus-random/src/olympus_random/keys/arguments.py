@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samplers take: keys, shapes and dtypes, checked and brought into normal form."""
+"""Checks of keys, shapes and dtypes, and the compilation of functions of a key."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ __all__ = ["KeyFunction", "check_key", "check_keys", "compiled", "float_dtype", 
 
 
 def check_keys(key: Any) -> tuple[Any, bool]:
-    """Typed keys, made of the uint32 data of such where that is given.
+    """Returns typed keys, made from uint32 data if ``key`` is data.
 
     Returns:
-      The typed keys, and whether they were given as data.
+      The typed keys, and whether ``key`` was data.
 
     Raises:
-      TypeError: ``key`` is neither.
+      TypeError: ``key`` is neither typed keys nor the data of keys.
+      ValueError: ``key`` is data, and the configuration forbids it.
     """
     if key.__class__ is ExtendedArray and isinstance(key.dtype, KeyType):
         return key, False
@@ -68,10 +69,10 @@ def _complain_of_data() -> None:
 
 
 def check_key(name: str, key: Any) -> tuple[Any, bool]:
-    """As `check_keys`, for functions of a single key.
+    """Returns a single typed key; see `check_keys`.
 
     Raises:
-      ValueError: there are several.
+      ValueError: ``key`` is an array of several keys.
     """
     keys, is_data = check_keys(key)
     if keys.ndim:
@@ -83,10 +84,10 @@ def check_key(name: str, key: Any) -> tuple[Any, bool]:
 
 
 def wrap(data: Any, implementation: PRNGImpl) -> Any:
-    """Typed keys of a generator, of their data.
+    """Returns typed keys of a generator, made from their data.
 
     Raises:
-      TypeError: dtype or shape are not those of keys' data.
+      TypeError: the dtype or the shape of the data is not that of keys.
     """
     if not (dtypes.is_extended(data.dtype) or np.dtype(data.dtype) == np.uint32):
         raise TypeError(
@@ -109,7 +110,7 @@ def wrap(data: Any, implementation: PRNGImpl) -> Any:
 
 
 def sample_shape(shape: Any) -> tuple[int, ...]:
-    """Returns a shape as a tuple; one integer stands for a vector's."""
+    """Returns a shape as a tuple; an integer n means ``(n,)``."""
     if type(shape) is tuple:
         return canonicalize_shape(shape)
     try:
@@ -122,7 +123,7 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
     """Checks that the shapes of parameters broadcast to the shape of the samples.
 
     Raises:
-      ValueError: they do not.
+      ValueError: the shapes do not broadcast to that of the samples.
     """
     try:
         broadcast = broadcast_shapes(shape, *parameter_shapes)
@@ -140,10 +141,10 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
 
 
 def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
-    """Checks that parameters are of dtypes that promote to that of the samples.
+    """Checks that the dtypes of parameters promote to that of the samples.
 
     Raises:
-      TypePromotionError: one does not, and would lose digits or a part.
+      TypePromotionError: a parameter would lose precision or its imaginary part.
     """
     for parameter in parameters:
         if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
@@ -156,10 +157,10 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
 
 
 def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
-    """Returns the canonical dtype of samples that are floats; the default one for None.
+    """Returns the canonical floating dtype of samples; the default one for None.
 
     Raises:
-      ValueError: it is another one.
+      ValueError: the dtype is not floating (nor complex, with ``complex_too``).
     """
     if dtype is None:
         return dtypes.default_float_dtype()
@@ -176,7 +177,7 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
 
 
 class _DataAlone:
-    """Whether keys are passed as their data where that is faster: not while keys are followed."""
+    """Switch: keys are passed as data, which is faster, unless the reuse of keys is checked."""
 
     __slots__ = ("off",)
 
@@ -193,14 +194,14 @@ data_alone = _DataAlone()
 
 
 class KeyFunction:
-    """A function whose first operand is a typed key, compiled when it is first called.
+    """Function whose first operand is a typed key, compiled when it is first called.
 
-    Called eagerly, it takes the key's data in place of the key, so that the call is one of a
-    compiled program on plain arrays. Under a trace it is one ``jit`` equation.
+    An eager call passes the key's data, so that it calls a compiled program of plain arrays. Under
+    a trace the call is one ``jit`` equation.
 
     Args:
-      fun: ``fun(key, *operands, **options)``. Options are keywords, and compiled in.
-      options: their names.
+      fun: ``fun(key, *operands, **options)``. Options are keywords, and static.
+      options: the names of the options.
     """
 
     def __init__(self, fun: Callable[..., Any], options: tuple[str, ...]) -> None:
@@ -246,5 +247,5 @@ class KeyFunction:
 
 
 def compiled(*options: str) -> Callable[[Callable[..., Any]], KeyFunction]:
-    """A decorator that makes a `KeyFunction`; ``options`` are the names of its options."""
+    """Returns a decorator that makes a `KeyFunction`; ``options`` are the names of its options."""
     return lambda fun: KeyFunction(fun, options)

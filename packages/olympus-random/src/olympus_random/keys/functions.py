@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys: making them from seeds, splitting them, and taking them apart."""
+"""Keys: creation from seeds, splitting, and conversion to and from data."""
 
 from __future__ import annotations
 
@@ -50,19 +50,21 @@ __all__ = [
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """Makes a typed key of a seed.
+    """Makes a typed key from a seed.
 
     Args:
-      seed: an integer, of 64 bits at most. Without 64-bit types, its lower 32 bits count.
-      impl: the bit generator, by name: ``"threefry2x32"`` if not configured otherwise.
-      dtype: in place of ``impl``, the dtype of keys; see `key_dtype`.
+      seed: an integer scalar of at most 64 bits. Without 64-bit types, only the lower 32 bits
+        count.
+      impl: the name of the bit generator; the configured one, ``"threefry2x32"`` by default, if
+        None.
+      dtype: a dtype of keys, in place of ``impl``; see `key_dtype`.
 
     Returns:
       A scalar array of a dtype such as ``key<fry>``.
 
     Raises:
-      TypeError: the seed is not a scalar integer.
-      ValueError: there is no such bit generator.
+      TypeError: the seed is not an integer scalar, or both ``impl`` and ``dtype`` are given.
+      ValueError: the bit generator is unknown.
 
     Example:
       >>> from olympus_random import key
@@ -74,11 +76,19 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """Makes the data of a key of a seed: a vector of uint32 in the older style.
+    """Makes the data of a key from a seed, in the older style.
 
     Args:
-      seed: an integer; see `key`.
-      impl: the bit generator, by name.
+      seed: an integer scalar; see `key`.
+      impl: the name of the bit generator; the configured one if None.
+
+    Returns:
+      A uint32 array of the shape of the generator's keys, (2,) for ``"threefry2x32"``; a typed key
+      if the configuration asks for it.
+
+    Raises:
+      TypeError: the seed is not an integer scalar.
+      ValueError: the bit generator is unknown.
 
     Example:
       >>> from olympus_random import PRNGKey
@@ -134,7 +144,7 @@ def _as_array(seed: Any) -> Any:
 
 
 def _threefry_key_on_host(seed: int) -> ExtendedArray:
-    """Returns the key of a known seed, without running a program."""
+    """Returns the key of a concrete seed, without running a program."""
     high = seed >> 32 & 0xFFFFFFFF if config.enable_x64.value else 0
     words = np.array([high, seed & 0xFFFFFFFF], np.uint32)
     data = evaluator().array(words, ShapedArray((2,), np.uint32))
@@ -145,18 +155,18 @@ def _threefry_key_on_host(seed: int) -> ExtendedArray:
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
-    """Splits a key into several, none of which depends on another.
+    """Splits a key into independent keys.
 
     Args:
-      key: a key.
-      num: how many keys, or the shape of an array of them.
+      key: a single key, typed or as data.
+      num: the number of keys, or the shape of an array of keys.
 
     Returns:
-      An array of keys: typed ones, or the data of keys where ``key`` is such.
+      An array of keys of shape ``num``; typed if ``key`` is typed, else data.
 
     Raises:
       TypeError: ``key`` is not a key.
-      ValueError: it is more than one.
+      ValueError: ``key`` is an array of several keys.
 
     Example:
       >>> from olympus_random import key, split
@@ -171,18 +181,19 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
 
 
 def fold_in(key: Any, data: Any) -> Array:
-    """Makes a new key of a key and a number, such as the number of a step or device.
+    """Makes a new key from a key and a number, such as a step or the index of a device.
 
     Args:
-      key: a key.
-      data: an integer from 0 to 2**32 - 1.
+      key: a single key, typed or as data.
+      data: an integer scalar from 0 to 2**32 - 1.
 
     Returns:
-      A key: a typed one, or its data where ``key`` is such.
+      A key; typed if ``key`` is typed, else data.
 
     Raises:
-      TypeError: ``data`` is not a scalar.
-      OverflowError: it is a Python integer out of range.
+      TypeError: ``key`` is not a key, or ``data`` is not a scalar.
+      ValueError: ``key`` is an array of several keys.
+      OverflowError: ``data`` is a Python integer out of range.
 
     Example:
       >>> from olympus_random import fold_in, key
@@ -206,10 +217,21 @@ def fold_in(key: Any, data: Any) -> Array:
 
 
 def clone(key: Any) -> Array:
-    """Returns a key that counts as unused where the reuse of keys is checked.
+    """Returns a copy of a key that counts as unused when the reuse of keys is checked.
 
     Args:
-      key: a key or an array of keys.
+      key: a key or an array of keys, typed or as data.
+
+    Returns:
+      An array like ``key``.
+
+    Raises:
+      TypeError: ``key`` is not a key.
+
+    Example:
+      >>> from olympus_random import clone, key
+      >>> clone(key(0)).dtype
+      key<fry>
     """
     keys, is_data = check_keys(key)
     return _like_given(random_clone_p.bind(keys), is_data)
@@ -254,10 +276,16 @@ def _data_of(keys: Any) -> Any:
 
 
 def key_data(keys: Any) -> Array:
-    """Returns the data of keys: uint32 arrays with one dimension more.
+    """Returns the data of keys.
 
     Args:
-      keys: typed keys, or data already.
+      keys: typed keys, or data, which is returned as it is.
+
+    Returns:
+      A uint32 array of shape (*keys.shape, k), with k = 2 for ``"threefry2x32"``.
+
+    Raises:
+      TypeError: ``keys`` are not keys.
 
     Example:
       >>> from olympus_random import key, key_data
@@ -269,15 +297,25 @@ def key_data(keys: Any) -> Array:
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """Returns typed keys with the given data.
+    """Makes typed keys from data.
 
     Args:
-      key_bits_array: a uint32 array. Its last dimension holds one key's data.
-      impl: the bit generator that the keys are for, by name.
-      dtype: in place of ``impl``, the dtype of the keys; see `key_dtype`.
+      key_bits_array: a uint32 array whose last dimension holds the data of one key.
+      impl: the name of the keys' bit generator; the configured one if None.
+      dtype: a dtype of keys, in place of ``impl``; see `key_dtype`.
+
+    Returns:
+      A typed array of shape ``key_bits_array.shape[:-1]``.
 
     Raises:
-      TypeError: the data's shape or dtype are not those of keys.
+      TypeError: the shape or the dtype is not that of keys' data.
+      ValueError: the bit generator is unknown.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_random import wrap_key_data
+      >>> wrap_key_data(np.zeros(2, np.uint32)).dtype
+      key<fry>
     """
     if not isinstance(key_bits_array, Array):
         key_bits_array = np.asarray(key_bits_array)
@@ -287,7 +325,16 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def key_impl(keys: Any) -> Any:
-    """Returns the bit generator that keys are for, in a form that `key` takes as ``impl``.
+    """Returns the bit generator of keys, in a form that `key` takes as ``impl``.
+
+    Args:
+      keys: typed keys, or data of the configured generator.
+
+    Returns:
+      The name of the generator.
+
+    Raises:
+      TypeError: ``keys`` are not keys.
 
     Example:
       >>> from olympus_random import key, key_impl
@@ -299,10 +346,16 @@ def key_impl(keys: Any) -> Any:
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
-    """Returns the dtype of typed keys of a bit generator.
+    """Returns the dtype of the typed keys of a bit generator.
 
     Args:
-      impl_spec: the generator, by name; the configured one where it is None.
+      impl_spec: the name of the generator; the configured one if None.
+
+    Returns:
+      A dtype such as ``key<fry>``.
+
+    Raises:
+      ValueError: the bit generator is unknown.
 
     Example:
       >>> from olympus_random import key_dtype

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitives on typed keys, and what they mean in terms of the generators' functions."""
+"""Primitives on typed keys, and their expansions to the functions of the bit generators."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _implementation_of(primitive_name: str, keys: ShapedArray) -> PRNGImpl:
 
 
 def _of_each_key(fun: Callable[..., Any], ndim: int) -> Callable[..., Any]:
-    """Returns a function of one key's data as one of an array of keys' data."""
+    """Vectorizes a function of one key's data over ``ndim`` dimensions of keys."""
     for _ in range(ndim):
         fun = vmap(fun)
     return fun

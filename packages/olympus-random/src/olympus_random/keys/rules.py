@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What transformations do with the primitives on keys."""
+"""Propagation, batching and differentiation rules of the primitives on keys."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .primitives import (
 
 
 def _same(operands: Any, results: Any, **params: Any) -> Any:
-    """Dimensions are those of the operand, and others are added or taken away behind them."""
+    """Propagates the operand's dimensions; dimensions that are appended or removed are not split."""
     entries = entries_of(operands[0])
     return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
 
 
 def _numbers(operands: Any, results: Any) -> list[Any]:
-    """What one result of an operation on several words has of each of them."""
+    """Propagates an elementwise operation with several results."""
     entries = elementwise_split("threefry2x32")(operands, results)
     return [entries] * len(results)
 
@@ -54,7 +54,7 @@ propagation_rules.define(threefry2x32_p, Propagation(_numbers))
 
 
 def _first_place(primitive: Primitive) -> Any:
-    """Returns the rule of a primitive that adds dimensions after those of its operand."""
+    """Returns the batching rule of a primitive that appends dimensions to those of its operand."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         return primitive.bind(to_front(args[0], batch_dims[0]), **params), 0

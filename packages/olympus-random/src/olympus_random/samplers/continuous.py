@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continuous distributions that are a function of uniform samples."""
+"""Continuous distributions whose samples are functions of uniform samples."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float or complex dtype; the default float dtype if not given. The real and imaginary
-        parts of complex samples have variance 1/2 each.
-      out_sharding: how the result is laid out.
+      dtype: a float or complex dtype; the default float dtype if None. The real and imaginary parts
+        of complex samples have variance 1/2 each.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      ValueError: ``dtype`` is another one.
+      ValueError: ``dtype`` is not a float or complex dtype.
 
     Example:
       >>> from olympus_random import key, normal
@@ -98,7 +101,7 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples the standard normal distribution, given that a sample lies within two bounds.
+    """Samples the standard normal distribution, truncated to an interval.
 
     Args:
       key: a key.
@@ -106,10 +109,18 @@ def truncated_normal(
       upper: the upper bounds, likewise.
       shape: the shape of the result, to which the bounds broadcast; theirs if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, truncated_normal
+      >>> truncated_normal(key(0), -1.0, 1.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("truncated_normal", key)
     dtype = float_dtype("truncated_normal", dtype)
@@ -118,10 +129,9 @@ def truncated_normal(
 
 
 def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
-    """Returns the shape of samples, given by the user or else by the parameters.
+    """Returns the shape of samples: the one given by the user, or that of the parameters.
 
-    Where ``dtype`` is given, that of the samples, it is checked that parameters convert to it
-    without loss.
+    If ``dtype``, that of the samples, is given, parameters must convert to it without loss.
     """
     if dtype is not None:
         check_safe_casts(name, dtype, *parameters)
@@ -159,14 +169,25 @@ def in_rank_of(value: Any, shape: tuple[int, ...]) -> Any:
 def lognormal(
     key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Samples the exponentials of normally distributed numbers.
+    """Samples the log-normal distribution: exponentials of normal samples of mean zero.
 
     Args:
       key: a key.
       sigma: the standard deviations of the logarithms, a scalar or an array.
       shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
       dtype: a float or complex dtype; the default float if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float or complex dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, lognormal
+      >>> lognormal(key(0), shape=(2,)).shape
+      (2,)
     """
     key, _ = check_key("lognormal", key)
     dtype = float_dtype("lognormal", dtype, complex_too=True)
@@ -191,7 +212,18 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype.
+
+    Example:
+      >>> from olympus_random import exponential, key
+      >>> exponential(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("exponential", key)
     dtype = float_dtype("exponential", dtype)
@@ -213,7 +245,18 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype.
+
+    Example:
+      >>> from olympus_random import key, laplace
+      >>> laplace(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("laplace", key)
     dtype = float_dtype("laplace", dtype)
@@ -242,12 +285,20 @@ def gumbel(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      mode: ``"high"`` draws twice as many bits, so that rare large samples come out right;
-        ``"low"`` does not. A flag says which where it is None.
-      out_sharding: how the result is laid out.
+      mode: ``"high"`` draws twice as many bits, which makes rare large samples accurate; ``"low"``
+        does not; the configured one if None.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      ValueError: ``mode`` is another one.
+      ValueError: ``dtype`` is not a float dtype, or ``mode`` is unknown.
+
+    Example:
+      >>> from olympus_random import gumbel, key
+      >>> gumbel(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("gumbel", key)
     dtype = float_dtype("gumbel", dtype)
@@ -255,10 +306,10 @@ def gumbel(
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """Returns the mode of `gumbel`, chosen by a flag where the user does not.
+    """Returns the mode of `gumbel`; the configured one for None.
 
     Raises:
-      ValueError: there is no such mode.
+      ValueError: the mode is unknown.
     """
     if mode is None:
         return "high" if config_flags.high_dynamic_range_gumbel.value else "low"
@@ -293,7 +344,18 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype.
+
+    Example:
+      >>> from olympus_random import key, logistic
+      >>> logistic(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("logistic", key)
     dtype = float_dtype("logistic", dtype)
@@ -315,7 +377,18 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype.
+
+    Example:
+      >>> from olympus_random import cauchy, key
+      >>> cauchy(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("cauchy", key)
     dtype = float_dtype("cauchy", dtype)

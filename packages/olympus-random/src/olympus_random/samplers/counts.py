@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributions of counts: Poisson, binomial and multinomial.
 
-Small means are drawn by adding up waiting times, large ones by transformed rejection: W. Hörmann,
-"The transformed rejection method for generating Poisson random variables" (1993) and "The
-generation of binomial random variates" (1993).
+Small means add up waiting times, large ones use transformed rejection. Hörmann: The transformed
+rejection method for generating Poisson random variables. Insurance Math. Econom. 12 (1993).
+Hörmann: The generation of binomial random variates. J. Stat. Comput. Simul. 46 (1993).
 """
 
 from __future__ import annotations
@@ -54,11 +54,14 @@ def poisson(
       lam: the means, a scalar or an array.
       shape: the shape of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      NotImplementedError: for keys of other generators.
-      ValueError: ``dtype`` is not an integer dtype.
+      NotImplementedError: the key belongs to another generator.
+      ValueError: ``dtype`` is not an integer dtype, or the shapes do not fit.
 
     Example:
       >>> from olympus_random import key, poisson
@@ -126,7 +129,7 @@ def _poisson_knuth(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) ->
 
 @compiled("shape", "dtype")
 def _poisson_rejection(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Hörmann's method PTRS."""
+    """Samples by Hörmann's method PTRS."""
     number = lambda value: _scalar(value, lam.dtype)  # noqa: E731
     log_lam = lax.log(lam)
     b = lax.add(number(0.931), lax.mul(number(2.53), lax.sqrt(lam)))
@@ -190,7 +193,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       dtype: a float dtype; the default one if not given.
 
     Returns:
-      Floats with integral values; NaN where a parameter is out of range.
+      Floating samples with integral values, of shape ``shape``; NaN where a parameter is out of
+      range.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
@@ -259,7 +263,7 @@ def _below_most(iteration: Any, dtype: Any) -> Any:
 
 
 def _now_or_inline(loop: Any, key: Any, *operands: Any, **options: Any) -> Any:
-    """A loop as a compiled function where nothing is being traced, which is compiled once."""
+    """Calls a loop as a compiled function when nothing is being traced, else inlines it."""
     if current.trace is evaluation_trace:
         return loop(key, *operands, **options)
     return loop.fun(key, *operands, **options)
@@ -328,7 +332,7 @@ def _taken(table: Any, index: Any) -> Any:
 
 
 def _binomial_rejection(key: Any, n: Any, p: Any) -> Any:
-    """Hörmann's method BTRS."""
+    """Samples by Hörmann's method BTRS."""
     dtype = get_aval(n).dtype
     number = lambda value: _scalar(value, dtype)  # noqa: E731
     one = number(1)
@@ -413,19 +417,19 @@ def multinomial(
     dtype: Any = None,
     unroll: int | bool = 1,
 ) -> Array:
-    """Samples the multinomial distribution: how often each outcome occurs.
+    """Samples the multinomial distribution: the counts of outcomes.
 
     Args:
       key: a key.
-      n: the numbers of trials, a scalar or an array.
-      p: the probabilities of the outcomes, along the last axis.
+      n: the numbers of trials, a scalar or an array of shape (...).
+      p: the probabilities of the outcomes, of shape (..., k).
       shape: the shape of the result, to which ``p`` broadcasts, and ``n`` but for the last axis;
         theirs if not given.
       dtype: the dtype of the result; the default float if not given.
-      unroll: how many outcomes one step of the compiled loop draws.
+      unroll: the number of outcomes that one step of the compiled loop draws.
 
     Returns:
-      Integral values, whose sums along the last axis are ``n``.
+      Integral values of shape ``shape``, with sums ``n`` along the last axis.
 
     Raises:
       ValueError: the shapes do not fit.
@@ -474,7 +478,7 @@ def multinomial(
 
 @compiled("unroll")
 def _draw_outcomes(keys: Any, n: Any, ratios: Any, *, unroll: int | bool) -> Any:
-    """Of the trials that are left, each outcome in turn takes its part."""
+    """Draws the count of each outcome in turn from the remaining trials."""
     dtype = get_aval(n).dtype
 
     def draw(left: Any, ratio_and_key: Any) -> Any:

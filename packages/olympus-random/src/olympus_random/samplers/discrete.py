@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete distributions: coins and categories."""
+"""Bernoulli, Rademacher and categorical distributions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ def bernoulli(
       key: a key.
       p: the probabilities, a scalar or an array of floats.
       shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
-      mode: ``"high"`` draws twice as many bits, so that small probabilities come out right.
-      out_sharding: how the result is laid out.
+      mode: ``"high"`` draws twice as many bits, which makes small probabilities accurate.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      A boolean array of shape ``shape``.
 
     Raises:
-      TypeError: ``p`` is not of a float dtype.
-      ValueError: ``mode`` is unknown or the shapes do not fit.
+      TypeError: ``p`` does not have a floating dtype.
 
     Example:
       >>> from olympus_random import bernoulli, key
@@ -73,13 +75,21 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
 
 @laid_out
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Samples signs: 1 and -1 are equally likely.
+    """Samples signs: 1 and -1 with equal probability.
 
     Args:
       key: a key.
       shape: the shape of the result.
       dtype: the dtype of the result; the default integer dtype if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Example:
+      >>> from olympus_random import key, rademacher
+      >>> rademacher(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("rademacher", key)
     if dtype is None:
@@ -117,17 +127,21 @@ def categorical(
 
     Args:
       key: a key.
-      logits: the logarithms of probabilities, which need not be normalised.
+      logits: the logarithms of probabilities, which need not be normalized.
       axis: the axis of the categories.
       shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``,
-        to which it is equal if not given; those before are the draws.
-      replace: whether the draws for the same logits may be equal.
+        which is the default; those before are independent draws.
+      replace: whether draws for the same logits may be equal.
       mode: the mode of `gumbel`.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      An int32 array of shape ``shape``.
 
     Raises:
       TypeError: ``logits`` is not an array.
-      ValueError: the shapes do not fit, or more shall be drawn than there are categories.
+      ValueError: the shapes do not fit, or there are more draws than categories without
+        replacement.
 
     Example:
       >>> import numpy as np

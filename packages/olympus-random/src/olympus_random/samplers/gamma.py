@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gamma distribution, by the method of Marsaglia and Tsang, and its derivative.
+"""Gamma distribution by the method of Marsaglia and Tsang, and its derivative.
 
-G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000). A sample of
-shape below one is that of the shape plus one, times a power of a uniform sample.
+Marsaglia, Tsang: A simple method for generating gamma variables. ACM Trans. Math. Software 26
+(2000). A sample of shape parameter below one is that of the parameter plus one, times a power of a
+uniform sample.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
-    """Returns the cube of 1 + c x for a normal x, drawn until one is accepted."""
+    """Returns the cube of 1 + c x for normal x, redrawn until one is accepted."""
     dtype = d.dtype
     zero, one, half = _scalar(0, dtype), _scalar(1, dtype), _scalar(0.5, dtype)
 
@@ -144,7 +145,7 @@ def _random_gamma_batching(axis_size: int, args: Any, batch_dims: Any, **params:
 
 @jvp_rules.define(random_gamma_p)
 def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
-    """The derivative of the sample of a fixed uniform number, by implicit differentiation."""
+    """Differentiates samples at a fixed uniform number, by implicit differentiation."""
     keys, a = primals
     samples = random_gamma_p.bind(keys, a, log_space=log_space)
     t = tangents[1]
@@ -162,7 +163,7 @@ def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
 
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """Returns a parameter in the shape of the samples."""
+    """Broadcasts a parameter to the shape of the samples."""
     ndim = np.ndim(value)
     if np.shape(value) == shape:
         return value
@@ -183,19 +184,24 @@ def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: b
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Samples the gamma distribution of scale one.
+    """Samples the gamma distribution with scale one.
 
-    Samples can be differentiated by ``a``.
+    Samples are differentiable with respect to ``a``.
 
     Args:
       key: a key.
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.  See Also:
+      ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
+
+    See Also:
       loggamma: for the logarithms of samples, exact where the samples would be too small.
 
     Example:
@@ -213,14 +219,17 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Samples the logarithm of a variable of the gamma distribution of scale one.
+    """Samples the logarithm of the gamma distribution with scale one.
 
     Args:
       key: a key.
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.

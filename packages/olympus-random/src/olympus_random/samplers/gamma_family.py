@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions that are made of the gamma distribution."""
+"""Distributions built on the gamma distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _scalar(value: Any, dtype: Any) -> Any:
 
 
 def _in_shape_of(value: Any, shape: tuple[int, ...]) -> Any:
-    """Returns a parameter that goes with samples: scalars go as they are."""
+    """Broadcasts a parameter to the shape of the samples; scalars stay scalars."""
     return value if not np.shape(value) else spread(value, shape)
 
 
@@ -44,7 +44,10 @@ def beta(
       b: the second parameters, likewise.
       shape: the shape of the result, to which the parameters broadcast; theirs if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
@@ -83,11 +86,14 @@ def dirichlet(
 
     Args:
       key: a key.
-      alpha: the concentrations, along the last axis.
+      alpha: the concentrations, of shape (..., n).
       shape: the shape of the result without its last axis, to which ``alpha`` without its last
         axis broadcasts; that if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape (*shape, n) and dtype ``dtype``.
 
     Raises:
       ValueError: ``alpha`` is a scalar, ``dtype`` is not a float dtype, or the shapes do not fit.
@@ -136,7 +142,10 @@ def chisquare(
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
@@ -176,10 +185,13 @@ def f(
     Args:
       key: a key.
       dfnum: the degrees of freedom of the numerator, a scalar or an array.
-      dfden: those of the denominator, likewise.
+      dfden: the degrees of freedom of the denominator, likewise.
       shape: the shape of the result, to which the parameters broadcast; theirs if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
@@ -218,7 +230,10 @@ def t(
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
@@ -247,7 +262,7 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _one_over(p: Any) -> Any:
-    """Returns the inverse of a parameter, of which integers become floats."""
+    """Returns the inverse of a parameter; integers become floats."""
     aval: Any = get_aval(p)
     if not dtypes.issubdtype(aval.dtype, np.floating):
         p = lax.convert_element_type(p, float if aval.weak_type else dtypes.default_float_dtype())
@@ -266,7 +281,10 @@ def generalized_normal(
       p: the shape parameter.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype.
@@ -301,15 +319,21 @@ def ball(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples points of the unit ball, all of which are equally likely.
+    """Samples uniformly distributed points of the unit ball.
+
+    Barthe, Guédon, Mendelson, Naor: A probabilistic approach to the geometry of the lp ball. Ann.
+    Probab. 33 (2005).
 
     Args:
       key: a key.
       d: the dimension of the ball.
-      p: the norm by which it is a ball.
-      shape: the shape of the result without its last axis, which is of size ``d``.
+      p: the order of the norm that defines the ball.
+      shape: the batch shape.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape (*shape, d) and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers that factor matrices: correlated normal vectors, and orthogonal matrices."""
+"""Samplers that factor matrices: correlated normal vectors, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -41,19 +41,24 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples normally distributed vectors.
+    """Samples the multivariate normal distribution.
 
     Args:
       key: a key.
-      mean: the means, vectors.
-      cov: the covariances, positive semidefinite matrices.
-      shape: the batch dimensions of the result, to which those of ``mean`` and ``cov`` broadcast;
-        these if not given.
-      dtype: a float dtype; that of ``mean`` and ``cov`` if not given. The result has it, promoted
-        with theirs.
-      method: how a square root of the covariance is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``,
-        the first of which takes positive definite matrices only.
-      out_sharding: how the result is laid out.
+      mean: the means, of shape (..., n).
+      cov: the covariances, positive semidefinite matrices of shape (..., n, n).
+      shape: the batch shape, to which those of ``mean`` and ``cov`` broadcast; theirs if None.
+      dtype: a float dtype; that of ``mean`` and ``cov`` if None.
+      method: the square root of the covariance: ``"cholesky"``, for positive definite matrices
+        only, ``"eigh"`` or ``"svd"``.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape (*shape, n); its dtype is ``dtype`` promoted with those of the
+      parameters.
+
+    Raises:
+      ValueError: the method is unknown, the shapes do not fit, or ``dtype`` is not a float dtype.
 
     Example:
       >>> from olympus_random import key
@@ -131,16 +136,25 @@ def orthogonal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples matrices with orthonormal rows or columns, uniformly among these.
+    """Samples uniformly distributed matrices with orthonormal rows or columns.
+
+    Mezzadri: How to generate random matrices from the classical compact groups. Notices of the AMS
+    54 (2007).
 
     Args:
       key: a key.
       n: the number of rows.
-      shape: the batch dimensions of the result.
-      dtype: a float or complex dtype, the default float if not given; of complex dtypes the
-        matrices are unitary.
-      m: the number of columns; ``n`` if not given.
-      out_sharding: how the result is laid out.
+      shape: the batch shape.
+      dtype: a float or complex dtype; the default float dtype if None. Complex matrices are
+        unitary.
+      m: the number of columns; ``n`` if None.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      An array of shape (*shape, n, m) and dtype ``dtype``.
+
+    Raises:
+      ValueError: a size is negative, or ``dtype`` is not inexact.
 
     Example:
       >>> from olympus_random import key

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random orders, and draws from a collection with and without replacement."""
+"""Permutations, and draws from a collection with and without replacement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ __all__ = ["choice", "permutation"]
 
 
 def check_arraylike(name: str, value: Any, position: int = 0) -> Any:
-    """Raises TypeError where a parameter is not an array or a scalar."""
+    """Checks that a parameter is an array or a scalar.
+
+    Raises:
+      TypeError: the parameter is neither.
+    """
     if not isinstance(value, (Array, np.ndarray, np.generic, bool, int, float, complex)):
         raise TypeError(
             f"{name} requires ndarray or scalar arguments, got {type(value)} at position "
@@ -45,18 +49,22 @@ def _axis_in(axis: int, ndim: int) -> int:
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Array:
-    """Returns elements in random order.
+    """Permutes elements at random.
 
     Args:
       key: a key.
-      x: an array; or an integer ``n``, for the numbers from 0 to ``n - 1``.
-      axis: the axis along which the array's parts are put in another order.
-      independent: whether each vector along ``axis`` gets an order of its own.
-      out_sharding: how the result is laid out.
+      x: an array; or an integer n, for the numbers from 0 to n - 1.
+      axis: the axis to permute.
+      independent: whether to permute each vector along ``axis`` independently.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      An array of the shape and the dtype of ``x``; for an integer, an integer vector of length
+      ``x``.
 
     Raises:
       TypeError: ``x`` is neither an array nor an integer.
-      ValueError: the array has no such axis.
+      ValueError: ``axis`` is out of range.
 
     Example:
       >>> from olympus_random import key, permutation
@@ -108,7 +116,7 @@ def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
 
 
 def take(array: Any, indices: Any, axis: int, unique: bool = False) -> Any:
-    """Returns the parts of an array along an axis that integers in its range stand for."""
+    """Returns the slices of an array at indices along an axis; the indices are in range."""
     window = tuple(1 if each == axis else size for each, size in enumerate(array.shape))
     ndim = np.ndim(indices)
     kept = tuple(
@@ -138,21 +146,26 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Draws from a collection.
+    """Draws elements of an array, or of a range of integers.
 
     Args:
       key: a key.
-      a: an array, from whose parts along ``axis`` is drawn; or an integer ``n``, for the numbers
-        from 0 to ``n - 1``.
-      shape: the shape of the draws, a sequence. In the result it takes the place of ``axis``.
-      replace: whether a part may be drawn more than once.
-      p: the parts' probabilities, a vector; all are equally likely if not given.
+      a: an array, whose slices along ``axis`` are drawn; or an integer n, for the numbers from 0 to
+        n - 1.
+      shape: the shape of the draws. In the result it replaces ``axis``.
+      replace: whether an element may be drawn repeatedly.
+      p: the probabilities, a vector; equal if None.
       axis: the axis of ``a``.
-      mode: for draws with probabilities and without replacement, the mode of `gumbel`.
+      mode: the mode of `gumbel`, for draws with probabilities and without replacement.
+
+    Returns:
+      An array of the dtype of ``a``, whose shape is that of ``a`` with ``axis`` replaced by
+      ``shape``.
 
     Raises:
-      TypeError: ``a`` or ``p`` is not an array.
-      ValueError: ``p`` does not fit ``a``, or more shall be drawn than is there.
+      TypeError: ``a`` or ``p`` is not an array, or ``shape`` is not a sequence.
+      ValueError: ``p`` does not fit ``a``, or more elements are drawn without replacement than
+        there are.
 
     Example:
       >>> from olympus_random import choice, key
@@ -237,7 +250,7 @@ def _by_probability(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def first_not_below(ascending: Any, values: Any) -> Any:
-    """The index of the first element of an ascending vector that is not below each value."""
+    """Returns for each value the index of the first element of an ascending vector not below it."""
     size = ascending.shape[0]
     shape = values.shape
 

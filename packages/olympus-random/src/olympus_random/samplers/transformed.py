@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions with parameters whose samples are a formula of simpler ones."""
+"""Distributions whose samples are formulas of simpler samples."""
 
 from __future__ import annotations
 
@@ -53,7 +53,18 @@ def pareto(
       b: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``b`` broadcasts; that of ``b`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, pareto
+      >>> pareto(key(0), 2.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("pareto", key)
     dtype = float_dtype("pareto", dtype)
@@ -77,7 +88,18 @@ def rayleigh(
       scale: the scales, a scalar or an array.
       shape: the shape of the result, to which ``scale`` broadcasts; that of ``scale`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, rayleigh
+      >>> rayleigh(key(0), 1.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("rayleigh", key)
     dtype = float_dtype("rayleigh", dtype)
@@ -96,14 +118,25 @@ def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Samples the Weibull distribution of minima.
+    """Samples the Weibull distribution.
 
     Args:
       key: a key.
       scale: the scales, a scalar or an array.
-      concentration: the concentrations, likewise.
-      shape: the shape of what is drawn; the parameters broadcast with it.
+      concentration: the concentrations (shape parameters), likewise.
+      shape: the shape of the draws; the parameters broadcast with it.
       dtype: a float dtype; the default one if not given.
+
+    Returns:
+      The samples, of dtype ``dtype`` and the broadcast shape of ``shape`` and the parameters.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, weibull_min
+      >>> weibull_min(key(0), 1.0, 2.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("weibull_min", key)
     dtype = float_dtype("weibull_min", dtype)
@@ -129,7 +162,18 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype.
+
+    Example:
+      >>> from olympus_random import key, maxwell
+      >>> maxwell(key(0), (2,)).shape
+      (2,)
     """
     key, _ = check_key("maxwell", key)
     dtype = float_dtype("maxwell", dtype)
@@ -150,10 +194,21 @@ def double_sided_maxwell(
 
     Args:
       key: a key.
-      loc: the centres, a scalar or an array.
+      loc: the locations, a scalar or an array.
       scale: the scales, likewise.
-      shape: the shape of one batch of samples; those of the parameters come after it.
+      shape: the batch shape; the shape of the parameters follows it.
       dtype: a float dtype; the default one if not given.
+
+    Returns:
+      The samples, of dtype ``dtype`` and shape ``shape`` followed by that of the parameters.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import double_sided_maxwell, key
+      >>> double_sided_maxwell(key(0), 0.0, 1.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("double_sided_maxwell", key)
     dtype = float_dtype("double_sided_maxwell", dtype)
@@ -188,11 +243,22 @@ def triangular(
     Args:
       key: a key.
       left: the lower ends, a scalar or an array.
-      mode: where the density is largest, likewise.
+      mode: the modes, likewise.
       right: the upper ends, likewise.
       shape: the shape of the result, to which the parameters broadcast; theirs if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, triangular
+      >>> triangular(key(0), 0.0, 0.5, 1.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("triangular", key)
     dtype = float_dtype("triangular", dtype)
@@ -217,14 +283,28 @@ def _triangular(
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Samples the Wald distribution (inverse Gaussian) with scale one.
+    """Samples the Wald (inverse Gaussian) distribution with scale one.
+
+    Michael, Schucany, Haas: Generating random variates using transformations with multiple roots.
+    Amer. Statist. 30 (1976).
 
     Args:
       key: a key.
       mean: the means, a scalar or an array.
       shape: the shape of the result, to which ``mean`` broadcasts; that of ``mean`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+      ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key, wald
+      >>> wald(key(0), 1.0, (2,)).shape
+      (2,)
     """
     key, _ = check_key("wald", key)
     dtype = float_dtype("wald", dtype)
@@ -254,17 +334,25 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Samples how many trials it takes until the first success.
+    """Samples the geometric distribution: the number of trials up to the first success.
 
     Args:
       key: a key.
       p: the probabilities of success, a scalar or an array.
       shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      ValueError: ``dtype`` is not an integer dtype.
+      ValueError: ``dtype`` is not an integer dtype, or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import geometric, key
+      >>> geometric(key(0), 0.5, (2,)).shape
+      (2,)
     """
     key, _ = check_key("geometric", key)
     if dtype is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random bits, and numbers that are equally likely: floats of an interval, integers of a range."""
+"""Random bits, uniform floats and uniform integers."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ __all__ = ["bits", "randint", "uniform"]
 
 @laid_out
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Samples unsigned integers, each of whose bits is equally likely to be set.
+    """Samples uniformly distributed unsigned integers.
 
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: an unsigned integer dtype; uint32 if not given.
-      out_sharding: how the result is laid out.
+      dtype: an unsigned integer dtype; uint32 if None.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      ValueError: ``dtype`` is another one.
+      ValueError: ``dtype`` is not an unsigned integer dtype.
 
     Example:
       >>> from olympus_random import bits, key
@@ -58,12 +61,12 @@ def _bits(key: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 
 def two_keys(key: Any) -> tuple[Any, Any]:
-    """Two keys made of one, while a sampler is being traced."""
+    """Splits a key in two, while a sampler is being traced."""
     return keys_of(key, 2)
 
 
 def keys_of(key: Any, count: int) -> tuple[Any, ...]:
-    """Returns several keys made of one, while a sampler is being traced."""
+    """Splits a key in several, while a sampler is being traced."""
     keys = random_split_p.bind(key, shape=(count,))
     return tuple(
         lax.squeeze(lax.slice(keys, (place,), (place + 1,), (1,)), (0,)) for place in range(count)
@@ -83,15 +86,18 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples floats that are equally likely everywhere in ``[minval, maxval)``.
+    """Samples the uniform distribution on ``[minval, maxval)``.
 
     Args:
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      minval: the smallest value, a scalar or an array that broadcasts to ``shape``.
-      maxval: the end of the interval, likewise.
-      out_sharding: how the result is laid out.
+      minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
+      maxval: the upper bounds, likewise.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype.
@@ -147,15 +153,18 @@ def randint(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples integers that are equally likely in ``[minval, maxval)``.
+    """Samples the uniform distribution on the integers in ``[minval, maxval)``.
 
     Args:
       key: a key.
       shape: the shape of the result.
-      minval: the smallest value, a scalar or an array that broadcasts to ``shape``.
-      maxval: the end of the range, likewise.
+      minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
+      maxval: the upper bounds, which are excluded, likewise.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result over the mesh in force.
+
+    Returns:
+      The samples, an array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
       TypeError: ``dtype`` is not an integer dtype.
@@ -177,7 +186,7 @@ def randint(
 
 
 def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """`randint` for dtypes of 32 and 64 bits."""
+    """Samples integers of 32 or 64 bits."""
     limits = dtypes.iinfo(dtype)
     # An end just past the largest integer means the full range; it does not fit into the dtype.
     largest = min(int(limits.max), int(dtypes.iinfo(maxval.dtype).max))
@@ -213,7 +222,7 @@ def _like(flags: Any, like: Any) -> Any:
 
 
 def clipped_to(value: Any, dtype: Any) -> Any:
-    """Returns an integer in another dtype; the nearest there is where it does not fit."""
+    """Returns integers in another dtype, clipped to its range."""
     own, other = dtypes.iinfo(value.dtype), dtypes.iinfo(dtype)
     smallest, largest = max(int(own.min), int(other.min)), min(int(own.max), int(other.max))
     if (smallest, largest) != (int(own.min), int(own.max)):
@@ -224,7 +233,7 @@ def clipped_to(value: Any, dtype: Any) -> Any:
 
 
 def _as_integers(value: Any, dtype: Any) -> Any:
-    """Returns a parameter as an array of integers: floats lose what is after the point."""
+    """Returns a parameter as an array of integers; floats are truncated."""
     aval: Any = get_aval(value)
     if dtypes.issubdtype(aval.dtype, np.integer):
         return lax.convert_element_type(value, aval.dtype)

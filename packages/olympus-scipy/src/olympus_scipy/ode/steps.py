@@ -30,7 +30,7 @@ __all__ = [
     "runge_kutta_step",
 ]
 
-# Where a step looks at the derivative, and how it combines what it has seen.
+# The nodes of the stages, and the weights by which a step combines their derivatives.
 _TIMES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 _COMBINATIONS = np.array(
     [

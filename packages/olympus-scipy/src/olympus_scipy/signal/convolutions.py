@@ -44,7 +44,7 @@ def _check_method(method: str) -> None:
 
 
 def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
-    """Returns whether the first operand lies within the second: then "valid" exchanges them."""
+    """Returns whether the first operand fits within the second: then "valid" exchanges them."""
     if mode != "valid":
         return False
     pairs = list(zip(onp.shape(in1), onp.shape(in2), strict=True))
@@ -61,14 +61,22 @@ def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
 def convolve(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
-    """Returns the convolution of two arrays.
+    """Convolves two arrays.
 
     Args:
       in1: an array of numbers.
-      in2: one of the same rank.
-      mode: "full", "same" for the shape of ``in1``, or "valid" for what depends on no padding.
-      method: "direct", "fft", or "auto", which means "direct".
-      precision: of the multiplications.
+      in2: an array of the same rank.
+      mode: ``"full"``; ``"same"`` for the shape of ``in1``; ``"valid"`` for the elements that need
+        no padding.
+      method: ``"direct"``, ``"fft"``, or ``"auto"``, which means ``"direct"``.
+      precision: of the multiplications, as for `lax.dot_general`.
+
+    Returns:
+      An array of inexact dtype; along each dimension of length n1 + n2 - 1, n1, or |n1 - n2| + 1,
+      depending on the mode.
+
+    Raises:
+      ValueError: the mode or the method is unknown, or the shapes do not fit.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -87,14 +95,20 @@ def convolve(
 def correlate(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
-    """Returns the correlation of two arrays.
+    """Cross-correlates two arrays.
 
     Args:
       in1: an array of numbers.
-      in2: one of the same rank.
+      in2: an array of the same rank; it is conjugated.
       mode: as in `convolve`.
       method: as in `convolve`.
-      precision: of the multiplications.
+      precision: of the multiplications, as for `lax.dot_general`.
+
+    Returns:
+      An array of inexact dtype, of the shape that `convolve` gives.
+
+    Raises:
+      ValueError: the mode or the method is unknown, or the shapes do not fit.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -129,15 +143,22 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """Returns the convolution of two matrices.
+    """Convolves two matrices.
 
     Args:
       in1: a matrix.
       in2: a matrix.
       mode: as in `convolve`.
-      boundary: must be "fill".
+      boundary: must be ``"fill"``.
       fillvalue: must be 0.
-      precision: of the multiplications.
+      precision: of the multiplications, as for `lax.dot_general`.
+
+    Returns:
+      A matrix of inexact dtype, of the shape that `convolve` gives.
+
+    Raises:
+      ValueError: the mode is unknown, or an operand is not a matrix.
+      NotImplementedError: ``boundary`` or ``fillvalue`` has another value.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -156,15 +177,22 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """Returns the correlation of two matrices.
+    """Cross-correlates two matrices.
 
     Args:
       in1: a matrix.
       in2: a matrix.
       mode: as in `convolve`.
-      boundary: must be "fill".
+      boundary: must be ``"fill"``.
       fillvalue: must be 0.
-      precision: of the multiplications.
+      precision: of the multiplications, as for `lax.dot_general`.
+
+    Returns:
+      A matrix of inexact dtype, of the shape that `convolve` gives.
+
+    Raises:
+      ValueError: the mode is unknown, or an operand is not a matrix.
+      NotImplementedError: ``boundary`` or ``fillvalue`` has another value.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -180,7 +208,7 @@ def correlate2d(
 
 @outlined("mode", "flipped", "late", "precision")
 def _windowed(in1: Any, in2: Any, mode: str, flipped: bool, late: bool, precision: Any) -> Any:
-    """Sums of products of a kernel with windows, which ``mode`` pads."""
+    """Sums products of a kernel with windows, padded as ``mode`` says."""
     in1, in2 = promote_dtypes_inexact(in1, in2)
     if not in1.ndim:
         return in1 * (in2 if flipped else onp.conj(in2))
@@ -202,13 +230,19 @@ def _windowed(in1: Any, in2: Any, mode: str, flipped: bool, late: bool, precisio
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
-    """Returns the convolution of two arrays, by Fourier transforms.
+    """Convolves two arrays by Fourier transforms.
 
     Args:
       in1: an array of numbers.
-      in2: one of the same rank.
+      in2: an array of the same rank.
       mode: as in `convolve`.
-      axes: the dimensions; all where it is None. The sizes of others are equal.
+      axes: the axes to convolve over; all if None. The sizes of other axes must be equal.
+
+    Returns:
+      An array of inexact dtype, of the shape that `convolve` gives.
+
+    Raises:
+      ValueError: the mode is unknown, or the shapes do not fit.
 
     Example:
       >>> import olympus_numpy as jnp

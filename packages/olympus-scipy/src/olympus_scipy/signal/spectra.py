@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spectra of signals: short-time Fourier transforms, and Welch's averages of them."""
+"""Spectra of signals: short-time Fourier transforms, and averages by Welch's method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["csd", "istft", "stft", "welch"]
 
 
 def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
-    """Returns the window, and how many samples a segment has."""
+    """Returns the window, and the number of samples of a segment."""
     named = isinstance(window, str | tuple)
     if named:
         nperseg = 256 if nperseg is None else int(nperseg)
@@ -66,7 +66,7 @@ def _transform_length(nfft: Any, nperseg: int) -> int:
 
 
 def _extended(x: Any, count: int, boundary: str) -> Any:
-    """Samples continued at both ends."""
+    """Extends samples at both ends."""
     shape = (*x.shape[:-1], count)
     if boundary == "zeros":
         left = right = onp.zeros(shape, x.dtype)
@@ -114,9 +114,9 @@ def _spectrogram(
     boundary: str | None,
     padded: bool,
 ) -> tuple[Any, Any, Any]:
-    """Frequencies, times, and the transforms of segments (or products of two).
+    """Returns frequencies, times, and the transforms of segments (or products of two).
 
-    Frequencies and times are those of a sampling rate of one.
+    Frequencies and times refer to a sampling rate of one.
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(
@@ -188,23 +188,29 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Array, Array, Array]:
-    """Returns the Fourier transforms of overlapping parts of a signal.
+    """Computes the short-time Fourier transform of a signal.
 
     Args:
-      x: the signal.
+      x: the signal, an array of numbers.
       fs: the sampling rate.
-      window: a name, a tuple of a name and parameters, or an array.
-      nperseg: the number of samples of a part.
-      noverlap: how many of them are shared with the next; half of them where it is None.
-      nfft: the length of the transforms; more than ``nperseg`` adds zeros.
-      detrend: "linear", "constant", or False.
-      return_onesided: whether the conjugate half is left out where the signal is real.
-      boundary: how the signal is continued: "even", "odd", "constant", "zeros", or None.
-      padded: whether zeros are added for a whole number of parts.
-      axis: the dimension of time.
+      window: a name, a tuple of a name and parameters, or a vector.
+      nperseg: the number of samples of a segment.
+      noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
+      nfft: the length of the transforms; zeros are added to ``nperseg`` samples.
+      detrend: ``"linear"``, ``"constant"``, or False.
+      return_onesided: whether to omit the conjugate half of the spectrum of a real signal.
+      boundary: the extension of the signal: ``"even"``, ``"odd"``, ``"constant"``, ``"zeros"``, or
+        None.
+      padded: whether to add zeros to fill the last segment.
+      axis: the time axis of ``x``.
 
     Returns:
-      The frequencies, the times, and the transforms, whose last dimension is that of time.
+      The frequencies, the times (floating vectors), and the transforms (complex), which have the
+      frequency axis in the place of ``axis`` and the time axis last.
+
+    Raises:
+      ValueError: the window is longer than the signal, or ``nperseg``, ``noverlap``, ``nfft`` or
+        ``boundary`` is invalid.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -242,22 +248,26 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:
-    """Returns the signal whose short-time transforms are given: the inverse of `stft`.
+    """Reconstructs a signal from its short-time Fourier transform: the inverse of `stft`.
 
     Args:
-      Zxx: the transforms.
+      Zxx: the transforms, with at least two dimensions.
       fs: the sampling rate.
-      window: that of the transforms.
-      nperseg: the number of samples of a part.
-      noverlap: how many of them are shared with the next; half of them where it is None.
+      window: the window of the transforms.
+      nperseg: the number of samples of a segment.
+      noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
       nfft: the length of the transforms.
-      input_onesided: whether the conjugate half is left out.
-      boundary: whether the signal had been continued at its ends.
-      time_axis: the dimension of time.
-      freq_axis: the dimension of frequencies.
+      input_onesided: whether the conjugate half of the spectrum is omitted.
+      boundary: whether the signal was extended at its ends.
+      time_axis: the time axis of ``Zxx``.
+      freq_axis: the frequency axis of ``Zxx``.
 
     Returns:
-      The times and the signal.
+      The times and the signal, whose last axis is time.
+
+    Raises:
+      ValueError: the axes are equal or too few, or ``nperseg``, ``noverlap``, ``nfft`` or the
+        window is invalid.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -322,24 +332,31 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """Returns the cross spectrum of two signals, by Welch's method.
+    """Estimates the cross power spectral density of two signals by Welch's method.
+
+    Welch: The use of fast Fourier transform for the estimation of power spectra. IEEE Trans. Audio
+    Electroacoust. 15 (1967).
 
     Args:
       x: a signal.
-      y: another one; the same where it is None.
+      y: the other signal; ``x`` itself if None.
       fs: the sampling rate.
       window: as in `stft`.
-      nperseg: as in `stft`; 256 where it is None.
+      nperseg: as in `stft`; 256 if None.
       noverlap: as in `stft`.
       nfft: as in `stft`.
       detrend: as in `stft`.
       return_onesided: as in `stft`.
-      scaling: "density" for power by frequency, "spectrum" for power.
-      axis: the dimension of time.
-      average: "mean" or "median" of the parts.
+      scaling: ``"density"`` for power per frequency, ``"spectrum"`` for power.
+      axis: the time axis.
+      average: ``"mean"`` or ``"median"`` over segments.
 
     Returns:
-      The frequencies and the spectrum.
+      The frequencies (a floating vector) and the spectrum, whose axis of frequencies replaces
+      ``axis``.
+
+    Raises:
+      ValueError: ``average`` or ``scaling`` is unknown, or an argument is invalid as in `stft`.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -378,7 +395,7 @@ def csd(
 
 
 def _median_bias(count: int) -> float:
-    """How much larger the mean of an exponential distribution is than the median of a sample."""
+    """Returns the ratio of the mean of an exponential distribution to the median of a sample."""
     even = 2 * np.arange(1.0, (count - 1) // 2 + 1)
     return float(1 + np.sum(1 / (even + 1) - 1 / even))
 
@@ -396,7 +413,27 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The power spectrum of a signal, by Welch's method; the arguments are those of `csd`.
+    """Estimates the power spectral density of a signal by Welch's method; see `csd`.
+
+    Args:
+      x: a signal, an array of numbers.
+      fs: the sampling rate.
+      window: as in `stft`.
+      nperseg: as in `stft`; 256 if None.
+      noverlap: as in `stft`.
+      nfft: as in `stft`.
+      detrend: as in `stft`.
+      return_onesided: as in `stft`.
+      scaling: ``"density"`` for power per frequency, ``"spectrum"`` for power.
+      axis: the time axis.
+      average: ``"mean"`` or ``"median"`` over segments.
+
+    Returns:
+      The frequencies (a floating vector) and the real spectrum, whose axis of frequencies replaces
+      ``axis``.
+
+    Raises:
+      ValueError: ``average`` or ``scaling`` is unknown, or an argument is invalid as in `stft`.
 
     Example:
       >>> import olympus_numpy as jnp

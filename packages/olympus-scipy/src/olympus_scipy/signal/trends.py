@@ -25,14 +25,21 @@ def detrend(
     bp: int | Sequence[int] | np.ndarray = 0,
     overwrite_data: None = None,
 ) -> Array:
-    """Removes a straight line, or the mean, from data.
+    """Removes a linear trend or the mean from data.
 
     Args:
       data: an array of numbers.
-      axis: the dimension.
-      type: "linear" or "constant".
-      bp: where the data are divided into parts, each with a line of its own.
-      overwrite_data: must be None: arrays do not change.
+      axis: the axis.
+      type: ``"linear"`` or ``"constant"``.
+      bp: the breakpoints; each part between two has a trend of its own.
+      overwrite_data: must be None: arrays are immutable.
+
+    Returns:
+      An array of inexact dtype, of the shape of ``data``.
+
+    Raises:
+      ValueError: the type is unknown, or a breakpoint is out of range.
+      NotImplementedError: ``overwrite_data`` is given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -71,7 +78,7 @@ def _detrend(data: Any, axis: int, type: str, bounds: tuple[int, ...]) -> Any:
 
 
 def _without_line(data: Any) -> Any:
-    """Returns the residuals of a least squares fit of a line, whose basis is orthogonal."""
+    """Returns the residuals of a least squares fit of a line, in an orthogonal basis."""
     size = data.shape[-1]
     place = np.arange(size) - (size - 1) / 2
     centered = data - onp.mean(data, axis=-1, keepdims=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Window functions by name, periodic, as spectra want them."""
+"""Window functions by name, in their periodic form, which spectra need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["window_of"]
 
 
 def _cosines(*coefficients: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a sum of cosines with alternating signs, of places from 0 to 1."""
+    """Returns the window that is a sum of cosines with alternating signs on the unit interval."""
 
     def window(place: np.ndarray) -> np.ndarray:
         terms = (
@@ -65,10 +65,17 @@ _BY_PARAMETERS: dict[str, Callable[..., np.ndarray]] = {"kaiser": _kaiser, "tuke
 
 
 def window_of(window: Any, size: int) -> np.ndarray:
-    """A window of a given size: that of a name, of a tuple of a name and parameters, or itself.
+    """Returns the window of a given size.
+
+    Args:
+      window: the name of a window, a tuple of a name and parameters, or a vector.
+      size: the number of samples.
+
+    Returns:
+      A vector.
 
     Raises:
-      ValueError: the name is unknown, or an array is no vector.
+      ValueError: the name is unknown, or an array is not a vector.
     """
     if isinstance(window, str) or (isinstance(window, Sequence) and isinstance(window[0], str)):
         name, *parameters = (window,) if isinstance(window, str) else window

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space: rotations."""
+"""Spatial transformations: rotations."""
 
 from . import transform as transform

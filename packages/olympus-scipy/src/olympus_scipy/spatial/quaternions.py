@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unit quaternions with the real part last, as arrays: products and conversions."""
+"""Unit quaternions as arrays, real part last: products and conversions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def normalized(q: Any) -> Any:
 
 
 def product(p: Any, q: Any) -> Any:
-    """Returns the rotation by q, followed by that by p."""
+    """Returns the composition: the rotation by q, followed by the rotation by p."""
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     imaginary = a * v + b * u + onp.cross(*onp.broadcast_arrays(u, v))
     real = a * b - onp.sum(u * v, axis=-1, keepdims=True)
@@ -39,7 +39,7 @@ def product(p: Any, q: Any) -> Any:
 
 
 def canonical(q: Any) -> Any:
-    """Of the two quaternions of a rotation the one whose first part that counts is positive."""
+    """Returns the quaternion of a rotation whose first nonzero part, real part first, is positive."""
     sign = onp.zeros_like(q[..., 3:])
     for place in (3, 0, 1, 2):
         part = q[..., place : place + 1]
@@ -48,7 +48,7 @@ def canonical(q: Any) -> Any:
 
 
 def about_axis(axis: int, angle: Any) -> Any:
-    """Returns a rotation about one of the axes."""
+    """Returns the rotation by an angle about a coordinate axis."""
     half, zero = 0.5 * angle, onp.zeros_like(angle)
     parts = [zero, zero, zero, lax.cos(half)]
     parts[axis] = lax.sin(half)
@@ -82,7 +82,7 @@ def vector(q: Any) -> Any:
 
 
 def matrix(q: Any) -> Any:
-    """Returns the orthogonal matrix."""
+    """Returns the rotation matrix of a quaternion."""
     x, y, z, w = (q[..., place] for place in range(4))
     rows = [
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -93,10 +93,10 @@ def matrix(q: Any) -> Any:
 
 
 def of_matrix(m: Any) -> Any:
-    """Returns the quaternion of an orthogonal matrix.
+    """Returns the quaternion of a rotation matrix.
 
-    One column of the matrix 4 q q^T, which is linear in m: that of the largest part of q, for its
-    digits (Shepperd, Quaternion from rotation matrix, 1978).
+    It is a column of the matrix 4 q q^T, which is linear in m: that of the largest part of q, for
+    accuracy. Shepperd: Quaternion from rotation matrix. J. Guidance and Control 1 (1978).
     """
     diagonal = onp.diagonal(m, axis1=-2, axis2=-1)
     trace = onp.sum(diagonal, axis=-1)
@@ -118,7 +118,7 @@ def of_matrix(m: Any) -> Any:
 
 
 def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
-    """Three angles of Euler.
+    """Returns the three Euler angles of a quaternion.
 
     Bernardes and Viollet, Quaternion to Euler angles conversion: a direct, general and
     computationally efficient method, PLoS ONE 17(11), 2022.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations of space, as unit quaternions, and interpolation between them."""
+"""Rotations in three dimensions, as unit quaternions, and interpolation between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Rotation", "Slerp"]
 
 
 def _floats(name: str, value: Any, size: int | None = None) -> Any:
-    """Returns an array of floats whose last axis has a given size."""
+    """Returns a floating array whose last axis has a given size."""
     check_arraylike(f"Rotation.{name}", value)
     value = onp.asarray(value)
     if size is not None and value.shape[-1:] != (size,):
@@ -35,10 +35,10 @@ def _floats(name: str, value: Any, size: int | None = None) -> Any:
 
 
 class Rotation(NamedTuple):
-    """Rotations of space: one, or several in a row.
+    """One rotation in three dimensions, or a sequence of them.
 
     Attributes:
-      quat: unit quaternions, the real part last.
+      quat: unit quaternions, real part last, of shape (4,) or (n, 4).
 
     Example:
       >>> import olympus_numpy as jnp
@@ -50,17 +50,24 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Returns several rotations in a row."""
+        """Joins rotations to one sequence."""
         return cls(onp.concatenate([onp.atleast_2d(each.quat) for each in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """Returns the rotations with given angles of Euler.
+        """Returns the rotations with given Euler angles.
 
         Args:
-          seq: up to three axes: "x", "y", "z" if they are fixed, "X", "Y", "Z" if they rotate.
-          angles: the angles; the last axis runs over the axes of ``seq``.
-          degrees: whether they are in degrees.
+          seq: up to three axes: ``"x"``, ``"y"``, ``"z"`` for extrinsic, ``"X"``, ``"Y"``, ``"Z"``
+            for intrinsic rotations.
+          angles: the angles, of shape (..., len(seq)).
+          degrees: whether the angles are in degrees.
+
+        Returns:
+          A `Rotation`.
+
+        Raises:
+          ValueError: ``seq`` is invalid, or ``angles`` does not match it.
         """
         axes, extrinsic = _axes(seq)
         angles = _floats("from_euler", angles)
@@ -92,7 +99,11 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """Returns the rotations of orthogonal matrices."""
+        """Returns the rotations of orthogonal matrices of shape (3, 3) or (n, 3, 3).
+
+        Raises:
+          ValueError: the shape is another one.
+        """
         matrix = _floats("from_matrix", matrix, 3)
         if matrix.shape[-2:] != (3, 3):
             raise ValueError(f"Expected `matrix` to have shape (3, 3), got {matrix.shape}.")
@@ -100,60 +111,80 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """Returns the rotations with modified Rodrigues parameters: the axis times tan(angle / 4)."""
+        """Returns the rotations of modified Rodrigues parameters: the axis times tan(angle / 4)."""
         mrp = _floats("from_mrp", mrp, 3)
         square = onp.sum(mrp * mrp, axis=-1, keepdims=True)
         return cls(onp.concatenate([2.0 * mrp, 1.0 - square], axis=-1) / (1.0 + square))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """Returns the rotations of quaternions, which are normalized; the real part is last."""
+        """Returns the rotations of quaternions, real part last; they are normalized."""
         return cls(quaternions.normalized(_floats("from_quat", quat, 4)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Returns the rotations with rotation vectors: the axis times the angle."""
+        """Returns the rotations of rotation vectors: the axis times the angle."""
         rotvec = _floats("from_rotvec", rotvec, 3)
         return cls(quaternions.of_vector(onp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """Returns the rotation by nothing, or several of them."""
+        """Returns the identity, or a sequence of ``num`` identities."""
         unit = onp.array([0.0, 0.0, 0.0, 1.0], dtype=dtype)
         return cls(unit if num is None else onp.tile(unit, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Returns a rotation drawn at random, each being as likely; or several of them."""
+        """Draws a uniformly distributed rotation, or a sequence of ``num``."""
         shape = (4,) if num is None else (num, 4)
         return cls(quaternions.normalized(random.normal(random_key, shape)))
 
     def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
-        """Returns some of several rotations."""
+        """Returns part of a sequence of rotations.
+
+        Raises:
+          TypeError: this is a single rotation.
+        """
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
-        """Returns how many rotations there are."""
+        """Returns the number of rotations.
+
+        Raises:
+          TypeError: this is a single rotation.
+        """
         if self.single:
             raise TypeError("Single rotation has no len().")
         return self.quat.shape[0]
 
     def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
-        """Returns the rotation by ``other``, followed by this one."""
+        """Returns the composition: the rotation by ``other``, followed by this one."""
         if not isinstance(other, Rotation):
             return NotImplemented
         return Rotation(quaternions.product(self.quat, other.quat))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Array:
-        """Rotates vectors, one each or one for all; with ``inverse``, back."""
+        """Rotates vectors of shape (3,) or (n, 3), one per rotation or one for all.
+
+        Args:
+          vectors: the vectors.
+          inverse: whether to apply the inverse rotation.
+
+        Returns:
+          A floating array of the broadcast shape.
+        """
         vectors = _floats("apply", vectors, 3)
         matrix = self.as_matrix()
         return onp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """Returns the angles of Euler about three axes; see `from_euler`."""
+        """Returns the Euler angles about three axes, of shape (3,) or (n, 3); see `from_euler`.
+
+        Raises:
+          ValueError: ``seq`` does not name three axes.
+        """
         axes, extrinsic = _axes(seq)
         if len(axes) != 3:
             raise ValueError(f"Expected 3 axes, got {seq}.")
@@ -161,11 +192,11 @@ class Rotation(NamedTuple):
         return onp.rad2deg(angles) if degrees else angles
 
     def as_matrix(self) -> Array:
-        """Returns the orthogonal matrices."""
+        """Returns the rotation matrices, of shape (3, 3) or (n, 3, 3)."""
         return quaternions.matrix(self.quat)
 
     def as_mrp(self) -> Array:
-        """Returns the modified Rodrigues parameters, of length one at most."""
+        """Returns the modified Rodrigues parameters, of length at most one."""
         sign = onp.where(self.quat[..., 3:] < 0, -1.0, 1.0).astype(self.quat.dtype)
         return self.quat[..., :3] * sign / (1.0 + onp.abs(self.quat[..., 3:]))
 
@@ -173,32 +204,41 @@ class Rotation(NamedTuple):
         """Returns the quaternions.
 
         Args:
-          canonical: whether the sign is chosen so that the real part, or else the first other part
-            that is not zero, is positive.
+          canonical: whether to choose the sign so that the first nonzero part, real part first, is
+            positive.
           scalar_first: whether the real part comes first.
+
+        Returns:
+          A floating array of shape (4,) or (n, 4).
         """
         quat = quaternions.canonical(self.quat) if canonical else self.quat
         return onp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Returns the rotation vectors: the axis times the angle, which is pi at most."""
+        """Returns the rotation vectors: the axis times the angle, which is at most pi."""
         vector = quaternions.vector(self.quat)
         return onp.rad2deg(vector) if degrees else vector
 
     def inv(self) -> Rotation:
-        """Returns the rotations back."""
+        """Returns the inverse rotations."""
         return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
 
     def magnitude(self) -> Array:
-        """Returns the angles, from 0 to pi."""
+        """Returns the rotation angles, from 0 to pi."""
         size = onp.linalg.norm(self.quat[..., :3], axis=-1)
         return 2.0 * lax.atan2(size, onp.abs(self.quat[..., 3]))
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The rotation that is nearest to all in the mean, in the sense of the chordal distance.
+        """Returns the mean rotation, which minimizes the sum of squared chordal distances.
 
         Args:
-          weights: how much each one counts, not negative; all the same where it is None.
+          weights: nonnegative weights, of shape (n,); equal if None.
+
+        Returns:
+          A single `Rotation`.
+
+        Raises:
+          ValueError: the weights have another shape.
         """
         quat = onp.atleast_2d(self.quat)
         if weights is None:
@@ -213,15 +253,15 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation and not several in a row."""
+        """Tells whether this is a single rotation, not a sequence."""
         return self.quat.ndim == 1
 
 
 def _axes(seq: str) -> tuple[list[int], bool]:
-    """Returns the numbers of axes, and whether they are those of the fixed system.
+    """Returns the numbers of axes, and whether rotations are extrinsic.
 
     Raises:
-      ValueError: letters are wrong, mixed, or the same in a row.
+      ValueError: letters are unknown, mixed, or repeat in a row.
     """
     if not 1 <= len(seq) <= 3:
         raise ValueError(f"Expected one to three letters for the axes `seq`, got {seq!r}.")
@@ -237,13 +277,13 @@ def _axes(seq: str) -> tuple[list[int], bool]:
 
 
 class Slerp(NamedTuple):
-    """Rotations that change at a constant rate between given ones.
+    """Spherical linear interpolation of rotations: piecewise constant angular velocity.
 
     Attributes:
-      times: when the rotations are those that were given.
-      timedelta: how long it takes from one to the next.
-      rotations: the rotations, all but the last.
-      rotvecs: the rotation vectors from one to the next.
+      times: the times of the given rotations.
+      timedelta: the lengths of the intervals.
+      rotations: the rotations at the starts of the intervals.
+      rotvecs: the rotation vectors across the intervals.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -259,11 +299,18 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """Interpolates between rotations.
+        """Makes an interpolator of rotations.
 
         Args:
-          times: when they are to be reached, increasing.
-          rotations: two at least.
+          times: the increasing times, of shape (n,).
+          rotations: a sequence of n >= 2 rotations.
+
+        Returns:
+          A `Slerp`.
+
+        Raises:
+          TypeError: ``rotations`` is not a `Rotation`.
+          ValueError: there are fewer than two rotations, or another number than of times.
         """
         if not isinstance(rotations, Rotation):
             raise TypeError(f"`rotations` must be a `Rotation` instance, got {type(rotations)}.")
@@ -280,7 +327,11 @@ class Slerp(NamedTuple):
         return cls(times, onp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
-        """Returns the rotations at times: one, or a vector of them."""
+        """Returns the rotation at a time, or a sequence of them at a vector of times.
+
+        Raises:
+          ValueError: ``times`` has more than one dimension.
+        """
         times = onp.asarray(times, self.times.dtype)
         if times.ndim > 1:
             raise ValueError(f"`times` must be at most 1-dimensional, got the shape {times.shape}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bessel functions."""
+"""Bessel functions of integer order; DLMF chapter 10."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 @inlined()
 def i0e(x: Any) -> Array:
-    """Evaluates the modified Bessel function of order 0, divided by ``exp(abs(x))``.
+    """Evaluates the modified Bessel function I_0, scaled by ``exp(-abs(x))``; DLMF 10.25.
 
     Args:
       x: an array or scalar of real numbers.
@@ -46,7 +46,7 @@ def i0e(x: Any) -> Array:
 
 @inlined()
 def i1e(x: Any) -> Array:
-    """Evaluates the modified Bessel function of order 1, divided by ``exp(abs(x))``.
+    """Evaluates the modified Bessel function I_1, scaled by ``exp(-abs(x))``; DLMF 10.25.
 
     Args:
       x: an array or scalar of real numbers.
@@ -90,7 +90,7 @@ def _divided_by_operand(y: Any, x: Any) -> Any:
 
 @outlined()
 def i0(x: Any) -> Array:
-    """Evaluates the modified Bessel function of order 0.
+    """Evaluates the modified Bessel function I_0; DLMF 10.25.
 
     Args:
       x: an array or scalar of real numbers.
@@ -111,7 +111,7 @@ def i0(x: Any) -> Array:
 
 @outlined()
 def i1(x: Any) -> Array:
-    """Evaluates the modified Bessel function of order 1.
+    """Evaluates the modified Bessel function I_1; DLMF 10.25.
 
     Args:
       x: an array or scalar of real numbers.
@@ -134,18 +134,22 @@ def i1(x: Any) -> Array:
 
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
-    """Evaluates the Bessel functions of the first kind of orders from 0 to ``v``.
+    """Evaluates the Bessel functions of the first kind J_0 to J_v; DLMF 10.2.
 
-    By Miller's algorithm: the recurrence is followed downward from an order far above, where
-    the starting values do not matter, and the result is scaled by a sum that is known.
+    Miller's algorithm (DLMF 3.6) follows the recurrence downwards from an order far above, where
+    the starting values do not matter, and scales the result by a known sum. SciPy has no such
+    function; ``scipy.special.jv`` takes one order.
 
     Args:
       z: an array or scalar of real numbers.
-      v: the largest order, a known integer, not negative.
+      v: the largest order, a known nonnegative integer.
       n_iter: the order to start from; it should lie well above ``v`` and ``z``.
 
     Returns:
-      An array with one row an order.
+      A floating array of shape (v + 1, *z.shape), with one row for each order.
+
+    Raises:
+      ValueError: ``v`` is not a nonnegative integer.
 
     Example:
       >>> bessel_jn(0.0, v=1)

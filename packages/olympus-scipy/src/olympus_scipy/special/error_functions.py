@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Error functions: of Gauss, Dawson, Faddeeva, Fresnel, Owen; the normal distribution."""
+"""Error functions (DLMF chapter 7), Owen's function, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SQRT_HALF = math.sqrt(0.5)
 
 @inlined()
 def erf(x: Any) -> Array:
-    """Evaluates the error function.
+    """Evaluates the error function; DLMF 7.2.1.
 
     Args:
       x: an array or scalar of real numbers.
@@ -65,7 +65,9 @@ def erf(x: Any) -> Array:
 
 @inlined()
 def erfc(x: Any) -> Array:
-    """Evaluates the complementary error function ``1 - erf(x)``, exact also for large ``x``.
+    """Evaluates the complementary error function ``1 - erf(x)``; DLMF 7.2.2.
+
+    It is accurate for large ``x``.
 
     Args:
       x: an array or scalar of real numbers.
@@ -86,7 +88,7 @@ def erfc(x: Any) -> Array:
 
 @inlined()
 def erfinv(x: Any) -> Array:
-    """Evaluates the inverse of the error function.
+    """Evaluates the inverse of the error function; DLMF 7.17.
 
     Args:
       x: an array or scalar of numbers from -1 to 1.
@@ -106,7 +108,7 @@ def erfinv(x: Any) -> Array:
 
 
 def _far_out(x: Any, sign: float) -> Any:
-    """Returns the sum of ``(2k - 1)!! (sign / (2 x^2))^k`` over k from 1, for x from 12."""
+    """Returns the sum of ``(2k - 1)!! (sign / (2 x^2))^k`` over k >= 1, for x >= 12."""
     inverse = (0.5 * sign) / (x * x)
     total = onp.zeros_like(x)
     for k in range(10, 0, -1):
@@ -136,13 +138,13 @@ def _wofz(z: Any) -> Any:
 
 
 def _rotated(factor: float, z: Any) -> tuple[Any, Any]:
-    """Returns the parts of ``z + 2i / sqrt(pi)``."""
+    """Returns the real and imaginary parts of ``z + 2i / sqrt(pi)``."""
     return lax.real(z), lax.imag(z) + factor / math.sqrt(math.pi)
 
 
 @outlined()
 def erfcx(x: Any) -> Array:
-    """Evaluates the scaled complementary error function ``exp(x**2) * erfc(x)``.
+    """Evaluates the scaled complementary error function ``exp(x**2) * erfc(x)``; DLMF 7.2.
 
     Args:
       x: an array or scalar of numbers.
@@ -161,7 +163,7 @@ def erfcx(x: Any) -> Array:
 
 
 def _in_wide_floats(function: Any, x: Any) -> Any:
-    """Returns the function, of floats of 16 bits computed with 32."""
+    """Applies a function in 32 bits to floats of 16 bits."""
     if dtypes.finfo(x.dtype).bits < 32:
         return function(x.astype(np.float32)).astype(x.dtype)
     return function(x)
@@ -169,13 +171,13 @@ def _in_wide_floats(function: Any, x: Any) -> Any:
 
 @outlined()
 def wofz(z: Any) -> Array:
-    """Evaluates the Faddeeva function ``exp(-z**2) * erfc(-i z)``.
+    """Evaluates the Faddeeva function ``exp(-z**2) * erfc(-i z)``; DLMF 7.2.3.
 
     Args:
       z: an array or scalar of numbers.
 
     Returns:
-      An array of inexact dtype, of the shape of the operand.
+      A complex array of the shape of the operand.
 
     Example:
       >>> wofz(0.0)
@@ -200,7 +202,9 @@ def _dawsn(x: Any) -> Any:
 
 @outlined()
 def dawsn(x: Any) -> Array:
-    """Dawson's integral ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``.
+    """Evaluates Dawson's integral; DLMF 7.2.5.
+
+    It is ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``.
 
     Args:
       x: an array or scalar of real numbers.
@@ -223,7 +227,7 @@ def dawsn(x: Any) -> Array:
 
 
 def _fresnel_series(x: Any, first: int) -> Any:
-    """The power series of the integrals of sin (first = 1) and cos (first = 0) of pi t^2 / 2."""
+    """Returns the series of the integral of sin (first = 1) or cos (first = 0) of pi t^2 / 2."""
     square = (0.5 * math.pi) * x * x
     fourth = square * square
     coefficients = [
@@ -264,13 +268,15 @@ def _fresnel_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 @outlined()
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """The Fresnel integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to ``x``.
+    """Evaluates the Fresnel integrals; DLMF 7.2.7 and 7.2.8.
+
+    They are the integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to ``x``.
 
     Args:
       x: an array or scalar of real numbers.
 
     Returns:
-      The integral of the sine and that of the cosine.
+      A pair of floating arrays of the shape of ``x``: the sine integral and the cosine integral.
 
     Raises:
       ValueError: the operand is complex.
@@ -290,7 +296,7 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 
 def _check_float(name: str, x: Any) -> Any:
-    """Returns the operand, of float32 or float64."""
+    """Returns the operand, converted to float32 or float64."""
     x = onp.asarray(x)
     if x.dtype not in (np.float32, np.float64):
         raise TypeError(
@@ -314,7 +320,7 @@ def ndtr(x: Any) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: it is of another dtype.
+      TypeError: ``x`` has another dtype.
 
     Example:
       >>> ndtr(0.0)
@@ -390,7 +396,9 @@ def _ndtri(p: Any) -> Any:
 
 
 def ndtri(p: Any) -> Array:
-    """The inverse of `ndtr`, the quantile function of the standard normal distribution.
+    """Evaluates the inverse of `ndtr`, the quantile function of the standard normal distribution.
+
+    Wichura: Algorithm AS 241. Applied Statistics 37 (1988).
 
     Args:
       p: an array or scalar of float32 or float64, from 0 to 1.
@@ -399,7 +407,7 @@ def ndtri(p: Any) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: it is of another dtype.
+      TypeError: ``p`` has another dtype.
 
     Example:
       >>> ndtri(0.5)
@@ -423,17 +431,17 @@ def _log_ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """Evaluates the logarithm of `ndtr`, exact also far left of zero.
+    """Evaluates the logarithm of `ndtr`, accurate far left of zero.
 
     Args:
       x: an array or scalar of float32 or float64.
-      series_order: from 0 to 30. It is checked, and has no effect: the result is exact anyhow.
+      series_order: from 0 to 30; it is checked and has no effect.
 
     Returns:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: ``x`` is of another dtype or ``series_order`` no integer.
+      TypeError: ``x`` has another dtype, or ``series_order`` is not an integer.
       ValueError: ``series_order`` is out of range.
 
     Example:
@@ -458,7 +466,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 def _owen_integral(h: Any, a: Any) -> Any:
-    """T(h, a) for h not negative and a from 0 to 1, by quadrature where the integrand counts."""
+    """Computes T(h, a) for h >= 0 and a from 0 to 1, by quadrature where the integrand matters."""
     h = onp.minimum(h, 50.0)  # above, it is zero
     reach = onp.minimum(a, 9.0 / onp.maximum(h, 1e-30))
     total = onp.zeros_like(h)
@@ -488,7 +496,10 @@ def _owens_t(h: Any, a: Any) -> Any:
 
 @elementwise()
 def owens_t(h: Any, a: Any) -> Array:
-    """Owen's function: the mass of two normal variables above ``h`` and within the slope ``a``.
+    """Evaluates Owen's T function.
+
+    It is the probability that X > h and 0 < Y < a X, for independent standard normal X and Y. Owen:
+    Tables for computing bivariate normal probabilities. Ann. Math. Statist. 27 (1956).
 
     Args:
       h: an array or scalar of real numbers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponential, sine and cosine integrals, and the dilogarithm."""
+"""Exponential, sine and cosine integrals (DLMF chapters 6 and 8), and the dilogarithm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["exp1", "expi", "expn", "sici", "spence"]
 
 
 def _in_wide_floats(function: Any, *operands: Any) -> Any:
-    """Returns the function, of floats of 16 bits computed with 32."""
+    """Applies a function in 32 bits to floats of 16 bits."""
     dtype = operands[0].dtype
     if dtypes.finfo(dtype).bits >= 32:
         return function(*operands)
@@ -34,7 +34,7 @@ def _in_wide_floats(function: Any, *operands: Any) -> Any:
 
 
 def _entire_part(x: Any, count: int) -> Any:
-    """Returns the sum of ``x**k / (k k!)`` over k from 1."""
+    """Returns the sum of ``x**k / (k k!)`` over k >= 1."""
 
     def step(k: Any, state: Any) -> Any:
         term, total = state
@@ -46,7 +46,10 @@ def _entire_part(x: Any, count: int) -> Any:
 
 
 def _tail_fraction(x: Any, count: int = 80) -> Any:
-    """``exp(x) E1(x)`` from 1, as ``1 / (x + 1 - 1 / (x + 3 - 4 / (x + 5 - ...``; DLMF 6.9.5."""
+    """Evaluates ``exp(x) E1(x)`` for x >= 1 by the continued fraction DLMF 6.9.5.
+
+    It is ``1 / (x + 1 - 1 / (x + 3 - 4 / (x + 5 - ...``.
+    """
 
     def step(k: Any, value: Any) -> Any:
         number = (count - k).astype(x.dtype)
@@ -87,7 +90,7 @@ def _expi(x: Any) -> Any:
 
 @outlined()
 def exp1(x: Any) -> Array:
-    """Evaluates the exponential integral E1: that of ``exp(-t) / t`` from ``x`` to infinity.
+    """Evaluates the exponential integral E1: of ``exp(-t) / t`` from ``x`` to infinity; DLMF 6.2.1.
 
     Args:
       x: an array or scalar of real numbers.
@@ -108,7 +111,9 @@ def exp1(x: Any) -> Array:
 
 @outlined()
 def expi(x: Any) -> Array:
-    """The exponential integral Ei: that of ``exp(t) / t`` from negative infinity to ``x``.
+    """Evaluates the exponential integral Ei; DLMF 6.2.5.
+
+    It is the principal value of the integral of ``exp(t) / t`` from negative infinity to ``x``.
 
     Args:
       x: an array or scalar of real numbers.
@@ -136,7 +141,7 @@ def _expn_derivative(y: Any, n: Any, x: Any) -> Any:
 
 @with_derivatives(None, _expn_derivative)
 def _expn(n: Any, x: Any) -> Any:
-    """DLMF 8.19: by the power series up to 1, by the continued fraction above."""
+    """Evaluates `expn` by the power series up to 1, by the continued fraction above; DLMF 8.19."""
     legal = (n >= 0.0) & (n == lax.floor(n)) & (x >= 0.0)
     order = onp.where(legal & (n > 0.0), n, 1.0)
     near = onp.where(legal & (x > 0.0) & (x <= 1.0), x, 1.0)
@@ -152,7 +157,7 @@ def _expn(n: Any, x: Any) -> Any:
 
 
 def _expn_series(n: Any, x: Any) -> Any:
-    """8.19.8, where the term k = n - 1 has a logarithm and a digamma function."""
+    """Sums the series DLMF 8.19.8, whose term k = n - 1 has a logarithm and a digamma function."""
     last = n - 1.0
     power = lax.exp(last * lax.log(x) - lax.lgamma(n))
     sign = onp.where(last % 2.0 == 0.0, 1.0, -1.0)
@@ -171,7 +176,10 @@ def _expn_series(n: Any, x: Any) -> Any:
 
 
 def _expn_fraction(n: Any, x: Any) -> Any:
-    """8.19.17, as ``1 / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...``."""
+    """Evaluates the continued fraction DLMF 8.19.17.
+
+    It is ``1 / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...``.
+    """
 
     def step(k: Any, value: Any) -> Any:
         number = (_MAX_TERMS - k).astype(x.dtype)
@@ -182,10 +190,12 @@ def _expn_fraction(n: Any, x: Any) -> Any:
 
 @elementwise()
 def expn(n: Any, x: Any) -> Array:
-    """The generalized exponential integral: that of ``exp(-x t) / t**n`` from 1 to infinity.
+    """Evaluates the generalized exponential integral; DLMF 8.19.3.
+
+    It is the integral of ``exp(-x t) / t**n`` from 1 to infinity.
 
     Args:
-      n: an array or scalar of whole numbers that are not negative.
+      n: an array or scalar of nonnegative whole numbers.
       x: an array or scalar of real numbers.
 
     Returns:
@@ -207,7 +217,10 @@ _SERIES_UP_TO = 4.0
 
 
 def _auxiliary_functions(x: Any) -> tuple[Any, Any]:
-    """f and g of DLMF 6.2.17 from 4, as parts of ``exp(i x) E1(i x)``, by its fraction."""
+    """Evaluates f and g of DLMF 6.2.17 for x >= 4.
+
+    They are parts of ``exp(i x) E1(i x)``, computed by its continued fraction.
+    """
     z = lax.complex(onp.zeros_like(x), x)
     value = onp.zeros_like(z)
 
@@ -253,13 +266,13 @@ def _sici_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 @outlined()
 def sici(x: Any) -> tuple[Array, Array]:
-    """Evaluates the sine integral, of ``sin(t) / t`` from 0 to ``x``, and the cosine integral.
+    """Evaluates the sine and cosine integrals; DLMF 6.2.9 and 6.2.11.
 
     Args:
-      x: an array or scalar of real numbers. The cosine integral is taken of its modulus.
+      x: an array or scalar of real numbers. The cosine integral takes the absolute value.
 
     Returns:
-      The sine integral and the cosine integral.
+      A pair of floating arrays of the shape of ``x``: the sine integral and the cosine integral.
 
     Raises:
       ValueError: the operand is complex.
@@ -293,7 +306,7 @@ _DILOGARITHM = (
 
 
 def _spence_near_one(x: Any) -> Any:
-    """Li2(1 - x) for x from 1/2 to 1, by Bernoulli numbers and u = -log(x)."""
+    """Evaluates Li2(1 - x) for x from 1/2 to 1, by Bernoulli numbers and u = -log(x)."""
     u = -lax.log(x)
     square = u * u
     return u * (1.0 - 0.25 * u + square * polynomial(square, _DILOGARITHM))
@@ -325,7 +338,9 @@ def _spence_derivative(x: Any) -> Any:
 
 
 def spence(x: Any) -> Array:
-    """Spence's function: the integral of ``log(t) / (1 - t)`` from 1 to ``x``.
+    """Evaluates Spence's function; DLMF 25.12.
+
+    It is the integral of ``log(t) / (1 - t)`` from 1 to ``x``.
 
     Args:
       x: an array or scalar of float32 or float64.
@@ -334,7 +349,7 @@ def spence(x: Any) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: it is of another dtype.
+      TypeError: ``x`` has another dtype.
 
     Example:
       >>> spence(1.0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Faddeeva function, by the trapezoidal rule.
+"""The Faddeeva function, computed by the trapezoidal rule.
 
-Al Azah and Chandler-Wilde, "Computation of the complex error function using modified trapezoidal
-rules", SIAM Journal on Numerical Analysis 59, 2021. The integral over the real line of a Gaussian
-over ``z - t`` is summed at equidistant nodes; what the rule misses of the pole at z is known
-exactly. Of two sets of nodes, that is used whose nodes are farther from z.
+Al Azah, Chandler-Wilde: Computation of the complex error function using modified trapezoidal rules.
+SIAM J. Numer. Anal. 59 (2021). The integral over the real line of a Gaussian over ``z - t`` is
+summed at equidistant nodes; the contribution of the pole at z that the rule misses is known
+exactly. Of two sets of nodes, the one farther from z is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ _SQRT_PI = math.sqrt(math.pi)
 
 
 def faddeeva(z: Any) -> Any:
-    """``exp(-z**2) * erfc(-i z)`` of complex numbers."""
+    """Evaluates ``exp(-z**2) * erfc(-i z)`` for complex numbers.
+
+    Args:
+      z: a complex array.
+
+    Returns:
+      A complex array of the shape of ``z``.
+    """
     below = lax.imag(z) < 0.0
     w = _upper_half_plane(onp.where(below, -z, z))
     return onp.where(below, 2.0 * lax.exp(-z * z) - w, w)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gamma function and its kin: beta, digamma, zeta, factorials."""
+"""Gamma and related functions (DLMF chapter 5): beta, digamma, zeta, factorials."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 @inlined()
 def gammaln(x: Any) -> Array:
-    """Evaluates the logarithm of the absolute value of the gamma function.
+    """Evaluates the logarithm of the absolute value of the gamma function; DLMF 5.2.
 
     Args:
       x: an array or scalar of real numbers.
@@ -94,7 +94,7 @@ def gammasgn(x: Any) -> Array:
 
 @outlined()
 def gamma(x: Any) -> Array:
-    """Evaluates the gamma function.
+    """Evaluates the gamma function; DLMF 5.2.1.
 
     Args:
       x: an array or scalar of numbers.
@@ -114,10 +114,10 @@ def gamma(x: Any) -> Array:
 
 @outlined()
 def loggamma(x: Any) -> Array:
-    """Evaluates the principal branch of the logarithm of the gamma function.
+    """Evaluates the principal branch of the logarithm of the gamma function; DLMF 5.2.
 
     Args:
-      x: an array or scalar of numbers; of negative real ones the result is NaN.
+      x: an array or scalar of numbers; negative real ones give NaN.
 
     Returns:
       An array of inexact dtype, of the shape of the operand.
@@ -148,9 +148,9 @@ def _stirling(z: Any) -> Any:
 
 @with_derivatives(lambda y, z: _complex_digamma(z))
 def _complex_loggamma(z: Any) -> Any:
-    """By Stirling's series far out, which recurrence and, on the left, reflection lead to.
+    """Evaluates Stirling's series far from zero; recurrence and reflection lead there.
 
-    The branches are those of Hare, "Computing the principal branch of log-Gamma", 1997.
+    The branches follow Hare: Computing the principal branch of log-Gamma. J. Algorithms 25 (1997).
     """
     reflected = (lax.real(z) < 0.5) & (lax.abs(lax.imag(z)) < _SHIFT)
     w = onp.where(reflected, 1.0 - z, z)
@@ -194,11 +194,11 @@ def _complex_digamma(z: Any) -> Any:
 
 @inlined()
 def gammainc(a: Any, x: Any) -> Array:
-    """Evaluates the regularized lower incomplete gamma function.
+    """Evaluates the regularized lower incomplete gamma function; DLMF 8.2.4.
 
     Args:
       a: an array or scalar of positive numbers.
-      x: an array or scalar of numbers that are not negative.
+      x: an array or scalar of nonnegative numbers.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
@@ -216,11 +216,11 @@ def gammainc(a: Any, x: Any) -> Array:
 
 @inlined()
 def gammaincc(a: Any, x: Any) -> Array:
-    """Evaluates the regularized upper incomplete gamma function.
+    """Evaluates the regularized upper incomplete gamma function; DLMF 8.2.4.
 
     Args:
       a: an array or scalar of positive numbers.
-      x: an array or scalar of numbers that are not negative.
+      x: an array or scalar of nonnegative numbers.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
@@ -237,11 +237,14 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 
 def multigammaln(a: Any, d: Any) -> Array:
-    """Evaluates the logarithm of the multivariate gamma function.
+    """Evaluates the logarithm of the multivariate gamma function; DLMF 35.3.
 
     Args:
       a: an array or scalar of real numbers, larger than ``(d - 1) / 2``.
       d: the dimension, a known integer.
+
+    Returns:
+      A floating array of the shape of ``a``.
 
     Raises:
       ValueError: an operand is complex.
@@ -270,7 +273,7 @@ def _log_beta(a: Any, b: Any) -> Any:
 
 @elementwise()
 def betaln(a: Any, b: Any) -> Array:
-    """Evaluates the logarithm of the absolute value of the beta function.
+    """Evaluates the logarithm of the absolute value of the beta function; DLMF 5.12.
 
     Args:
       a: an array or scalar of real numbers.
@@ -291,7 +294,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 @elementwise()
 def beta(a: Any, b: Any) -> Array:
-    """Evaluates the beta function ``gamma(a) * gamma(b) / gamma(a + b)``.
+    """Evaluates the beta function ``gamma(a) * gamma(b) / gamma(a + b)``; DLMF 5.12.1.
 
     Args:
       a: an array or scalar of real numbers.
@@ -312,7 +315,7 @@ def beta(a: Any, b: Any) -> Array:
 
 @inlined()
 def betainc(a: Any, b: Any, x: Any) -> Array:
-    """Evaluates the regularized incomplete beta function.
+    """Evaluates the regularized incomplete beta function; DLMF 8.17.2.
 
     Args:
       a: an array or scalar of positive numbers.
@@ -338,17 +341,17 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
-    """Evaluates the factorial of ``n``, ``gamma(n + 1)``; zero of negative numbers.
+    """Evaluates the factorial ``gamma(n + 1)``; zero for negative numbers.
 
     Args:
       n: an array or scalar of real numbers.
-      exact: must be False: arrays have no integers of any size.
+      exact: must be False: arrays have no integers of arbitrary size.
 
     Returns:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: the operand is complex.
+      NotImplementedError: ``exact`` is true.
 
     Example:
       >>> factorial(1)
@@ -391,7 +394,7 @@ def _poch(z: Any, m: Any) -> Any:
 
 @elementwise()
 def poch(z: Any, m: Any) -> Array:
-    """Evaluates the Pochhammer symbol ``gamma(z + m) / gamma(z)``, the rising factorial.
+    """Evaluates the rising factorial (Pochhammer symbol) ``gamma(z + m) / gamma(z)``; DLMF 5.2.5.
 
     Args:
       z: an array or scalar of real numbers.
@@ -411,12 +414,12 @@ def poch(z: Any, m: Any) -> Array:
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
-    """Evaluates the number of ways to choose ``k`` of ``N`` things.
+    """Evaluates the number of ways to choose ``k`` of ``N`` items.
 
     Args:
       N: an array or scalar of real numbers.
       k: an array or scalar of real numbers.
-      repetition: whether a thing may be chosen again.
+      repetition: whether items may be chosen repeatedly.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
@@ -449,7 +452,7 @@ def _combinations_again(N: Any, k: Any) -> Any:
 
 @inlined()
 def digamma(x: Any) -> Array:
-    """Evaluates the derivative of the logarithm of the gamma function.
+    """Evaluates the logarithmic derivative of the gamma function; DLMF 5.2.2.
 
     Args:
       x: an array or scalar of real numbers.
@@ -470,17 +473,17 @@ def digamma(x: Any) -> Array:
 
 @inlined()
 def polygamma(n: Any, x: Any) -> Array:
-    """Evaluates the derivative of order ``n`` of `digamma`.
+    """Evaluates the derivative of order ``n`` of `digamma`; DLMF 5.15.
 
     Args:
-      n: an array or scalar of integers that are not negative.
+      n: an array or scalar of nonnegative integers.
       x: an array or scalar of real numbers.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: ``n`` is not of integers.
+      ValueError: ``n`` does not have an integer dtype.
 
     Example:
       >>> polygamma(1, 1.0) > 1.64
@@ -496,11 +499,11 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """Evaluates the Hurwitz zeta function: the sum of ``(k + q)**-x`` over ``k`` from 0.
+    """Evaluates the Hurwitz zeta function: the sum of ``(k + q)**-x`` over k >= 0; DLMF 25.11.
 
     Args:
       x: an array or scalar of real numbers.
-      q: an array or scalar of real numbers.
+      q: an array or scalar of real numbers. Unlike in SciPy, it is required.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
@@ -527,10 +530,13 @@ def _zeta(x: Any, q: Any) -> Any:
 
 
 def bernoulli(n: int) -> Array:
-    """Evaluates the Bernoulli numbers from 0 to ``n``.
+    """Returns the Bernoulli numbers B_0 to B_n; DLMF 24.2.
 
     Args:
-      n: a known integer, not negative.
+      n: a known nonnegative integer.
+
+    Returns:
+      A floating array of shape (n + 1,).
 
     Raises:
       ValueError: ``n`` is negative.

@@ -28,18 +28,22 @@ def sph_harm_y(
     diff_n: int | None = None,
     n_max: int | None = None,
 ) -> Array:
-    """Evaluates the spherical harmonics, with the phase of Condon and Shortley.
+    """Evaluates spherical harmonics with the Condon-Shortley phase; DLMF 14.30.1.
 
     Args:
-      n: the degrees, an array of integers that are not negative.
-      m: the orders, an array of integers from ``-n`` to ``n``.
+      n: the degrees, a vector of nonnegative integers.
+      m: the orders, a vector of integers from ``-n`` to ``n``.
       theta: the polar angles, from 0 to pi.
       phi: the azimuths, from 0 to 2 pi.
       diff_n: must be None.
-      n_max: the largest degree, a known integer; computed from ``n`` where it is None.
+      n_max: the largest degree, a known integer; computed from ``n`` if None.
 
     Returns:
-      Complex numbers, one for each of the operands' elements.
+      A complex array of the shape of the operands.
+
+    Raises:
+      TypeError: ``n`` or ``m`` does not have an integer dtype.
+      NotImplementedError: ``diff_n`` is given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -85,7 +89,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 
 
 def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:
-    """Returns the function of theta, by recurrence first in the order, then in the degree.
+    """Evaluates the factor that depends on theta, by recurrence in the order, then in the degree.
 
     With the normalization inside, numbers stay of moderate size; DLMF 14.10.3 and 14.30.1.
     """

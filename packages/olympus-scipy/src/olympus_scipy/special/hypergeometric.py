@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypergeometric functions of real numbers.
+"""Hypergeometric functions of real numbers; DLMF chapters 13 and 15.
 
-Power series where they converge fast; elsewhere the transformations of the Digital Library of
-Mathematical Functions (DLMF, chapters 13 and 15) bring the argument there.
+Power series are used where they converge fast. Elsewhere transformations of the DLMF map the
+argument there.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["hyp1f1", "hyp2f1"]
 
 
 def _is_pole(x: Any) -> Any:
-    """Returns whether the gamma function has a pole there."""
+    """Returns whether the gamma function has a pole at ``x``."""
     return (x <= 0.0) & (x == lax.floor(x))
 
 
 def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
-    """Returns a quotient of products of gamma functions; poles below make it zero."""
+    """Returns a quotient of products of gamma functions; poles in the denominator make it zero."""
     logarithm = sum(lax.lgamma(x) for x in numerators) - sum(lax.lgamma(x) for x in denominators)
     sign = onp.ones_like(logarithm)
     for x in (*numerators, *denominators):
@@ -40,7 +40,7 @@ def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
 
 
 def _series(ratio: Any, like: Any, used: Any, count: int) -> Any:
-    """The sum of terms from 1, each ``ratio(k)`` times the last, until they do not count."""
+    """Sums terms from 1, each ``ratio(k)`` times the last, until they are negligible."""
     limit = float(dtypes.finfo(like.dtype).eps)
 
     def proceed(state: Any) -> Any:
@@ -66,7 +66,10 @@ def _kummer_series(a: Any, b: Any, x: Any, used: Any) -> Any:
 
 
 def _kummer_asymptotic(a: Any, b: Any, x: Any, used: Any) -> Any:
-    """13.7.2 for large positive x, up to the factor ``gamma(b) / gamma(a) exp(x) x^(a-b)``."""
+    """Sums DLMF 13.7.2 for large positive x.
+
+    The factor ``gamma(b) / gamma(a) exp(x) x^(a-b)`` is left out.
+    """
     limit = float(dtypes.finfo(x.dtype).eps)
     term, total = onp.ones_like(x), onp.ones_like(x)
     done = ~used
@@ -81,7 +84,7 @@ def _kummer_asymptotic(a: Any, b: Any, x: Any, used: Any) -> Any:
 
 
 def _hyp1f1_derivatives() -> list[Any]:
-    """By each of the operands."""
+    """Returns the derivatives with respect to each operand."""
 
     def by_a(y: Any, a: Any, b: Any, x: Any) -> Any:
         return _difference(lambda value: _hyp1f1(value, b, x), a)
@@ -121,10 +124,10 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 
 def _difference(function: Any, at: Any) -> Any:
-    """The derivative by a parameter, by central differences extrapolated to a step of zero.
+    """Differentiates with respect to a parameter by extrapolated central differences.
 
-    Differences of smooth functions that are exact to all digits but one or two have about two
-    thirds of the digits; extrapolation (Richardson) over three steps keeps that.
+    Central differences of a smooth function keep about two thirds of its digits; Richardson
+    extrapolation over three steps preserves these.
     """
     eps = float(dtypes.finfo(at.dtype).eps)
     width = (eps ** (1.0 / 7.0)) * onp.maximum(1.0, lax.abs(at)) * 0.5
@@ -139,7 +142,7 @@ def _difference(function: Any, at: Any) -> Any:
 
 @elementwise()
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
-    """Kummer's confluent hypergeometric function.
+    """Evaluates Kummer's confluent hypergeometric function; DLMF 13.2.2.
 
     Args:
       a: an array or scalar of real numbers.
@@ -163,12 +166,12 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
 
 
 def _gauss_series(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
-    """15.2.1."""
+    """Sums the series DLMF 15.2.1."""
     return _series(lambda k: (a + k) / (c + k) * ((b + k) / (k + 1.0)) * x, x, used, 4000)
 
 
 def _near_one(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
-    """15.8.4, for x between 1/2 and 1, where c - a - b is not whole."""
+    """Applies DLMF 15.8.4 for x from 1/2 to 1, if c - a - b is not a whole number."""
     s = c - a - b
     y = 1.0 - x
     first = _gamma_quotient((c, s), (c - a, c - b)) * _gauss_series(a, b, 1.0 - s, y, used)
@@ -177,7 +180,7 @@ def _near_one(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
 
 
 def _hyp2f1_derivatives() -> list[Any]:
-    """By each of the operands."""
+    """Returns the derivatives with respect to each operand."""
 
     def by_a(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
         return _difference(lambda value: _hyp2f1(value, b, c, x), a)
@@ -232,13 +235,13 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 @elementwise()
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Gauss's hypergeometric function.
+    """Evaluates Gauss's hypergeometric function; DLMF 15.2.1.
 
     Args:
       a: an array or scalar of real numbers.
       b: an array or scalar of real numbers.
       c: an array or scalar of real numbers.
-      x: an array or scalar of real numbers up to 1.
+      x: an array or scalar of real numbers, at most 1.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logarithms that are careful at zero, entropies, softmax."""
+"""Entropies, logarithms with limits at zero, logistic and Box-Cox transforms, softmax."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _product(x: Any, y: Any, logarithm: Any) -> Any:
-    """``x * logarithm(y)``, but zero where ``x`` is, unless ``y`` is NaN."""
+    """Returns ``x * logarithm(y)``, or zero where ``x`` is zero and ``y`` is not NaN."""
     zero = (x == 0.0) & (y == y)
     return onp.where(zero, onp.zeros_like(x), x * logarithm(onp.where(zero, 1.0, y)))
 
@@ -54,7 +54,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 
 @outlined()
 def xlogy(x: Any, y: Any) -> Array:
-    """``x * log(y)``, and zero where ``x`` is zero.
+    """Evaluates ``x * log(y)``, or zero where ``x`` is zero.
 
     Args:
       x: an array or scalar of numbers.
@@ -72,7 +72,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 @outlined()
 def xlog1py(x: Any, y: Any) -> Array:
-    """``x * log1p(y)``, and zero where ``x`` is zero.
+    """Evaluates ``x * log1p(y)``, or zero where ``x`` is zero.
 
     Args:
       x: an array or scalar of numbers.
@@ -95,7 +95,7 @@ def _entr(x: Any) -> Any:
 
 @outlined()
 def entr(x: Any) -> Array:
-    """Evaluates the entropy ``-x * log(x)``; negative infinity of negative numbers.
+    """Evaluates the entropy ``-x * log(x)``; negative infinity for negative numbers.
 
     Args:
       x: an array or scalar of real numbers.
@@ -115,7 +115,7 @@ def entr(x: Any) -> Array:
 
 
 def _log_ratio(p: Any, q: Any) -> Any:
-    """``log(p / q)``, from the difference where they are near."""
+    """Returns ``log(p / q)``, from the difference if both are close."""
     near = onp.abs(p - q) < 0.5 * q
     excess = onp.where(near, (p - q) / q, 0.0)
     return onp.where(near, lax.log1p(excess), lax.log(onp.where(near, 1.0, p / q)))
@@ -150,7 +150,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 @outlined()
 def kl_div(p: Any, q: Any) -> Array:
-    """Evaluates the divergence ``p * log(p / q) - p + q`` of Kullback and Leibler.
+    """Evaluates the Kullback-Leibler divergence ``p * log(p / q) - p + q``.
 
     Args:
       p: an array or scalar of real numbers.
@@ -226,11 +226,14 @@ def logit(x: Any) -> Array:
 
 @outlined("axis")
 def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Exponentials divided by their sum.
+    """Normalizes exponentials to the sum one.
 
     Args:
       x: an array of numbers.
-      axis: along which they are summed; all where it is None.
+      axis: the axis or axes of the sum; all if None.
+
+    Returns:
+      An array of the shape of ``x``, of inexact dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -249,7 +252,10 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Arra
 
     Args:
       x: an array of numbers.
-      axis: along which exponentials are summed; all where it is None.
+      axis: the axis or axes of the sum; all if None.
+
+    Returns:
+      An array of the shape of ``x``, of inexact dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -266,7 +272,7 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Arra
 
 @outlined()
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """The transformation ``(x**lmbda - 1) / lmbda`` of Box and Cox; ``log(x)`` where it is zero.
+    """Evaluates the Box-Cox transform ``(x**lmbda - 1) / lmbda``; its limit at zero is ``log(x)``.
 
     Args:
       x: an array or scalar of positive numbers.
@@ -285,7 +291,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 @outlined()
 def boxcox1p(x: Any, lmbda: Any) -> Array:
-    """`boxcox` of ``1 + x``, exact also for small ``x``.
+    """Evaluates `boxcox` of ``1 + x``, accurate for small ``x``.
 
     Args:
       x: an array or scalar of numbers above -1.

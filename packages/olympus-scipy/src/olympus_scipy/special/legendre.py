@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Associated Legendre functions of all orders and degrees up to some; not part of the namespace."""
+"""Associated Legendre functions up to a degree and order; not part of the public namespace."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ __all__ = ["lpmn", "lpmn_values"]
 
 
 def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
-    """The associated Legendre functions, with the phase of Condon and Shortley, and derivatives.
+    """Evaluates associated Legendre functions and derivatives, with the Condon-Shortley phase.
+
+    DLMF 14.3 and 14.10.
 
     Args:
       m: the largest order.
       n: the largest degree, equal to ``m``.
-      z: a vector of numbers from -1 to 1, of float32 or float64.
+      z: a vector of numbers from -1 to 1, float32 or float64.
 
     Returns:
       Values and derivatives, each of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: ``z`` is of another dtype.
-      ValueError: ``z`` is not a vector.
+      TypeError: ``z`` has another dtype.
+      ValueError: ``z`` is not a vector, or ``n`` is negative.
       NotImplementedError: ``m`` and ``n`` differ.
 
     Example:
@@ -55,20 +57,20 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
 
 
 def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
-    """Evaluates the associated Legendre functions, with the phase of Condon and Shortley.
+    """Evaluates associated Legendre functions, with the Condon-Shortley phase; DLMF 14.3.
 
     Args:
       m: the largest order.
       n: the largest degree, equal to ``m``.
-      z: a vector of numbers from -1 to 1, of float32 or float64.
-      is_normalized: whether they are the factors that spherical harmonics have of the polar angle.
+      z: a vector of numbers from -1 to 1, float32 or float64.
+      is_normalized: whether to normalize them as factors of spherical harmonics.
 
     Returns:
       An array of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: ``z`` is of another dtype.
-      ValueError: ``z`` is not a vector.
+      TypeError: ``z`` has another dtype.
+      ValueError: ``z`` is not a vector, or ``n`` is negative.
       NotImplementedError: ``m`` and ``n`` differ.
 
     Example:
@@ -102,7 +104,7 @@ def _checked(name: str, m: Any, n: Any, z: Any) -> int:
 
 
 def _derivatives(size: int, z: Any) -> Any:
-    """Returns the derivatives of Legendre polynomials: by their order, the degree and the place.
+    """Returns the derivatives of Legendre polynomials, indexed by order, degree and point.
 
     By the recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1.
     """

@@ -23,9 +23,15 @@ def logpdf(x: Any, alpha: Any) -> Array:
     """Returns the logarithm of the density of the Dirichlet distribution.
 
     Args:
-      x: points of the simplex; the first axis runs over their coordinates, of which the last one
-        may be left out.
-      alpha: the concentrations, an array of one axis.
+      x: points of the simplex; the first axis holds the coordinates, of which the last may be left
+        out.
+      alpha: the concentrations, of shape (n,).
+
+    Returns:
+      A floating array of the shape of ``x`` without its first axis.
+
+    Raises:
+      ValueError: the shapes of ``x`` and ``alpha`` do not match, or an operand is complex.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -56,5 +62,22 @@ def logpdf(x: Any, alpha: Any) -> Array:
 
 
 def pdf(x: Any, alpha: Any) -> Array:
-    """Returns the density of the Dirichlet distribution; see `logpdf`."""
+    """Returns the density of the Dirichlet distribution.
+
+    Args:
+      x: points of the simplex; the first axis holds the coordinates, of which the last may be left
+        out.
+      alpha: the concentrations, of shape (n,).
+
+    Returns:
+      A floating array of the shape of ``x`` without its first axis.
+
+    Raises:
+      ValueError: the shapes of ``x`` and ``alpha`` do not match, or an operand is complex.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> round(float(pdf(jnp.array([0.5, 0.5]), jnp.array([2.0, 2.0]))), 4)
+      1.5
+    """
     return lax.exp(logpdf(x, alpha))

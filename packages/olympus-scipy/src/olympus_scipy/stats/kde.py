@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of densities from samples."""
+"""Kernel density estimation."""
 
 from __future__ import annotations
 
@@ -26,20 +26,28 @@ __all__ = ["gaussian_kde"]
 
 @pytrees.register_pytree_node_class
 class gaussian_kde:
-    """A density: one normal distribution around each of the samples, all of one covariance.
+    """Kernel density estimate with Gaussian kernels of one covariance, centered at the samples.
+
+    Silverman: Density estimation for statistics and data analysis. Chapman and Hall (1986). Unlike
+    SciPy's, the bandwidth is fixed when the object is made, and `integrate_box` is not implemented.
 
     Args:
-      dataset: the samples, an array with one column a sample, or of one axis.
-      bw_method: the factor of the samples' standard deviations: "scott", "silverman", a scalar, or
-        a function of this object that gives one.
-      weights: of the samples; equal where it is None.
+      dataset: the samples, of shape (d, n), or (n,) in one dimension.
+      bw_method: the bandwidth factor: ``"scott"`` (the default), ``"silverman"``, a scalar, or a
+        function of this object that returns one.
+      weights: the weights of the samples, of shape (n,); equal if None.
 
     Attributes:
       neff: the effective number of samples.
-      dataset: the samples, one a column.
-      weights: their weights, which add up to one.
-      covariance: of the normal distributions.
+      dataset: the samples, of shape (d, n).
+      weights: the weights, which sum to one.
+      covariance: the covariance of the kernels, of shape (d, d).
       inv_cov: its inverse.
+
+    Raises:
+      ValueError: there are fewer than two samples, shapes do not match, or ``bw_method`` is
+        unknown.
+      NotImplementedError: the samples are complex.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -113,12 +121,12 @@ class gaussian_kde:
         return f"gaussian_kde({fields})"
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """Returns the arrays, for pytrees."""
+        """Returns the arrays as children of a pytree."""
         return tuple(getattr(self, name) for name in _FIELDS), None
 
     @classmethod
     def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
-        """Returns the density of given arrays."""
+        """Makes a density from the arrays that `tree_flatten` returned."""
         density = object.__new__(cls)
         for name, child in zip(_FIELDS, children, strict=True):
             setattr(density, name, child)
@@ -135,19 +143,23 @@ class gaussian_kde:
         return self.dataset.shape[1]
 
     def evaluate(self, points: Any) -> Array:
-        """Returns the density at points, one a column."""
+        """Returns the density at points of shape (d, m), an array of shape (m,).
+
+        Raises:
+          ValueError: the points have another dimension than the samples.
+        """
         return lax.exp(self.logpdf(points))
 
     def __call__(self, points: Any) -> Array:
-        """Returns the density at points, one a column."""
+        """Returns the density at points; see `evaluate`."""
         return self.evaluate(points)
 
     def pdf(self, x: Any) -> Array:
-        """Returns the density at points, one a column."""
+        """Returns the density at points; see `evaluate`."""
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """Returns the logarithm of the density at points, one a column."""
+        """Returns the logarithm of the density at points of shape (d, m), an array of shape (m,)."""
         check_arraylike("logpdf", x)
         points = self._points(x)
         return _log_density(
@@ -155,11 +167,17 @@ class gaussian_kde:
         )
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """Returns the integral of the product with a normal density.
+        """Integrates the product with a normal density.
 
         Args:
-          mean: of the normal distribution.
-          cov: its covariance.
+          mean: the mean of the normal distribution, of shape (d,).
+          cov: its covariance, of shape (d, d).
+
+        Returns:
+          A floating scalar.
+
+        Raises:
+          ValueError: ``mean`` or ``cov`` has another dimension than the samples.
         """
         mean, cov = onp.atleast_1d(mean), onp.atleast_2d(cov)
         if mean.shape != (self.d,):
@@ -178,7 +196,18 @@ class gaussian_kde:
         )
 
     def integrate_box_1d(self, low: Any, high: Any) -> Array:
-        """Returns the probability of an interval, for samples of dimension one."""
+        """Returns the probability of an interval, for samples of dimension one.
+
+        Args:
+          low: the lower limit, a scalar.
+          high: the upper limit, a scalar.
+
+        Returns:
+          A floating scalar.
+
+        Raises:
+          ValueError: the samples have another dimension, or a limit is not a scalar.
+        """
         if self.d != 1:
             raise ValueError(f"integrate_box_1d() only handles 1D pdfs, got dimension {self.d}")
         if onp.ndim(low) or onp.ndim(high):
@@ -189,7 +218,17 @@ class gaussian_kde:
         return onp.sum(self.weights * (above - below))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """Returns the integral of the product with another such density."""
+        """Integrates the product with another kernel density estimate.
+
+        Args:
+          other: the other estimate, of the same dimension.
+
+        Returns:
+          A floating scalar.
+
+        Raises:
+          ValueError: the dimensions differ.
+        """
         if other.d != self.d:
             raise ValueError(f"KDEs are not the same dimensionality: {self.d} and {other.d}")
         total = self.covariance + other.covariance
@@ -199,11 +238,14 @@ class gaussian_kde:
         return onp.sum(other.weights * lax.exp(logarithms))
 
     def resample(self, key: Any, shape: Any = ()) -> Array:
-        """Draws from the density.
+        """Draws samples from the density.
 
         Args:
-          key: a key of random numbers.
-          shape: how many, a shape; the result has the dimension of the samples before it.
+          key: a key of random numbers; SciPy takes a ``seed``.
+          shape: the shape of the draws.
+
+        Returns:
+          A floating array of shape (d, *shape).
         """
         choice_key, noise_key = random.split(key)
         chosen = random.choice(choice_key, self.n, shape=shape, p=self.weights)
@@ -212,11 +254,19 @@ class gaussian_kde:
         return self.dataset[:, chosen] + onp.moveaxis(shifted, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> NoReturn:
-        """Is not there: only intervals can be integrated over."""
+        """Raises an error: only intervals can be integrated over.
+
+        Raises:
+          NotImplementedError: always.
+        """
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
-        """Is not there: make another density instead."""
+        """Raises an error: the bandwidth is fixed.
+
+        Raises:
+          NotImplementedError: always.
+        """
         raise NotImplementedError(
             "dynamically changing the bandwidth method is not supported; make another gaussian_kde"
         )
@@ -248,7 +298,7 @@ def _inverse(matrix: Any) -> Any:
 
 @outlined()
 def _log_density(samples: Any, weights: Any, points: Any, inverse: Any, log_norm: Any) -> Any:
-    """Of normal distributions around samples, at points; both one a column."""
+    """Returns the logarithm of a mixture of normal densities at points, one per column."""
     difference = points[:, None, :] - samples[:, :, None]
     distance = onp.einsum("dnm,de,enm->nm", difference, inverse, difference)
     return special.logsumexp(-0.5 * distance - log_norm, axis=0, b=weights[:, None])

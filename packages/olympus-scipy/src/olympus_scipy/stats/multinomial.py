@@ -20,15 +20,18 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(x: Any, n: Any, p: Any) -> Array:
-    """Returns the logarithm of the probability of the numbers of outcomes in ``n`` trials.
+    """Returns the logarithm of the probability of the counts of outcomes in ``n`` trials.
 
     Args:
-      x: the numbers, along the last axis.
-      n: the number of trials.
-      p: the probabilities of the outcomes, along the last axis.
+      x: the counts, of shape (..., k) and integer dtype.
+      n: the number of trials, of integer dtype.
+      p: the probabilities of the outcomes, of shape (..., k).
+
+    Returns:
+      A floating array of the broadcast shape of the operands without the last axis.
 
     Raises:
-      ValueError: ``x`` or ``n`` are not of integers.
+      ValueError: ``x`` or ``n`` does not have an integer dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -47,5 +50,22 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
 
 
 def pmf(x: Any, n: Any, p: Any) -> Array:
-    """Returns the probability of the numbers of outcomes in ``n`` trials; see `logpmf`."""
+    """Returns the probability of the counts of outcomes in ``n`` trials.
+
+    Args:
+      x: the counts, of shape (..., k) and integer dtype.
+      n: the number of trials, of integer dtype.
+      p: the probabilities of the outcomes, of shape (..., k).
+
+    Returns:
+      A floating array of the broadcast shape of the operands without the last axis.
+
+    Raises:
+      ValueError: ``x`` or ``n`` does not have an integer dtype.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> round(float(pmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))), 4)
+      0.5
+    """
     return lax.exp(logpmf(x, n, p))

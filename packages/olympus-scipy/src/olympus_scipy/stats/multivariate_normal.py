@@ -20,10 +20,17 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     """Returns the logarithm of the density of the multivariate normal distribution.
 
     Args:
-      x: points; the last axis runs over their coordinates.
-      mean: the mean.
-      cov: the covariance: a matrix, or a scalar times the identity.
-      allow_singular: must be None.
+      x: points, of shape (..., n).
+      mean: the mean, of shape (n,).
+      cov: the covariance: a matrix of shape (n, n), or a scalar multiple of the identity.
+      allow_singular: must be None: unlike in SciPy, covariances must be invertible.
+
+    Returns:
+      A floating array of the shape of the points without the last axis.
+
+    Raises:
+      ValueError: the shapes of ``mean`` and ``cov`` do not match.
+      NotImplementedError: ``allow_singular`` is given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -64,5 +71,21 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
 
 
 def pdf(x: Any, mean: Any, cov: Any) -> Array:
-    """Returns the density of the multivariate normal distribution; see `logpdf`."""
+    """Returns the density of the multivariate normal distribution.
+
+    Args:
+      x: points, of shape (..., n).
+      mean: the mean, of shape (n,).
+      cov: the covariance: a matrix of shape (n, n), or a scalar multiple of the identity.
+
+    Returns:
+      A floating array of the shape of the points without the last axis.
+
+    Raises:
+      ValueError: the shapes of ``mean`` and ``cov`` do not match.
+
+    Example:
+      >>> round(float(pdf(0.0, 0.0, 1.0)), 4)
+      0.3989
+    """
     return lax.exp(logpdf(x, mean, cov))

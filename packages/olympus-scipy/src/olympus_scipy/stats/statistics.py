@@ -22,7 +22,7 @@ _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
-    """What `mode` returns: the most frequent values, and how often they occur."""
+    """Result of `mode`: the most frequent values, and their counts."""
 
     mode: Array
     count: Array
@@ -42,13 +42,20 @@ def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
 def mode(
     a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Returns the most frequent values along an axis, and of several the smallest.
+    """Returns the most frequent values along an axis; the smallest of several.
 
     Args:
       a: an array.
-      axis: the axis; that of the flattened array where it is None.
-      nan_policy: must be "propagate".
-      keepdims: whether the axis stays, with size 1.
+      axis: the axis; None flattens the array.
+      nan_policy: must be ``"propagate"``.
+      keepdims: whether to keep the axis with size 1.
+
+    Returns:
+      A `ModeResult` of values (of the dtype of ``a``) and counts (int32), without ``axis``.
+
+    Raises:
+      ValueError: the policy is unknown, or ``"raise"``.
+      NotImplementedError: the policy is ``"omit"``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -86,13 +93,13 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
 
 
 def _is_new(ordered: Any) -> Any:
-    """Returns whether an element of sorted rows differs from the one before it."""
+    """Returns whether each element of sorted rows differs from the previous one."""
     first = onp.ones((*ordered.shape[:-1], 1), bool)
     return onp.concatenate([first, ordered[..., 1:] != ordered[..., :-1]], axis=-1)
 
 
 def _run_lengths(ordered: Any) -> Any:
-    """Returns how many equal elements there are up to each one of sorted rows."""
+    """Counts the equal elements up to each element of sorted rows."""
     place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
     start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
     return place - start + 1
@@ -101,14 +108,21 @@ def _run_lengths(ordered: Any) -> Any:
 def rankdata(
     a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
-    """Returns the ranks of the elements, from 1.
+    """Returns the ranks of elements, from 1.
 
     Args:
       a: an array.
-      method: the rank of equal elements: their "average", "min" or "max"; "dense" counts distinct
-        elements, and "ordinal" gives each one its own rank.
-      axis: the axis; that of the flattened array where it is None.
-      nan_policy: must be "propagate".
+      method: the rank of equal elements: their ``"average"``, ``"min"`` or ``"max"``; ``"dense"``
+        counts distinct elements, and ``"ordinal"`` ranks equal elements in order.
+      axis: the axis; None flattens the array.
+      nan_policy: must be ``"propagate"``.
+
+    Returns:
+      A floating array of the shape of ``a``, or a vector if ``axis`` is None.
+
+    Raises:
+      ValueError: the method or the policy is unknown.
+      NotImplementedError: the policy is ``"omit"``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -160,14 +174,20 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Array:
-    """The standard error of the mean: the standard deviation over the root of the number.
+    """Returns the standard error of the mean: the standard deviation over the root of the count.
 
     Args:
       a: an array of numbers.
-      axis: the axis; all where it is None.
-      ddof: what is subtracted from the number in the standard deviation.
-      nan_policy: "propagate", or "omit" for leaving NaN out.
-      keepdims: whether the axis stays, with size 1.
+      axis: the axis; all if None.
+      ddof: the difference of degrees of freedom in the standard deviation.
+      nan_policy: ``"propagate"``, or ``"omit"`` to ignore NaN.
+      keepdims: whether to keep the axis with size 1.
+
+    Returns:
+      A floating array of the shape of ``a`` without ``axis``.
+
+    Raises:
+      ValueError: the policy is unknown, or ``"raise"``.
 
     Example:
       >>> import olympus_numpy as jnp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The normal distribution between two bounds."""
+"""The truncated normal distribution, between two bounds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def _log_difference(larger: Any, smaller: Any) -> Any:
-    """``log(exp(larger) - exp(smaller))``."""
+    """Returns ``log(exp(larger) - exp(smaller))``."""
     return larger + lax.log(-lax.expm1(onp.minimum(smaller - larger, 0.0)))
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the probability between two points, from the side that is farther out."""
+    """Returns the logarithm of the probability between two points, from the more distant side."""
     right = a > 0.0
     low, high = onp.where(right, -b, a), onp.where(right, -a, b)
     # With both on the left, a difference of tails; else what two tails leave of one.

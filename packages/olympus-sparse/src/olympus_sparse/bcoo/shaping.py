@@ -408,7 +408,7 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns how many dimensions at the front have a total size, perhaps with ``ones`` after them."""
+    """Returns how many leading dimensions have a total size, perhaps with ``ones`` after them."""
     product = 1
     for count, each in enumerate(shape):
         if product == size and (each != 1 or (not ones and count)):
