@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The examples in docstrings hold."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import pkgutil
 
 import pytest
 
-MODULES = ["continuous", "discrete", "implementations", "keys", "shuffling", "uniform"]
+import olympus_random
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(olympus_random.__path__, "olympus_random.")
+    if not module.ispkg
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
-    module = importlib.import_module(f"olympus_random.{name}")
-    results = doctest.testmod(module)
-    assert results.attempted
-    assert results.failed == 0
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0

@@ -159,7 +159,7 @@ class gaussian_kde:
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """Returns the logarithm of the density at points of shape (d, m), an array of shape (m,)."""
+        """Returns the log density at points of shape (d, m), an array of shape (m,)."""
         check_arraylike("logpdf", x)
         points = self._points(x)
         return _log_density(
