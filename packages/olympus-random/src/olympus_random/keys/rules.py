@@ -27,7 +27,7 @@ from .primitives import (
 
 
 def _same(operands: Any, results: Any, **params: Any) -> Any:
-    """Propagates the operand's dimensions; dimensions that are appended or removed are not split."""
+    """Propagates the operand's dimensions; appended dimensions are not split."""
     entries = entries_of(operands[0])
     return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
 

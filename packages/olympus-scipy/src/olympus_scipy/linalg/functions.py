@@ -43,7 +43,7 @@ _DEGREES = {
 
 
 def _coefficients(degree: int) -> list[float]:
-    """Returns the coefficients of the numerator of the diagonal Padé approximant, constant first."""
+    """Returns the numerator of the diagonal Padé approximant, constant coefficient first."""
     found = [1.0]
     for k in range(degree):
         found.append(found[-1] * (degree - k) / ((2 * degree - k) * (k + 1)))

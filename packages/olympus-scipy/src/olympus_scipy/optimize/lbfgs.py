@@ -152,7 +152,7 @@ def _appended(rows: Any, row: Any) -> Any:
 
 
 def _product(state: _State, count: int) -> Any:
-    """Applies the estimate of the inverse Hessian to the gradient, by two passes over the memory."""
+    """Applies the inverse Hessian estimate to the gradient, by two passes over the memory."""
     vector = state.gradient
 
     def forget(k: Any, carry: Any) -> Any:

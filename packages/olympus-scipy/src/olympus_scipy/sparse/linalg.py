@@ -249,7 +249,7 @@ def bicgstab(
 
 
 def _minimal_residuals(restart: int) -> Method:
-    """Returns the method that minimizes the residual over a Krylov space of dimension ``restart``."""
+    """Returns the method that minimizes the residual over a Krylov space."""
 
     def method(
         operator: Operator, b: Any, x: Any, precondition: Operator, enough: Any, limit: int

@@ -39,7 +39,7 @@ def product(p: Any, q: Any) -> Any:
 
 
 def canonical(q: Any) -> Any:
-    """Returns the quaternion of a rotation whose first nonzero part, real part first, is positive."""
+    """Returns the quaternion of a rotation whose first nonzero part (real first) is positive."""
     sign = onp.zeros_like(q[..., 3:])
     for place in (3, 0, 1, 2):
         part = q[..., place : place + 1]
