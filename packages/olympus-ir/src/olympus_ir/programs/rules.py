@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..diagnostics.errors import MissingRuleError
+from ..loading import deferred
 
 if TYPE_CHECKING:
+    import pkgutil
+
     from .primitives import Primitive
+else:
+    pkgutil = deferred("pkgutil", milliseconds=0.9)
 
 Rule = TypeVar("Rule")
 

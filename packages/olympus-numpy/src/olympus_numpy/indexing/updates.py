@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config
 from olympus_ir.settings.config import config_states
@@ -26,8 +27,12 @@ from ..core.promotion import convert, ensure_array, promote_dtypes, to_array
 from ..elementwise.arithmetic import true_divide
 from ..elementwise.powers import power
 from .getting import gather_plan, is_staging, spread_to, take_at, taken
-from .masked_updates import masked_part
 from .parsing import Layout, parse
+
+if TYPE_CHECKING:
+    from . import masked_updates
+else:
+    masked_updates = deferred(".masked_updates", milliseconds=0.4)
 
 __all__ = ["IndexedUpdate", "Updates"]
 
@@ -219,7 +224,7 @@ class IndexedUpdate:
             layout, operands = parse(array.shape, self.index, fixed=False)
             scatter = _scattered
         else:
-            part = masked_part(array.shape, self.index)
+            part = masked_updates.masked_part(array.shape, self.index)
             if part is not None:
                 return part.updated(array, values, operation)
             layout, operands = parse(array.shape, self.index, fixed=is_staging())
@@ -635,7 +640,7 @@ class IndexedUpdate:
           Array([ 0, -1, -2], dtype=int32)
         """
         x = ensure_array(self.array)
-        part = masked_part(x.shape, self.index)
+        part = masked_updates.masked_part(x.shape, self.index)
         if part is not None:
             return part.choose(convert(ensure_array(func(x)), x.dtype), x)
         layout, operands = parse(x.shape, self.index, fixed=is_staging())
