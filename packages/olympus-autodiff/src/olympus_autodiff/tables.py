@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of derivative rules, and the combinators that make most rules one line.
+"""Tables of derivative rules, and combinators that define most rules in one line.
 
-Three tables say how primitives are differentiated:
+Three tables define the derivatives of primitives:
 
 - `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or lists of
   them where the primitive has several results. Tangents may be `Zero`; at least one is not.
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class RuleFor:
-    """A rule that still has to be told its primitive."""
+    """A rule that is completed with its primitive when it is defined."""
 
     __slots__ = ("make",)
 
@@ -59,7 +59,7 @@ class RuleFor:
 
 
 class DerivativeTable(RuleTable):
-    """A rule table whose rules may be given by combinators, which learn the primitive here."""
+    """A rule table that also accepts combinators, and completes them with the primitive."""
 
     def define(self, primitive: Primitive, rule: Any = None, *, derived: str = "") -> Any:
         if rule.__class__ is RuleFor:
@@ -105,7 +105,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
-    """Spreads a scalar, or dimensions of size one, over a shape."""
+    """Broadcasts a scalar, or dimensions of size one, to a shape."""
     given = aval_of(value).shape
     if given == shape:
         return value
@@ -128,7 +128,7 @@ def unbroadcast(cotangent: Any, operand: Any) -> Any:
 
 
 def from_output(tangent: Callable[[Any, Any, Any], Any]) -> RuleFor:
-    """The jvp rule of a function of one operand.
+    """Returns the jvp rule of a function of one operand.
 
     Args:
       tangent: from the operand's tangent, the result and the operand to the result's tangent.
@@ -148,7 +148,7 @@ def from_output(tangent: Callable[[Any, Any, Any], Any]) -> RuleFor:
 
 
 def partials(*tangents: Callable[..., Any] | None) -> RuleFor:
-    """The jvp rule of an elementwise operation: a sum of one term an operand.
+    """Returns the jvp rule of an elementwise operation: a sum of one term for each operand.
 
     Args:
       *tangents: for each operand a function from its tangent, the result and all operands to its
@@ -193,7 +193,7 @@ def _linear(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-# The jvp rule of an operation that is linear in all its operands together: apply it to tangents.
+#: Jvp rule of operations that are jointly linear in all operands: applies them to tangents.
 linear = RuleFor(_linear)
 
 
@@ -207,7 +207,7 @@ def _zero_derivative(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-# The jvp rule of an operation that is constant almost everywhere, or has results without tangents.
+#: Jvp rule of operations that are constant almost everywhere or have results without tangents.
 zero_derivative = RuleFor(_zero_derivative)
 
 
@@ -215,7 +215,7 @@ zero_derivative = RuleFor(_zero_derivative)
 
 
 def unary_transpose(cotangent_of_operand: Callable[..., Any]) -> Callable[..., Any]:
-    """The transposition rule of an operation of one operand.
+    """Returns the transpose rule of an operation of one operand.
 
     Args:
       cotangent_of_operand: from the cotangent, the operand's type and the parameters (keywords)
@@ -231,11 +231,11 @@ def unary_transpose(cotangent_of_operand: Callable[..., Any]) -> Callable[..., A
 def product_transpose(
     first: Callable[..., Any], second: Callable[..., Any] | None
 ) -> Callable[..., Any]:
-    """The transposition rule of an operation of two operands that is linear in each alone.
+    """Returns the transpose rule of an operation that is linear in each of two operands.
 
     Args:
       first: from the cotangent and both operands to the first one's cotangent.
-      second: likewise for the second; None where the operation is not linear in it.
+      second: the same for the second operand; None if the operation is not linear in it.
     """
 
     def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of programs: the olympuspr that does for all examples what another does for one."""
+"""Batching of programs: from the olympuspr of one example to that of all examples."""
 
 from __future__ import annotations
 

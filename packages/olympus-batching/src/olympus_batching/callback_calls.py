@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of calls that leave the program: one call an example, or one for all of them.
+"""Batching of foreign calls and callbacks: one call for each example, or one for all.
 
 Such a primitive (`pure_callback`, a foreign call) has the parameters ``vmap_method``, by which its
 user says what the function called can do, and ``result_avals``, the types of its results.
@@ -31,18 +31,18 @@ def call_by_vmap_method(
     params: dict[str, Any],
     **batched_params: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls for all examples in the way that the parameter ``vmap_method`` says.
+    """Calls for all examples as the parameter ``vmap_method`` determines.
 
     Args:
       primitive: the primitive.
       axis_size: the number of examples.
       args: the operands.
-      batch_dims: where they have the examples.
+      batch_dims: the operands' batch dimensions.
       params: the parameters of a call for one example.
-      **batched_params: those that are different in a call for all examples.
+      **batched_params: the parameters that differ in a call for all examples.
 
     Raises:
-      NotImplementedError: where the method is None.
+      NotImplementedError: the method is None.
     """
     method = params["vmap_method"]
     if method in ("sequential", "sequential_unrolled"):
@@ -79,7 +79,7 @@ def in_a_loop(
     axis_size: int,
     unroll: int = 1,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls for one example after the other, in one loop of the program."""
+    """Calls for one example after the other, in a loop of the program."""
     batched = [
         to_front(arg, dim) for arg, dim in zip(args, batch_dims, strict=True) if dim is not None
     ]

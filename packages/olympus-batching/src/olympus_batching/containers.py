@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of arrays that `vmap` maps as arrays, such as sparse ones.
 
-For most pytrees, an axis of `vmap` is one of each array in them. A container has axes of its own:
-it says which axes of its arrays hold the examples, and what it is with one dimension less or more.
+For most pytrees, an axis of `vmap` is an axis of each array in them. The axes of a container differ
+from those of its arrays: it defines which axes of its arrays hold the examples, and its form with
+one dimension less or more.
 Unlike the classes of `vmappables`, containers are mapped over axes that are integers.
 """
 
@@ -26,7 +27,7 @@ __all__ = [
 
 
 class Container(NamedTuple):
-    """How `vmap` treats values of a type, which must be a node of pytrees.
+    """The functions by which `vmap` maps values of a type, which must be a node of pytrees.
 
     Attributes:
       split: from a value and an axis to one example, with the arrays of all examples in it, and
@@ -41,7 +42,7 @@ class Container(NamedTuple):
     join: Callable[[Any, int, int], Any]
 
 
-# Registered types; a container is told by its own class.
+# Registered types; subclasses are not included.
 containers: dict[type, Container] = {}
 
 
@@ -50,10 +51,10 @@ def register_container(
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]],
     join: Callable[[Any, int, int], Any],
 ) -> None:
-    """Makes `vmap` map values of a type as arrays; see `Container`.
+    """Registers a type whose values `vmap` maps as arrays; see `Container`.
 
     Args:
-      container_type: the type, a node of pytrees; subclasses have to be registered by themselves.
+      container_type: the type, a node of pytrees; subclasses must be registered separately.
       split: from a value of all examples to one.
       join: from one example to all.
     """
@@ -72,7 +73,7 @@ def has_containers(tree: Any) -> bool:
 def _split(
     args: tuple, kwargs: dict[str, Any], flat_in_axes: Callable[[Any], Sequence[int | None]]
 ) -> tuple[list[Any], list[int | None], Any]:
-    """Takes the containers among arguments apart.
+    """Splits the containers among arguments into arrays.
 
     Args:
       args: the arguments.
@@ -81,7 +82,7 @@ def _split(
 
     Returns:
       The arrays of the arguments, the axis of each, and the structure of the pair of arguments and
-      keyword arguments, with one example in the place of each container.
+      keyword arguments, with one example instead of each container.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_container)
     examples: list[Any] = []
@@ -98,7 +99,7 @@ def _split(
 
 
 def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
-    """Puts the containers among results together.
+    """Joins the arrays of results into containers.
 
     Args:
       results: the results, with the arrays of all examples.

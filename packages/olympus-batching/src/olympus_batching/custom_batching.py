@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that say themselves how they are batched: `custom_vmap` and `sequential_vmap`."""
+"""Functions with custom batching rules: `custom_vmap` and `sequential_vmap`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .tables import batching_rules
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
 # Parameters: ``call``, the program of the function; ``rule``, the user's rule; the structures of
-# arguments and result. What the function closes over comes first among the operands.
+# arguments and result. Closed-over values are the first operands.
 custom_vmap_call_p = instruction(
     "custom_vmap_call", multiple_results=True, family="calls", cache_inference=False
 )
@@ -41,12 +41,12 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 
 
 class custom_vmap:
-    """Wraps a function so that its behaviour under `vmap` can be defined by hand.
+    """Wraps a function with a custom rule for `vmap`.
 
-    The rule is called with the number of examples, with a list that says for each leaf of each
-    argument whether it differs between the examples, and with the arguments, in which the examples
-    lie along axis 0. It returns the result for all examples, and booleans in the same structure
-    that say which leaves have an axis of examples.
+    The rule is called with the number of examples, a list of booleans in the structure of the
+    arguments that says which leaves are batched, and the arguments with batch dimension 0. It
+    returns the result for all examples, and booleans in the same structure that say which leaves
+    are batched.
 
     Args:
       fun: the function of one example. Its arguments must be resolvable by position.
@@ -143,7 +143,7 @@ def _batch_custom_vmap_call(
     if any(dim is not None for dim in batch_dims[:closed_over]):
         raise ValueError(
             f"the custom_vmap function of the rule {name} closes over a value that differs between "
-            "the examples, which its rule cannot know of. Pass the value as an argument."
+            "the examples, which its rule does not get. Pass the value as an argument."
         )
     operands, batch_dims = operands[closed_over:], batch_dims[closed_over:]
     fronted = [to_front(operand, dim) for operand, dim in zip(operands, batch_dims, strict=True)]
@@ -173,7 +173,7 @@ def _batch_custom_vmap_call(
 
 
 def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function so that `vmap` runs it for one example after the other, in a loop.
+    """Wraps a function so that `vmap` runs it in a loop over the examples.
 
     Args:
       f: the function of one example.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with derivative rules of their own, on all examples at once.
+"""Batching of functions with custom derivative rules.
 
 The function, its derivative rule, its forward and its backward pass are functions of flat values of
-one example. Each is turned into one of all examples, to be called by the interpreters around the
-`vmap`: now, later, or not at all.
+one example. Each is wrapped as a function of all examples, which the outer traces call now, later
+or never.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class BatchedFunction:
-    """A function of one example as one of all; remembers the results' batch dimensions.
+    """A function of one example, called on all; it stores the results' batch dimensions.
 
     Args:
       trace: the interpreter that batches.
@@ -58,7 +58,7 @@ class BatchedFunction:
 class BatchedForward(BatchedFunction):
     """A forward pass, from primals to residuals and results, on all examples.
 
-    With symbolic zeros it takes, after the primals, one flag each: whether it is differentiated by.
+    With symbolic zeros it takes one flag for each primal after them: is it differentiated?
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class BatchedJvp(BatchedFunction):
 class BatchedBackward:
     """A backward pass, from residuals and cotangents to operands' cotangents, on all examples.
 
-    The cotangent of an operand that all examples share is the sum of theirs.
+    The cotangent of an operand that all examples share is the sum over the examples.
 
     Args:
       trace: the interpreter that batches.

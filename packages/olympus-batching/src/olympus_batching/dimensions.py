@@ -36,7 +36,7 @@ class BatchAxis(NamedTuple):
       size: the number of examples.
       name: by which collectives refer to the axis; None where it has none.
       spmd_name: the mesh axis, or axes, over which sharded values are laid out along it.
-      layout: where it is split over explicit axes, the mesh and the axes.
+      layout: the mesh and the explicit axes that it is sharded over, or None.
     """
 
     size: int
@@ -46,12 +46,12 @@ class BatchAxis(NamedTuple):
 
 
 class _Examples(threading.local):
-    """How the examples are split that the running batching rule is about; None for not at all.
+    """The sharding of the examples in the running batching rule.
 
     Attributes:
       layout: the mesh and the axes, or None.
-      axes: the explicit mesh axes over which the examples of all running `vmap`s are split.
-      spmd_axes: those that calls of `vmap` name by ``spmd_axis_name``.
+      axes: the explicit mesh axes that the examples of all running `vmap`s are sharded over.
+      spmd_axes: the mesh axes of ``spmd_axis_name`` of all running `vmap`s.
     """
 
     layout: tuple[Any, Any] | None = None
@@ -80,7 +80,7 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
     mesh, entry = examples.layout
     around = mesh_in_force()
     if not around.empty and around != mesh:
-        return None  # inside of a function in which these axes are the compiler's
+        return None  # inside a function where these axes are automatic
     own = get_aval(value).layout
     if own is not None:
         return with_dimension(own, batch_dim, entry)
@@ -179,7 +179,7 @@ def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
     target %= len(shape) + 1
     dims = (*range(target), *range(target + 1, len(shape) + 1))
     new_shape = (*shape[:target], axis_size, *shape[target:])
-    if getattr(value, "dtype", None) == dtypes.float0:  # tangents of integers have no elements
+    if getattr(value, "dtype", None) == dtypes.float0:  # tangents of integers have no data
         return np.zeros(new_shape, dtypes.float0)
     layout = None if examples.layout is None else _layout_of_examples(new_shape, target, value)
     return lax.broadcast_in_dim(value, new_shape, dims, out_sharding=layout)
@@ -229,10 +229,10 @@ def first_batched(dims: Sequence[BatchDim]) -> int:
 
 
 def shifted(dim: int, batch_dim: int) -> int:
-    """Where a dimension of one example is found in the batched value."""
+    """Returns the dimension of the batched value for a dimension of one example."""
     return dim + (dim >= batch_dim)
 
 
 def all_shifted(dims: Sequence[int], batch_dim: int) -> tuple[int, ...]:
-    """Where dimensions of one example are found in the batched value."""
+    """Returns the dimensions of the batched value for dimensions of one example."""
     return tuple([dim + (dim >= batch_dim) for dim in dims])

@@ -2,11 +2,11 @@
 """The tables of batching rules, and the combinators that fill them.
 
 A batching rule `(axis_size, args, batch_dims, **params) -> (out, out_dim)` applies its primitive to
-operands of which some hold all examples, in dimension ``batch_dims[i]``; the others, with None, are
+operands, some of which hold all examples in dimension ``batch_dims[i]``. The others, with None, are
 shared by the examples. For primitives of several results ``out`` and ``out_dim`` are lists. Rules
-run under the interpreter around the `vmap`, so they may call any function of `lax`.
+run under the trace around the `vmap`, so they may call any function of `lax`.
 
-Rules of primitives that look at the axis itself, and not only its size, are in `axis_rules`:
+Rules of primitives that depend on the axis itself, not only on its size, are in `axis_rules`:
 `(axis, args, batch_dims, **params)` with a `BatchAxis`. Those are calls of programs, which may use
 the axis's name inside, and collectives.
 """
@@ -76,12 +76,12 @@ batching_rules: RuleTable[BatchingRule] = RuleTable(
     "batching", package="olympus_batching", expands=True
 )
 
-# For primitives that depend on the axis itself; see the module's text. Each of them has a rule in
-# `batching_rules` too, for an axis without a name.
+# For primitives that depend on the axis itself; see the module's docstring. Each has a rule in
+# `batching_rules` as well, for an axis without a name.
 axis_rules: RuleTable[BatchingRule] = RuleTable("named-axis batching", package="olympus_batching")
 
-# For collectives, when the axis being added is among those they work over; rules as those in
-# `axis_rules`. They do away with the axis; other axes stay for the interpreters around.
+# For collectives over the mapped axis; the rules have the form of those in `axis_rules`. They
+# eliminate the axis; other axes are left to the outer traces.
 collective_batching_rules: RuleTable[BatchingRule] = RuleTable(
     "collective batching", package="olympus_batching"
 )
@@ -132,11 +132,11 @@ def _of_elementwise(primitive: Primitive) -> BatchingRule | None:
 
 
 def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -> Any:
-    """Operands of an elementwise operation with the batch dimension in one place.
+    """Returns the operands of an elementwise operation with a common batch dimension.
 
-    Elementwise operations spread scalars, and dimensions of size one. So an operand without a batch
-    dimension gets one of size one, unless it is a scalar, and where each example has a scalar, that
-    gets dimensions of size one.
+    Elementwise operations broadcast scalars and dimensions of size one. So an unbatched operand
+    gets a batch dimension of size one unless it is a scalar, and a batched scalar gets dimensions
+    of size one.
 
     Returns:
       The operands, and the batch dimension that they have in common.
@@ -152,7 +152,7 @@ def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -
         elif ndim_of(arg):
             break
     else:
-        # Batched operands are alike, the others are scalars: nothing to do.
+        # All batched operands have one batch dimension and rank, the others are scalars.
         return args, target
     ranks = [rank_of(arg, dim) for arg, dim in zip(args, batch_dims, strict=True)]
     rank = max(ranks)
@@ -179,7 +179,7 @@ def _place_in_common(ranks: Sequence[int], batch_dims: Sequence[BatchDim], rank:
 
 
 def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) -> BatchingRule:
-    """As `elementwise`, for a primitive that spreads nothing but scalars in given positions.
+    """Returns the rule of an elementwise primitive that broadcasts only scalars in given positions.
 
     Args:
       primitive: the primitive.

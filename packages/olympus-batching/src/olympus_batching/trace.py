@@ -132,7 +132,7 @@ class BatchTrace(Trace):
                 primitive, batched_fun, batched_jvp, values, **options
             )
         out_dims = batched_fun.out_dims
-        if out_dims is None:  # the interpreter around went by the derivative rule
+        if out_dims is None:  # the outer trace called the derivative rule instead
             out_dims = batched_jvp.out_dims
         assert out_dims is not None
         return self.wrap(outs, out_dims)

@@ -119,7 +119,7 @@ def _check_options(options: VmapOptions) -> None:
 
 
 class _MappedFunction:
-    """A function and the axes it is mapped over, which are flattened once for each structure."""
+    """A function and its options, whose axes are flattened once for each structure."""
 
     __slots__ = ("fun", "in_axes_of_tree", "options", "out_axes_of_tree")
 

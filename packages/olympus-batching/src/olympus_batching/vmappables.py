@@ -38,7 +38,7 @@ class Vmappable(NamedTuple):
 
 
 _vmappables: dict[type, Vmappable] = {}
-# The classes of specifications, with the number of classes of containers that each is for.
+# The number of registered containers by the class of their specifications.
 spec_types: dict[type, int] = {}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that bring their own derivatives: `custom_jvp`, `custom_vjp`, linear calls, solvers.
+"""Functions with custom derivatives: `custom_jvp`, `custom_vjp`, linear calls, solvers.
 
 The modules import `forward`, `reverse` and the package's root.
 """

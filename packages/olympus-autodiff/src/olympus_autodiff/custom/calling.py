@@ -20,7 +20,7 @@ __all__ = [
 
 
 class OutTree:
-    """The structure of a result, known after the function, or the rule in its place, was called."""
+    """The structure of a result, known once the function or its rule has been called."""
 
     __slots__ = ("known",)
 

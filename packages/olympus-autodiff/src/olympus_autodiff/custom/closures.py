@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules given as closures, and closures turned into functions of all they use."""
+"""`custom_gradient`, and `closure_convert`, which makes closed-over values arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["closure_convert", "custom_gradient"]
 
 
 class _TracedClosure:
-    """A traced function of pytrees that takes what it closed over as its first argument."""
+    """A traced function of pytrees whose first argument holds its closed-over values."""
 
     __slots__ = ("in_tree", "olympuspr", "out_tree")
 
@@ -110,7 +110,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Typed:
-    """Stands for an array of a type."""
+    """Placeholder for an array of a type."""
 
     __slots__ = ("aval",)
 

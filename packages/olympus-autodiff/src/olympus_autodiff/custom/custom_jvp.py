@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that bring their own derivative: `custom_jvp`, in terms of tangents.
+"""Functions with custom derivatives in terms of tangents: `custom_jvp`.
 
 See `custom_vjp` for rules in terms of cotangents.
 """
@@ -33,16 +33,16 @@ __all__ = ["custom_jvp"]
 
 
 class custom_jvp:
-    """Gives a function a derivative rule of its own, for forward and reverse mode.
+    """Wraps a function with a custom derivative rule for forward and reverse mode.
 
-    The decorated function is evaluated, batched and compiled as before; where it is differentiated,
-    the rule that `defjvp` sets is taken in place of the derivative of its operations.
+    The decorated function is evaluated, batched and compiled as before. Differentiation uses the
+    rule that `defjvp` sets instead of the derivatives of its operations.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated by and may be anything,
         such as functions. The rule gets them first.
-      nondiff_argnames: likewise, by names.
+      nondiff_argnames: the names of such arguments.
 
     Example:
       >>> from olympus_ir import lax
@@ -55,7 +55,7 @@ class custom_jvp:
       ...     return log1pexp(x), lax.mul(t, lax.logistic(x))
     """
 
-    # The rule, and whether it is told of tangents that are zero; until `defjvp` there is none.
+    # The rule, None until `defjvp`, and whether it gets symbolic zeros.
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
 
@@ -113,7 +113,7 @@ class custom_jvp:
                 lambda total, term: pytrees.tree_map(lax.add_any_p.bind, total, term), terms
             )
 
-        sum_of_terms.__name__ = "jvp"  # what a printed program calls it
+        sum_of_terms.__name__ = "jvp"  # its name in printed programs
         self.defjvp(sum_of_terms)
 
     @api_boundary
@@ -140,7 +140,9 @@ class custom_jvp:
         return pytrees.tree_unflatten(out_tree.tree, results)
 
     def _positional_count(self) -> int | None:
-        if self._count is None:  # on the first call: many decorated functions are never called
+        if (
+            self._count is None
+        ):  # at the first call, since many decorated functions are never called
             self._count = positional_count(self.fun)
         return self._count
 
@@ -189,7 +191,7 @@ class FlatCall:
         self._out_tree.set(tree)
         return results
 
-    # Traces of libraries call it so.
+    # The name that traces of libraries use.
     call_wrapped = __call__
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that bring their own derivative in terms of cotangents."""
+"""Functions with custom derivatives in terms of cotangents: `custom_vjp`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .calling import (
     positional_count,
 )
 from .custom_jvp import FlatCall, split_arguments
+from .forward_calls import forward_call
 
 __all__ = [
     "CustomVJPPrimal",
@@ -39,7 +40,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CustomVJPPrimal:
-    """An argument of a forward pass that was set with ``symbolic_zeros=True``: a leaf of pytrees.
+    """An argument of a forward pass with ``symbolic_zeros=True``: a leaf of pytrees.
 
     Attributes:
       value: the argument, an array.
@@ -77,17 +78,16 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class custom_vjp:
-    """Gives a function a derivative rule of its own, for reverse mode.
+    """Wraps a function with a custom derivative rule for reverse mode.
 
-    The rule that `defvjp` sets consists of a forward pass, which returns the result and what the
-    backward pass needs, and a backward pass, from that and the result's cotangent to those of the
-    arguments.
+    The rule that `defvjp` sets has two parts. The forward pass returns the result and residuals.
+    The backward pass maps residuals and the result's cotangent to the arguments' cotangents.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated by and may be anything
         but traced values. The backward pass gets them first.
-      nondiff_argnames: likewise, by names.
+      nondiff_argnames: the names of such arguments.
 
     Example:
       >>> from olympus_ir import lax
@@ -130,8 +130,8 @@ class custom_vjp:
           symbolic_zeros: whether ``fwd`` gets its arguments as `CustomVJPPrimal`, and ``bwd``
             cotangents that are zero as `SymbolicZero`.
           optimize_remat: whether a forward pass of which only the result is used, as the first one
-            under `checkpoint`, is replaced by the function. That matters where ``fwd`` is one
-            operation, such as a kernel: of others, what nobody uses is removed in any case.
+            under `checkpoint`, is replaced by the function. This helps if ``fwd`` is a single
+            operation, such as a kernel; unused parts of others are removed in any case.
 
         Raises:
           NotImplementedError: where both options are set.
@@ -190,7 +190,9 @@ class custom_vjp:
                 )
 
     def _positional_count(self) -> int | None:
-        if self._count is None:  # on the first call: many decorated functions are never called
+        if (
+            self._count is None
+        ):  # at the first call, since many decorated functions are never called
             self._count = positional_count(self.fun)
         return self._count
 
@@ -201,7 +203,7 @@ class custom_vjp:
 class FlatForward:
     """A forward pass as a function of flat arguments, to residuals followed by results.
 
-    With symbolic zeros, each argument comes with a flag after all arguments: is it differentiated?
+    With symbolic zeros, it takes one flag for each argument after them: is it differentiated?
     """
 
     __slots__ = ("_flat_fun", "_function", "_out_tree", "_residual_tree")
@@ -220,8 +222,6 @@ class FlatForward:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         if self._function.optimize_remat:
-            from .forward_calls import forward_call  # few functions ask for this
-
             return forward_call(
                 self._flat_fun, self._run, lambda: self._residual_tree.tree.num_leaves, leaves
             )
@@ -258,7 +258,7 @@ class FlatForward:
 class FlatBackward:
     """A backward pass as a function of flat residuals and cotangents, which checks what it returns.
 
-    It returns one cotangent a flat argument: an array or a symbolic zero.
+    It returns one cotangent for each flat argument: an array or a symbolic zero.
     """
 
     __slots__ = ("_fixed", "_function", "_in_avals", "_in_tree", "_out_tree", "_residual_tree")
@@ -331,7 +331,7 @@ class FlatBackward:
         if cotangent is None or cotangent.__class__ is SymbolicZero:
             return Zero(expected)
         if expected.dtype == dtypes.float0:
-            return Zero(expected)  # whatever is returned for integers has no effect
+            return Zero(expected)  # cotangents of integers are ignored
         given = tangent_aval_of(cotangent)
         if given.shape != expected.shape or not _same_kind(given.dtype, expected.dtype):
             differs = "shapes" if given.shape != expected.shape else "dtypes"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward passes of `custom_vjp` that give way to the function where nobody wants the residuals.
+"""Forward passes of `custom_vjp` that are replaced by the function if the residuals are unused.
 
-A forward pass may be an operation that cannot be taken apart, such as a kernel that computes result
-and residuals together. Under `checkpoint` it runs twice, and the first time for the result alone.
-With ``optimize_remat`` it is one equation, `remat_opt`, of which dead-code elimination makes a call
-of the function itself.
+A forward pass may be a single operation, such as a kernel that computes result and residuals
+together. Under `checkpoint` it runs twice, the first time for the result alone. With
+``optimize_remat`` it is one equation, `remat_opt`, which dead-code elimination replaces by a call
+of the function.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def forward_call(
     num_residuals: Callable[[], int],
     leaves: Sequence[Any],
 ) -> list[Any]:
-    """Calls a forward pass, as one equation where a program is being recorded.
+    """Calls a forward pass; records one equation while a program is traced.
 
     Args:
       fun: the function of flat arguments.
       fwd: its forward pass, from flat arguments to residuals and results.
-      num_residuals: how many residuals there are, when the forward pass has run.
+      num_residuals: returns the number of residuals once the forward pass has run.
       leaves: the arguments.
     """
     if current.trace is evaluation_trace:

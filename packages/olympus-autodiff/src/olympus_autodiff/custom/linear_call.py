@@ -118,8 +118,8 @@ def linear_call(
       fun: ``fun(residual_args, linear_args)``, linear in the second argument.
       fun_transpose: ``fun_transpose(residual_args, cotangents)``, its transpose: the cotangents
         have the structure of the result, what is returned that of ``linear_args``.
-      residual_args: what the function depends on otherwise; there is no derivative by it.
-      linear_args: what it is linear in.
+      residual_args: the other arguments, which the call is not differentiated by.
+      linear_args: the arguments that the function is linear in.
 
     Returns:
       The function's result.

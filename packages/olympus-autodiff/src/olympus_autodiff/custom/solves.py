@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers as functions with derivatives: of linear systems, and of roots by the implicit function.
+"""Differentiable solvers: of linear systems, and of roots by the implicit function theorem.
 
-A solver is an arbitrary function, an iteration or a factorization. What is differentiated is not
-what it does but the equation that its result satisfies.
+A solver is an arbitrary function, such as an iteration or a factorization. Derivatives follow from
+the equation that its result satisfies, not from its operations.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solves ``matvec(x) = b`` by a function of one's own, with the derivatives of the solution.
+    """Solves ``matvec(x) = b`` by a given solver, with the derivatives of the solution.
 
-    The solver is not differentiated: the derivatives follow from the equation, and each takes one
-    more solve.
+    The solver is not differentiated. The derivatives follow from the equation; each takes one more
+    solve.
 
     Args:
       matvec: a linear function of arrays or a pytree of arrays. It may close over arrays that are
@@ -64,8 +64,8 @@ def custom_linear_solve(
       The result of ``solve``.
 
     Raises:
-      ValueError: where a function returns another structure or shape than that of ``b``.
-      TypeError: where a gradient is taken and there is no ``transpose_solve``.
+      ValueError: a function returns another structure or shape than that of ``b``.
+      TypeError: in reverse mode, ``transpose_solve`` is missing.
 
     Example:
       >>> from olympus_ir import lax
@@ -119,7 +119,7 @@ def _transposed(matvec: Callable[[Any], Any], b: Any) -> Callable[[Any], Any]:
 def _check_shapes(
     name: str, subprogram: Subprogram, tree: Any, avals: Sequence[Any], has_aux: bool
 ) -> None:
-    """Raises where a function's result is not like the right-hand side."""
+    """Raises if a result does not have the structure and shapes of the right-hand side."""
     out_tree, results = subprogram.out_tree, subprogram.closed.out_avals
     if has_aux:
         children = pytrees.treedef_children(out_tree)
@@ -140,7 +140,7 @@ def _check_shapes(
 class FactoredSolve:
     """A linear solve with a factored matrix, as `custom_linear_solve` with factors as operands.
 
-    Its functions close over nothing, so they are traced once for all matrices of a type.
+    The functions have no closed-over values, so they are traced once for all matrices of a type.
 
     Args:
       matvec: ``matvec(matrix, x)``, linear in ``x``.
@@ -171,7 +171,7 @@ class FactoredSolve:
           matrix: the matrix.
           factors: its factors.
           b: the right-hand side.
-          batch_ndim: how many of the first dimensions, the same of all operands, count systems.
+          batch_ndim: the number of leading batch dimensions, the same for all operands.
         """
         avals = (aval_of(matrix), *map(aval_of, factors), aval_of(b))
         known = control_flow_programs.of(self)
@@ -221,15 +221,15 @@ def custom_root(
     tangent_solve: Solver,
     has_aux: bool = False,
 ) -> Any:
-    """Finds a root of a function by a function of one's own, with the derivatives of the root.
+    """Finds a root of a function by a given solver, with the derivatives of the root.
 
     The solver is not differentiated: by the implicit function theorem the derivative of the root,
-    with respect to what ``f`` closes over, follows from the derivative of ``f`` there.
+    with respect to closed-over values of ``f``, follows from the derivative of ``f`` there.
 
     Args:
       f: a function of arrays or a pytree of arrays, whose root is sought. It may close over arrays
         that are differentiated by.
-      initial_guess: where the search begins; it has no derivative.
+      initial_guess: the start of the search; it has no derivative.
       solve: ``solve(f, initial_guess)`` gives a root.
       tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is
         the derivative of ``f`` at the root. For reverse mode it must be transposable, as
@@ -240,7 +240,7 @@ def custom_root(
       The result of ``solve``.
 
     Raises:
-      TypeError: where a function returns another structure than that of ``initial_guess``.
+      TypeError: a function returns another structure than that of ``initial_guess``.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives with types and parameters of their own, defined by what they mean.
+"""Primitives whose instances hold operand types and parameters, defined by an expansion.
 
 An instance of a `VJPHiPrimitive` is one application: it knows its operands' types and its
 parameters, and is called with the operands.
@@ -29,7 +29,7 @@ call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, cach
 
 
 class AxisData(NamedTuple):
-    """What a batching rule is told of the mapped axis.
+    """The mapped axis, as batching rules get it.
 
     Attributes:
       name: its name.
@@ -108,10 +108,10 @@ class VJPHiPrimitive:
     # ---- what subclasses define ----
 
     def check(self, *arg_tys: Any) -> None:
-        """Raises where operands of these types do not fit. By default, all do."""
+        """Raises if operands of these types are not valid. By default, all are."""
 
     def expand(self, *args: Any) -> Any:
-        """What the primitive stands for."""
+        """Returns the expansion of the primitive: its results in terms of other operations."""
         raise NotImplementedError(f"subclass {type(self)} must implement `expand`")
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
@@ -136,7 +136,7 @@ class VJPHiPrimitive:
         )
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Adds the operands' cotangents to what collects them; those of `vjp_bwd_retval` here."""
+        """Adds the operands' cotangents to their accumulators; here, those of `vjp_bwd_retval`."""
         cotangents = self.in_tree.flatten_up_to(self.vjp_bwd_retval(res, outgrad))
         for accumulator, cotangent in zip(
             self.in_tree.flatten_up_to(arg_accums), cotangents, strict=True
@@ -160,21 +160,21 @@ class VJPHiPrimitive:
 
         Args:
           out_ct: the cotangent of the result.
-          *maybe_accums: for such an operand what collects its cotangent, otherwise the operand.
+          *maybe_accums: an accumulator for each such operand; other operands are values.
         """
         raise NotImplementedError(
             f"for transpose support, subclass {type(self)} must implement `transpose`"
         )
 
     def batch(self, axis_data: AxisData, args: Any, dims: Any) -> Any:
-        """Returns the result for a batch of operands, and where its axis is.
+        """Returns the result for a batch of operands, and its batch dimension.
 
         Args:
           axis_data: the mapped axis.
           args: the operands.
-          dims: for each where the axis is, None where it is not.
+          dims: the batch dimension of each operand, or None.
 
-        By default, what the primitive stands for is mapped.
+        By default, the expansion is mapped.
         """
         if type(self).batch_dim_rule is not VJPHiPrimitive.batch_dim_rule:
             return self.expand(*args), self.batch_dim_rule(axis_data, dims)
@@ -182,13 +182,13 @@ class VJPHiPrimitive:
         return mapped(*args), pytrees.tree_map(lambda _: 0, self.out_aval)
 
     def batch_dim_rule(self, axis_data: AxisData, dims: Any, /) -> Any:
-        """Where the axis of the result is, for a primitive that is the same for any batch."""
+        """Returns the result's batch dimension if the primitive itself applies to batches."""
         raise NotImplementedError(
             f"for vmap support, subclass {type(self)} must implement `batch` or `batch_dim_rule`"
         )
 
     def dce(self, used_outs: Any) -> Any:
-        """For each operand whether it is needed, and the primitive that gives the used results."""
+        """Returns which operands are needed, and a primitive that computes the used results."""
         return pytrees.tree_map(lambda _: True, self.in_avals), self
 
     def remat(self, _policy: Any, *args: Any) -> Any:

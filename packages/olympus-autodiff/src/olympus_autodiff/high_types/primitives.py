@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives that are defined by what they mean in others, and types of values of one's own.
+"""User-defined types of values, and primitives that expand to other operations.
 
-A `HiPrimitive` has methods where other primitives have rules in tables: its types, the operations
-that it stands for, its derivative and its transpose. Values of types that `register_hitype` makes
-known can be its operands, and arguments and results of compiled functions.
+A `HiPrimitive` has methods instead of rules in tables: its types, its expansion, its derivative and
+its transpose. Values of types that `register_hitype` registers can be its operands, and arguments
+and results of compiled functions.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
 class HiType(AbstractValue):
     """Base of types of values that are made of arrays.
 
-    A subclass says of what: `lo_ty` gives their types, `lower_val` the arrays of a value, and
-    `raise_val` the value of arrays.
+    A subclass defines `lo_ty`, the types of the arrays, `lower_val`, from a value to its arrays,
+    and `raise_val`, from arrays to a value.
     """
 
     is_high = True
@@ -60,7 +60,7 @@ class HiType(AbstractValue):
 
 
 class MutableHiType(HiType):
-    """Base of types of values that change, and whose types may change with them."""
+    """Base of types of mutable values, whose types may depend on their state."""
 
     has_qdd = True
 
@@ -98,7 +98,7 @@ class HiPspec:
 
 
 class AvalQDD(NamedTuple):
-    """The type of a value that changes, with what is known of it at one time."""
+    """The type of a mutable value with its state at one time."""
 
     aval: Any
     qdd: Any
@@ -107,26 +107,26 @@ class AvalQDD(NamedTuple):
 
 
 class AvalMutableQDD(NamedTuple):
-    """The type of a value that changes, with what is known of it now."""
+    """The type of a mutable value with its current state."""
 
     aval: Any
     mutable_qdd: Any
 
 
 class aval_property(NamedTuple):
-    """A property of values that the tracers of a type have, too."""
+    """A property of values that their tracers have as well."""
 
     fget: Callable[[Any], Any]
 
 
 class aval_method(NamedTuple):
-    """A method of values that the tracers of a type have, too."""
+    """A method of values that their tracers have as well."""
 
     fun: Callable[..., Any]
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Makes the values of a class known, and says what their types are.
+    """Registers a class of values with the function that gives their types.
 
     Args:
       val_cls: the class.
@@ -143,7 +143,7 @@ class HiPrimitive(Primitive):
     differentiated.
 
     Args:
-      name: as it is printed.
+      name: its name in printed programs.
 
     Example:
       >>> from olympus_ir import lax
@@ -182,7 +182,7 @@ class HiPrimitive(Primitive):
         raise TypeError(f"the primitive {self.name} must define abstract_eval")
 
     def to_lojax(self, *operands: Any, **params: Any) -> Any:
-        """What the primitive stands for."""
+        """Returns the expansion of the primitive: its results in terms of other operations."""
         raise TypeError(f"the primitive {self.name} must define to_lojax")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -52,14 +52,14 @@ def deriv_prop(
 
 
 def deflinear(prim: Primitive) -> None:
-    """Says of a primitive that it is linear in all operands together."""
+    """Declares a primitive to be jointly linear in all operands."""
     assign_rule(
         prim, lambda primals, series, **params: linear_prop(prim, primals, series, **params)
     )
 
 
 def defzero(prim: Primitive) -> None:
-    """Says of a primitive that its results do not move with its operands."""
+    """Declares that the results of a primitive are locally constant."""
     assign_rule(prim, lambda primals, series, **params: zero_prop(prim, primals, series, **params))
 
 

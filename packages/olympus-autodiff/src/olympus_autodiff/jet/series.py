@@ -49,7 +49,7 @@ class ZeroSeries:
         return "zero_series"
 
 
-# A term that is zero, and the terms of a value that does not move: they are never computed.
+# A term that is zero, and the terms of a constant value: they are never computed.
 zero_term = ZeroTerm()
 zero_series = ZeroSeries()
 
@@ -103,7 +103,7 @@ def terms_or_zeros(value: Any, terms: Any, order: int) -> Series:
 
 
 def zeros_of(value: Any) -> Any:
-    """Zeros of a value's type; numbers of the type float where it has no tangents."""
+    """Returns zeros of a value's type, or of the default float dtype if it has no tangents."""
     return zeros_like_aval(aval_of(value))
 
 
@@ -215,10 +215,10 @@ def series_composition(outer: Sequence[Any], terms: Series) -> Series:
       outer: the function's coefficients, one more than there are terms.
       terms: the terms of the operand.
     """
-    shift = [None, *terms]  # the operand less its value: what begins at the first power
+    shift = [None, *terms]  # the operand minus its value, which begins with the first power
     order = len(terms)
     result = [outer[order]]
-    # Horner's scheme; a product with the shift has no constant coefficient, and one more other.
+    # Horner's scheme: a product with the shift has no constant coefficient and one more term.
     for coefficient in reversed(outer[:-1]):
         length = min(len(result) + 1, order + 1)
         result = [

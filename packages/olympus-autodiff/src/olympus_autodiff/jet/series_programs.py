@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that push series along: what the rules of calls and control flow are made of."""
+"""Programs that push series, for the rules of calls and control flow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["flags_of", "flat_terms", "grouped", "jet_olympuspr"]
 
 
 def flags_of(series: Sequence[Any]) -> tuple[bool, ...]:
-    """For each operand, whether it moves."""
+    """Returns, for each operand, whether it has terms."""
     return tuple([terms is not zero_series for terms in series])
 
 

@@ -34,7 +34,7 @@ JetRule = Callable[..., tuple[Any, Any]]
 
 
 class JetTable(DerivativeTable):
-    """The Taylor rules. Those that others assign get the terms of every operand as arrays."""
+    """Table of Taylor rules. Rules assigned by third parties get all terms as arrays."""
 
     def __setitem__(self, primitive: Primitive, rule: JetRule) -> None:
         def with_arrays(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
@@ -49,7 +49,7 @@ class JetTable(DerivativeTable):
 
 jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet.rules")
 
-# Kept for libraries that name it: parameters of calls follow from the programs they call.
+# Kept for libraries that use the name: parameters of calls follow from the called programs.
 call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
 
 

@@ -32,7 +32,7 @@ JET = TransformationName("jet")
 
 @register_tracer_type
 class JetTracer(PrimalTracer):
-    """A value together with the higher coefficients of a power series that begins with it.
+    """A value with the higher coefficients of a power series that begins with it.
 
     Attributes:
       terms: the coefficients of the first power and higher ones, not scaled by factorials.

@@ -128,7 +128,7 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """As `jet`, with coefficients of power series for terms, and tuples of those that come out.
+    """Computes `jet` with coefficients of power series as terms, and returns tuples of terms.
 
     Example:
       >>> from olympus_ir import lax
@@ -140,7 +140,7 @@ def jet2(
 
 
 class _Terms(list):
-    """The terms of one array of a result: a leaf, whatever pytrees make of lists."""
+    """The terms of one array of a result, a leaf of pytrees."""
 
 
 def _jet(

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`checkpoint`: keeping few intermediate values and computing the others again for gradients."""
+"""`checkpoint`: saves few intermediate values and recomputes the others for gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.loading import deferred
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
@@ -34,6 +35,11 @@ from ..zeros import aval_of
 from .policies import checkpoint_name, checkpoint_policies
 from .recomputation import eval_inlined, recomputation
 
+if TYPE_CHECKING:
+    import logging
+else:
+    logging = deferred("logging", milliseconds=4.0)
+
 __all__ = [
     "checkpoint",
     "checkpoint_linearization",
@@ -55,28 +61,29 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """Makes a function compute its intermediate values again where it is differentiated.
+    """Returns a function that recomputes its intermediate values in the backward pass.
 
-    Reverse mode keeps the intermediate values of a function until the backward pass. Those of a
-    checkpointed function are dropped and computed once more, but for its arguments and what
-    ``policy`` keeps: less memory, more time.
+    Reverse mode saves the intermediate values of a function until the backward pass. A checkpointed
+    function saves only its arguments and the values that ``policy`` selects, and recomputes the
+    others: less memory, more time.
 
     Args:
       fun: the function.
-      prevent_cse: whether the compiler is kept from merging the second computation with the first,
-        which would undo the saving. Not needed within `scan`, where it costs a little.
-      policy: says of an operation whether its results are kept, such as a member of
-        `checkpoint_policies`. None keeps nothing.
+      prevent_cse: whether to prevent the compiler from merging the recomputation with the first
+        computation, which would undo the saving. Not needed within `scan`, where it costs time.
+      policy: decides for each operation whether its results are saved, such as a member of
+        `checkpoint_policies`. None saves nothing.
       static_argnums: positions of arguments that are not traced; they need to be hashable.
-      static_argnames: likewise, by names of keyword arguments.
-      concrete: no longer has a meaning; must not be given.
+      static_argnames: the names of such keyword arguments.
+      concrete: removed; must be None.
 
     Returns:
       A function with the same results and derivatives.
 
     Raises:
-      TypeError: on the call, where ``fun`` depends on values that it does not know while it is
-        traced; see ``static_argnums``.
+      TypeError: on the call, ``fun`` depends on concrete values of traced arguments; see
+        ``static_argnums``.
+      NotImplementedError: ``concrete`` is given.
 
     Example:
       >>> from olympus_ir import lax
@@ -129,7 +136,7 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """As `checkpoint`, its older name, with static arguments by position alone."""
+    """Calls `checkpoint`, under its older name, without ``static_argnames``."""
     return checkpoint(
         fun,
         prevent_cse=prevent_cse,
@@ -168,7 +175,7 @@ def _without_static(
     try:
         hash(statics)
     except TypeError:
-        statics = None  # whether the next call's are the same cannot be told
+        statics = None  # static arguments of different calls cannot be compared
 
     def function(*dynamic: Any, **keywords: Any) -> Any:
         full = list(dynamic)
@@ -217,12 +224,12 @@ def _trace(
 
 
 class CheckpointPlan:
-    """How a checkpointed program is linearized.
+    """The forward and the recomputing program of a linearized checkpoint.
 
     Attributes:
-      forward: from the inputs to the results and what is saved.
-      linear: from what is saved, inputs among it, and the tangents of inputs to the tangents of
-        results: computes residuals again and applies the linear program.
+      forward: from the inputs to the results and the saved values.
+      linear: from saved values, inputs among them, and the tangents of inputs to the tangents of
+        results. It recomputes residuals and applies the linear program.
       nonzero_out: for each result, whether it has a tangent.
     """
 
@@ -261,7 +268,7 @@ class _Constant:
 def checkpoint_linearization(
     closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], policy: Any
 ) -> CheckpointPlan:
-    """Splits a checkpointed program into a forward pass and one that starts from what is saved."""
+    """Splits a checkpointed program into a forward pass and one that starts from saved values."""
     recording = record_linearization(
         closed, nonzero_in, (False,) * len(closed.out_avals), run=eval_inlined
     )
@@ -276,8 +283,7 @@ def checkpoint_linearization(
     if log_checkpoint_residuals.value:
         _log_residuals(closed, staged, frontier)
 
-    # The recomputed equations are taken over with their variables; the residuals of the linear
-    # equations are those variables.
+    # The residuals of the linear equations are variables of the recomputed equations.
     renamed = dict(zip(collector.residual_vars, collector.sources, strict=True))
 
     def rename(atom: Any) -> Any:
@@ -319,9 +325,7 @@ def checkpoint_linearization(
 
 
 def _log_residuals(closed: ClosedOlympuspr, staged: Any, frontier: Sequence[Var]) -> None:
-    """Logs what a checkpointed function keeps for the backward pass."""
-    import logging  # takes milliseconds to import
-
+    """Logs the values that a checkpointed function saves for the backward pass."""
     inputs = set(staged.invars)
     lines = [
         f"  {var.aval.str_short()}{'' if var in inputs else ' (computed by it)'}"

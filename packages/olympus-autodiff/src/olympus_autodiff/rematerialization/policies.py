@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies of `checkpoint`: which intermediate values are kept for the backward pass.
+"""Policies of `checkpoint`, which select the intermediate values to save.
 
 A policy is a function ``policy(primitive, *avals, **params)`` of one operation of the checkpointed
 function: the primitive, the types of its operands and its parameters. It returns whether the
@@ -54,11 +54,11 @@ Recompute = _Recompute()
 
 @dataclass(frozen=True, slots=True)
 class Offloadable:
-    """The decision to keep a value in another memory until the backward pass.
+    """The decision to offload a value to another memory space until the backward pass.
 
     Attributes:
       src: the kind of memory where the value is computed, such as ``"device"``.
-      dst: the kind of memory where it is kept, such as ``"pinned_host"``.
+      dst: the kind of memory where it is saved, such as ``"pinned_host"``.
     """
 
     src: str
@@ -114,7 +114,7 @@ transpose_rules.define(name_p, lambda cotangent, x, *, name: [cotangent])
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """Gives a value a name by which policies of `checkpoint` recognise it.
+    """Names a value for policies of `checkpoint`.
 
     Args:
       x: an array or a pytree of arrays.
@@ -134,12 +134,12 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Keeps all intermediate values: as without `checkpoint`."""
+    """Saves all intermediate values, as without `checkpoint`."""
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Keeps no intermediate values: as without a policy."""
+    """Saves no intermediate values, as without a policy."""
     return False
 
 

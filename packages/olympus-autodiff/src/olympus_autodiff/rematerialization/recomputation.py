@@ -71,7 +71,9 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             forward.append(equation)
             continue
         if equation.effects and reference_effects.filter_in(equation.effects):
-            decision: Any = True  # what a reference holds may be something else later
+            decision: Any = (
+                True  # the content of a reference may have changed when it is read again
+            )
         else:
             decision = decide(policy, equation)
         wanted = [var for var, use in zip(equation.outvars, used, strict=True) if use]
@@ -106,7 +108,7 @@ def _has_effects_to_repeat(equation: Equation) -> bool:
     )
 
 
-# ---- moving to another memory ----
+# ---- offloading ----
 
 
 def _move(var: Var, decision: Offloadable) -> tuple[Var, Equation, Equation]:
@@ -155,7 +157,7 @@ def _saving_scan(equation: Equation, policy: Any) -> tuple[Equation, Equation] |
         closed.jaxpr.debug_info,
     )
     inner_loops = _loops_that_save(body.eqns, policy)
-    kept: list[Var] = []  # as results of the loop of the first pass
+    kept: list[Var] = []  # as results of the forward loop
     first: list[Equation] = []
     second: list[Equation] = []
     for each in body.eqns:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.loading import deferred
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.settings.naming import naming
@@ -20,6 +21,11 @@ from ..forward.tangent_trace import is_scalar_constant, lift_constants, live_equ
 from ..zeros import Zero, as_result, aval_of, laid_out_as
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
 from .transpose import backward_pass
+
+if TYPE_CHECKING:
+    from . import gradient_references
+else:
+    gradient_references = deferred(".gradient_references", milliseconds=10)
 
 __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
@@ -129,8 +135,7 @@ class VJP:
           >>> total
           Ref(7., dtype=float32, weak_type=True)
         """
-        from .gradient_references import placed  # loads references, which few programs have
-
+        placed = gradient_references.placed
         places = self.in_tree.flatten_up_to(wanted)
 
         def pulled_back(out_ct: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of annotations: what they say of a computation they say of its derivative."""
+"""Derivatives of annotations: a derivative gets the annotation of its function."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _program_params(
 
 
 def _with_spaces(key: str) -> Callable[..., dict[str, Any]]:
-    """Parameters that say in which memory each result lies."""
+    """Returns parameters that name the memory space of each result."""
 
     def make_params(
         params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of callbacks: printing passes by them, calls for values refuse."""
+"""Derivatives of callbacks: printing has none, and callbacks with results refuse."""
 
 from __future__ import annotations
 

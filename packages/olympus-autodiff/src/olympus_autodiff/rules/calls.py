@@ -21,8 +21,8 @@ from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal
 
-# Where the operands and results of a derived call come from in the original one: operand number i,
-# result number i as ~i, or None. Placement is taken over from there.
+# The origins of operands and results of a derived call in the original call: i for operand number
+# i, ~i for result number i, or None. They determine the placement.
 Sources = Sequence[int | None]
 MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
 
@@ -85,7 +85,7 @@ def closed_call_params(
 
 
 def define_call(primitive: Primitive, key: str, make_params: MakeParams) -> None:
-    """The rules of a primitive that calls the program ``params[key]``."""
+    """Defines the rules of a primitive that calls the program ``params[key]``."""
     jvp_rules.define(primitive, _call_jvp(primitive, key, make_params))
     linearize_rules.define(primitive, _call_linearize(primitive, key, make_params))
     transpose_rules.define(primitive, _call_transpose(primitive, key, make_params))

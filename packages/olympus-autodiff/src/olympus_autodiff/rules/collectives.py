@@ -37,7 +37,7 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         aval = aval_of(x)
         kept_shape = _with_positional_axes(aval.shape, axes)
         attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)
-        # The function, not the primitive: which sum it is depends on what types keep track of.
+        # The function, not the primitive: the kind of sum depends on the varying axes of the type.
         total = lax.psum(product(t, attained), axes, **params)
         return y, lax.div_p.bind(total, lax.psum(attained, axes, **params))
 

@@ -273,7 +273,7 @@ jvp_rules.exempt(lax.platform_index_p, reason="it has no operands")
 
 
 class _WhilePlan(NamedTuple):
-    """A loop that pushes tangents along.
+    """A loop that carries tangents along.
 
     Attributes:
       params: the parameters of the equation; the body takes constants, then moving ones' tangents,

@@ -72,7 +72,7 @@ def _or_zeros(
         aval,
         other,
         preferred_element_type=preferred_element_type,
-        # Groups are put together after the convolution.
+        # Groups are merged after the convolution.
         out_sharding=asked if params["batch_group_count"] == 1 else None,
         **params,
     )
@@ -152,7 +152,7 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        # As many windows of the cotangent's size have to fit as the kernel has elements.
+        # The number of windows of the cotangent's size is the number of the kernel's elements.
         needed = dilated_size(count, stride) + dilated_size(window, dilation) - 1
         pads.append((low, needed - dilated_size(size, base) - low))
     return conv_general_dilated_p.bind(
@@ -212,7 +212,7 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _regrouped(x: Any, groups: int, source: int, target: int) -> Any:
-    """Takes the groups from one dimension, whose slower part they are, to another one's."""
+    """Moves the groups from the major part of one dimension to the major part of another."""
     shape = list(shape_of(x))
     shape[source : source + 1] = [groups, shape[source] // groups]
     x = lax.reshape(x, shape)

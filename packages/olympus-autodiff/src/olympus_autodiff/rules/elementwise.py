@@ -215,8 +215,8 @@ transpose_rules.define(
     lax.reduce_precision_p,
     unary_transpose(lambda ct, x, **params: lax.reduce_precision_p.bind(ct, **params)),
 )
-# A cotangent pairs with a tangent by the product without conjugation, so that the derivative of
-# the imaginary part is -i, and the gradient of a real function is the conjugate of the usual one.
+# Cotangents and tangents are paired without conjugation. So the derivative of the imaginary part is
+# -i, and the gradient of a real function is the conjugate of the usual one.
 transpose_rules.define(
     lax.real_p, unary_transpose(lambda ct, x: lax.complex_p.bind(ct, _strong_zero(ct)))
 )
@@ -226,7 +226,7 @@ transpose_rules.define(
 
 
 def _strong_zero(like: Any) -> np.ndarray:
-    """Zero of the dtype of a value, and no weaker: the other part makes a number of a dtype."""
+    """Returns a zero of a value's dtype that is not weakly typed, as the other part is not."""
     return np.zeros((), aval_of(like).dtype)
 
 
@@ -349,7 +349,7 @@ jvp_rules.define(
     lax.div_p,
     partials(
         lambda t, z, x, y: div(t, y),
-        # In this order the rounding is JAX's.
+        # This order of operations rounds as JAX does.
         lambda t, z, x, y: product(product(neg(t), x), lax.integer_pow_p.bind(y, y=-2)),
     ),
 )

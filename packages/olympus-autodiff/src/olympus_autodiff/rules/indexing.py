@@ -250,8 +250,8 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
             lax.scatter_p.bind(operand, indices, updates, **params),
             lax.scatter_p.bind(instantiate(by_operand), indices, instantiate(by_updates), **params),
         )
-    # It is not said which of several updates of one element wins. To have result and tangent agree,
-    # find out: scatter the updates' numbers and see which of them have arrived.
+    # The order of updates of one element is undefined. For result and tangent to agree,
+    # scatter the numbers of the updates, and read which of them were written.
     places = _places(params)
     operand_shape, update_shape = _window_shape(operand), _window_shape(updates)
     count = math.prod(update_shape)
@@ -293,7 +293,7 @@ def _scatter_transpose(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Operand and updates that attain the extremum share the tangent equally."""
+    """Jvp rule of scattered extrema: operands that attain it share the tangent equally."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         operand, indices, updates = primals

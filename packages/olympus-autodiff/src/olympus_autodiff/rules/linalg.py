@@ -63,7 +63,7 @@ def _triangular_solve_jvp(
     x = linalg.triangular_solve_p.bind(a, b, **params)
     change: Any = db
     if da.__class__ is not Zero:
-        # a @ dx = db - da @ x, where da has the triangle that is looked at and nothing else.
+        # a @ dx = db - da @ x, where da is the tangent of the triangle that is read.
         part = tril(da, -int(unit_diagonal)) if lower else triu(da, int(unit_diagonal))
         part = _conjugated(swap_last(part) if transpose_a else part, conjugate_a)
         product = lax.neg(matmul(part, x) if left_side else matmul(x, part))
@@ -82,7 +82,7 @@ def _triangular_solve_transpose(
 
 
 def shifted_rows(x: Any, count: int) -> Any:
-    """Rows moved down (or up where negative), with zeros in their place."""
+    """Returns a matrix with rows shifted down, or up where negative, and zeros filled in."""
     aval = aval_of(x)
     widths = [(0, 0, 0)] * aval.ndim
     widths[-2] = (count, -count, 0)
@@ -139,7 +139,7 @@ jvp_rules.define(linalg.lu_pivots_to_permutation_p, zero_derivative)
 
 @jvp_rules.define(linalg.cholesky_p)
 def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    # inv(l) @ dx @ inv(l).H = inv(l) @ dl + its adjoint, of which the lower triangle is wanted.
+    # inv(l) @ dx @ inv(l).H = inv(l) @ dl + its adjoint, of which only the lower triangle is used.
     factor = tril(linalg.cholesky_p.bind(*primals))
     solved = linalg.triangular_solve(
         factor, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
@@ -269,7 +269,7 @@ def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
     """Gives a primitive the derivative of a function of lax operations that computes the same."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        # Linearized, not pushed forward: a loop for values and tangents together is not linear.
+        # `linearize`, not `jvp`: a loop over values and tangents together cannot be transposed.
         _, derivative = linearize(functools.partial(expansion, **params), *primals)
         return primitive.bind(*primals, **params), derivative(*map(instantiate, tangents))
 
@@ -466,7 +466,7 @@ def _svd_jvp(
     rotation = lax.mul(inverse, lax.add(scaled, adjoint(scaled)))
     right_rotation = lax.mul(inverse, lax.add(other, adjoint(other)))
     if is_complex(projected):
-        # Phases that cancel in the product; all of the change is given to u.
+        # The phases of u and v cancel in the product, so v keeps its phase.
         phase = lax.sub(projected, adjoint(projected))
         phase = lax.div(phase, lax.mul(np.array(2, aval_of(phase).dtype), s_columns))
         rotation = lax.add(rotation, lax.mul(identity_like(phase), phase))

@@ -23,7 +23,7 @@ def _linear_solve_jvp(
     const_lengths: LinearSolveParts,
     jaxprs: LinearSolveParts,
 ) -> Any:
-    """From ``A x = b`` follows ``A dx = db - dA x``."""
+    """Jvp rule of linear solves: ``A x = b`` implies ``A dx = db - dA x``."""
     results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, right_hand_sides = split_operands(primals, const_lengths)
     const_tangents, changes = split_operands(tangents, const_lengths)
@@ -44,7 +44,7 @@ def _linear_solve_jvp(
         const_lengths=const_lengths,
         jaxprs=jaxprs,
     )
-    # Auxiliary results say how the solver fared, and are constants.
+    # Auxiliary results, such as iteration counts, are constants.
     return results, [*solved[:count], *(Zero.of(result) for result in results[count:])]
 
 

@@ -56,7 +56,7 @@ def _ragged_dot_general_transpose(
 def _transpose_of_expansion(
     cotangent: Any, x: Any, y: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> list[Any]:
-    """By way of the dense product that it means."""
+    """Transpose rule of products in groups by way of the equivalent dense product."""
     expansion = expansion_rules[lax.ragged_dot_general_p]
 
     def dense(left: Any, right: Any) -> Any:
@@ -104,7 +104,7 @@ def _cotangent_of_left(
 def _cotangent_of_right(
     cotangent: Any, x: Any, aval: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> Any:
-    """For each group its rows, and those of the cotangent, multiplied with one another."""
+    """Multiplies, for each group, its transposed rows with the rows of the cotangent."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     (group,) = numbers.rhs_group_dimensions
     x_free = free_dimensions(aval_of(x).ndim, x_contracting, x_batch)

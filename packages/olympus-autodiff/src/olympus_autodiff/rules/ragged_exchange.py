@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the exchange of slices of different sizes, and of sending and receiving."""
+"""Derivatives of the exchange of ragged slices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..zeros import Zero, aval_of, instantiate, is_undefined_primal, zeros_like_
 
 @jvp_rules.define(lax.ragged_all_to_all_p)
 def _ragged_all_to_all_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """Linear in the rows that are sent and those that they are written into."""
+    """Jvp rule of the exchange, which is linear in the operand and the output together."""
     result = lax.ragged_all_to_all_p.bind(*primals, **params)
     if all(tangent.__class__ is Zero for tangent in tangents[:2]):
         return result, Zero.of(result)

@@ -80,7 +80,7 @@ for _primitive in (lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p):
 
 
 def through(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The jvp rule of an operation that is equal to a function of simpler ones.
+    """Returns the jvp rule of an operation that equals a composition of simpler ones.
 
     Args:
       function: takes operands and parameters and returns a list of results.
@@ -93,7 +93,7 @@ def through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `through`, for operations with one result, which ``function`` returns."""
+    """Returns the rule of `through` for a ``function`` that returns a single result."""
     rule = through(lambda *operands, **params: [function(*operands, **params)])
 
     def rule_of_single(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -109,7 +109,7 @@ def _by_halves(
     neutral: Sequence[Any],
     axis: int,
 ) -> list[Any]:
-    """Reduces arrays along one axis, which stays with size one, by combining halves."""
+    """Reduces arrays along one axis by combining halves; the axis keeps size one."""
     while True:
         shape = aval_of(operands[0]).shape
         size = shape[axis]

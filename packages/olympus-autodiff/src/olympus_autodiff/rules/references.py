@@ -11,8 +11,8 @@ from olympus_ir.references import primitives as references
 from ..forward.held_references import differentiated_write
 from ..tables import jvp_rules
 
-# Operands of these have tangents only where the reference comes from outside: what is made within
-# a differentiated function is dealt with before rules are looked up.
+# Traces handle references made inside a differentiated function before they look up rules, so these
+# rules apply to references from outside.
 
 
 def _refused(primitive: Any) -> Any:

@@ -2,8 +2,8 @@
 """Derivatives of `scan`.
 
 In forward mode, tangents are carried along. For reverse mode the loop is split: the primal loop
-also returns the residuals of each iteration, stacked, and a linear loop takes them as slices. What
-does not depend on the iteration is neither stacked nor computed in the loop, but once before it.
+also returns the stacked residuals of its iterations, and a linear loop takes them as slices.
+Loop-invariant residuals are not stacked: they are computed once before the loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .subprograms import rearranged
 
 
 class _JvpPlan(NamedTuple):
-    """A scan that pushes tangents along.
+    """A scan that carries tangents along.
 
     Attributes:
       body: from constants, their tangents, carry, its tangents, slices, their tangents.
@@ -78,7 +78,7 @@ def _jvp_scan(
 
 
 def paired(*sizes: tuple[int, int]) -> list[int]:
-    """Positions that bring each group's tangents right behind its primal values.
+    """Returns positions that put each group's tangents right after its primal values.
 
     Args:
       *sizes: the numbers of primal values and of tangents, for groups whose primal values come
@@ -181,7 +181,7 @@ def _linearized_scan(
 
 
 class _ScanSplitter:
-    """Works out where each residual of a scan's body comes from."""
+    """Determines the origin of each residual of a scan's body."""
 
     def __init__(
         self,
@@ -264,13 +264,13 @@ class _ScanSplitter:
         return close_olympuspr(linear.replace(constvars=[], invars=inputs))
 
     def _hoist(self, residuals: Sequence[Any]) -> tuple[list[Equation], list[Equation], list[Var]]:
-        """Takes out of the body what does not depend on the iteration.
+        """Hoists loop-invariant equations out of the body.
 
         Returns:
           The equations that stay, those that are run before the loop, and the variables of the
           latter that the loops need.
         """
-        # Of what is invariant, what depends on nothing at all is cheap (zeros, iotas) and stays,
+        # Invariant equations without operands (zeros, iotas) are cheap and stay in the body,
         # unless it is a residual, which should not be stacked.
         invariant: set[Var] = set(self.const_vars)
         dependent: set[Var] = set(self.const_vars)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transposition of `scan`: a loop in the other direction, which carries cotangents."""
+"""Transposition of `scan`: a loop in the other direction that carries cotangents."""
 
 from __future__ import annotations
 

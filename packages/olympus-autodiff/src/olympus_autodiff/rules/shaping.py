@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of operations that arrange elements anew: all of them linear."""
+"""Derivatives of operations that rearrange elements, all of which are linear."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _broadcast_in_dim_transpose(
         of_sum = NamedSharding(asked.mesh, spec)
     if spread:
         cotangent = lax.reduce_sum(cotangent, spread, out_sharding=of_sum)
-    if len(kept) < aval.ndim:  # dimensions of size one had been spread
+    if len(kept) < aval.ndim:  # dimensions of size one were broadcast
         cotangent = lax.broadcast_in_dim(
             cotangent, aval.shape, tuple(position for position, _ in kept), out_sharding=asked
         )
@@ -154,7 +154,7 @@ def _pad_transpose(
 def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any:
     """Returns the operand's elements of a padded array; zeros for those that were cut off."""
     if any(low < 0 or high < 0 for low, high, _ in padding_config):
-        # Negative padding has cut elements off: zeros take their place.
+        # Negative padding removed elements: their cotangents are zero.
         restored = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
         zero = scalar(0, aval_of(cotangent).dtype)
         cotangent = lax.pad_p.bind(cotangent, zero, padding_config=restored)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of sorting: tangents are taken along by the permutation of the primal values."""
+"""Derivatives of sorting: tangents are permuted as the primal values are."""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ jvp_rules.define(
 
 
 def _sample_by_sample(y: Any, a: Any, x: Any) -> Any:
-    """From ``y = -(dP/da) / (dP/dx)``, where the density has the logarithm ``(a-1) log(x) - x``."""
+    """Returns the derivative of ``y = -(dP/da) / (dP/dx)`` along a sample.
+
+    The logarithm of the density is ``(a-1) log(x) - x`` up to a constant."""
     slope = sub(lax.div_p.bind(sub(a, constant(1, a)), x), constant(1, x))
     return neg(add(sub(log(x), digamma(a)), product(y, slope)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs made of other programs, for the rules of control flow."""
+"""Programs with rearranged inputs and results, for the rules of control flow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rearranged(
 
 
 def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
-    """Zeros of a type, with an equation added where it takes one to make them."""
+    """Returns zeros of a type; adds an equation to make them if the type is not scalar."""
     zero = Literal(scalar(0, aval.dtype))
     if not aval.shape:
         return zero

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of placement: tangents go along, cotangents back."""
+"""Derivatives of transfers: tangents move along, cotangents move back."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ jvp_rules.define(windows.reduce_window_min_p, _extremum_jvp(windows.reduce_windo
 
 
 def _selection_jvp(primitive: Any) -> Callable[..., Any]:
-    """Linear in the first operand; the places selected do not move with the second one."""
+    """Jvp rule of selection: linear in the first operand; the second one only selects."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (first, x), (t, _) = primals, tangents
@@ -121,7 +121,7 @@ def _select_and_gather_add_transpose(
         "padding": padding,
     }
     if any(step != 1 for step in window_dilation):
-        # The compiler scatters into windows without gaps only.
+        # The compiler supports scattering into undilated windows only.
         return [
             add_to_extrema(
                 cotangent,
@@ -164,7 +164,7 @@ def _select_and_scatter_add_transpose(
 def _reduce_window_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, consts: tuple, **window: Any
 ) -> Any:
-    """Reduces pairs of elements and tangents by the derivative of the function."""
+    """Jvp rule of user-defined reductions: reduces pairs of elements and tangents."""
     count = len(primals) // 2
     moving = tuple([has_tangents(aval_of(x).dtype) for x in primals[:count]])
     inputs = [instantiate(t) for t, moves in zip(tangents, moving, strict=False) if moves]
@@ -211,7 +211,7 @@ def _scattered(*operands: Any, **params: Any) -> list[Any]:
 
 
 def _linearized(function: Callable[..., list[Any]]) -> Callable[..., Any]:
-    """The linearization rule of an operation that is equal to a function of simpler ones."""
+    """Returns the linearize rule of an operation that equals a composition of simpler ones."""
 
     def rule(
         trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -224,7 +224,7 @@ def _linearized(function: Callable[..., list[Any]]) -> Callable[..., Any]:
     return rule
 
 
-# A reduction of pairs, as above, has no linear part that could be transposed.
+# A reduction of pairs, as in `_reduce_window_jvp`, cannot be transposed.
 linearize_rules.define(windows.reduce_window_p, _linearized(_folded))
 
 

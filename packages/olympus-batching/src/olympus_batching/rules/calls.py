@@ -54,7 +54,7 @@ def _with_batch(
     axis: BatchAxis,
     change: Callable[[Any, int, BatchAxis], Any],
 ) -> tuple:
-    """What is said of placement, for operands that have a batch dimension more."""
+    """Returns the placement parameters for operands with a batch dimension."""
     return tuple(
         [
             placement if placement is None or dim is None else change(placement, dim, axis)
@@ -72,7 +72,7 @@ def _batched_sharding(sharding: Any, dim: int, axis: BatchAxis) -> Any:
 
 
 def _default_layout(layout: Any, dim: int, axis: BatchAxis) -> None:
-    # A layout orders the dimensions of one example; the compiler chooses for one more.
+    # A given layout orders the dimensions of one example; the compiler chooses one for all.
     return None
 
 

@@ -67,7 +67,7 @@ def _cond(
         return lax.cond_p.bind(*args, branches=branches, **params), [None] * len(
             branches[0].out_avals
         )
-    # A result has a batch dimension in all branches where it has one in any.
+    # A result that is batched in one branch is batched in all.
     flags = [batch_olympuspr(branch, axis, batched_in)[1] for branch in branches]
     batched_out = [any(each) for each in zip(*flags, strict=True)]
     batched = tuple(
@@ -170,7 +170,7 @@ def _while(
         return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
     operands = layout.operands(_fronted(args, batch_dims))
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
-    # What differs after an iteration differs before the next one.
+    # A component that is batched after an iteration is batched before the next one.
     batched = initially_batched
     while True:
         batched_body, after = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
@@ -178,13 +178,13 @@ def _while(
             break
         batched = batched._replace(carry=list(after))
     batched_cond, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, batched.of_cond)
-    # A condition for each example of another axis already gets one for each of this one, too.
+    # A predicate that is batched by another axis is batched by this one as well.
     if condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape):
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands.flat):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
-        # Each example leaves the loop in its own time: the condition gives a boolean for each, and
-        # the primitive keeps the values of those that have left.
+        # Examples finish after different numbers of iterations: the condition returns a boolean for
+        # each, and the primitive keeps the values of finished examples.
         batched = batched._replace(carry=[True] * len(batched.carry))
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
@@ -233,7 +233,7 @@ def _scan(
         return apply_to_arrays(axis, lax.scan_p, args, batch_dims, all_params)
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
     num_ys = len(jaxpr.out_avals) - num_carry
-    # What differs after an iteration differs before the next one.
+    # A component that is batched after an iteration is batched before the next one.
     batched = initially_batched
     while True:
         batched_body, batched_out = batch_olympuspr(
@@ -278,8 +278,8 @@ def _linear_solve(
         for program, consts in zip(jaxprs, consts_batched, strict=True)
         if program is not None
     ]
-    # The unknowns and the right-hand sides, which each program maps to one another, differ between
-    # the examples where one of the programs makes them differ.
+    # Unknowns and right-hand sides are batched if one of the programs, which map them to one
+    # another, returns a batched value.
     unknowns_batched = initially_batched
     while True:
         after = unknowns_batched

@@ -39,7 +39,7 @@ def _conv_general_dilated(
         )
 
     if lhs_dim is not None and rhs_dim is not None:
-        # Each example has kernels of its own, so examples are groups that do not mix.
+        # The kernels are batched, so the examples become groups.
         groups_of_batch = batch_group_count > 1
         lhs = merged(lhs, lhs_dim, lhs_spec[0 if groups_of_batch else 1])
         rhs = merged(rhs, rhs_dim, rhs_spec[0])
@@ -97,11 +97,11 @@ def split(x: Any, dimension: int, count: int) -> Any:
 
 
 def merged_within_groups(x: Any, source: int, target: int, groups: int) -> Any:
-    """As `merged`, where the dimension joined is [group, element] and stays ordered by groups."""
+    """Merges a dimension with one that is ordered [group, element], keeping the order of groups."""
     place = target + (target >= source)
     x = split(x, place, groups)
     source += source > place
-    # Moved between the groups and their elements; then groups and the rest are one dimension.
+    # Moves the dimension between groups and elements, and merges it with both.
     x = merged(x, source, target + 1)
     first, second = shape_of(x)[target : target + 2]
     return lax.reshape(x, (*shape_of(x)[:target], first * second, *shape_of(x)[target + 2 :]))

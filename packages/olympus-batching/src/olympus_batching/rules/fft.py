@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of Fourier transforms: they work on the last dimensions, whatever is before."""
+"""Batching of Fourier transforms, which work on the last dimensions."""
 
 from __future__ import annotations
 

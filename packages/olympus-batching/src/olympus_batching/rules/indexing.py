@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of indexing: slices with examples' own starts become gathers and scatters."""
+"""Batching of indexing: slices with batched starts become gathers and scatters."""
 
 from __future__ import annotations
 
@@ -145,17 +145,17 @@ def _gather(
     if indices_batched:
         start_indices_batching_dims = _after(start_indices_batching_dims)
     if operand_batched and indices_batched:
-        if axis_size == 0:  # a slice of size one does not fit
+        if axis_size == 0:  # a slice of size one is out of bounds
             return _empty_gather(args, batch_dims, dims, slice_sizes), 0
         operand_batching_dims = (0, *operand_batching_dims)
         start_indices_batching_dims = (0, *start_indices_batching_dims)
         slice_sizes = (1, *slice_sizes)
     elif operand_batched:
-        # Each slice takes all examples along.
+        # Each slice includes all examples.
         offset_dims = (0, *offset_dims)
         slice_sizes = (axis_size, *slice_sizes)
     else:
-        # What holds of the indices of one example does not hold across examples.
+        # Indices sorted or unique in each example need not be so across examples.
         unique_indices = indices_are_sorted = False
     out = lax.gather_p.bind(
         operand,
@@ -188,7 +188,7 @@ def _empty_gather(args: Any, batch_dims: Any, dims: Any, slice_sizes: Any) -> An
 
 
 def _after(dims: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions that come after a new first one."""
+    """Returns dimensions shifted by a new first one."""
     return tuple([dim + 1 for dim in dims])
 
 
@@ -208,7 +208,7 @@ def _scatter(primitive: Any) -> Any:
         operand_batching_dims = _after(dims.operand_batching_dims)
         scatter_indices_batching_dims = dims.scatter_indices_batching_dims
         if indices_dim is None:
-            # Each window takes all examples along.
+            # Each window includes all examples.
             update_window_dims = (0, *update_window_dims)
         else:
             indices = to_front(indices, indices_dim)

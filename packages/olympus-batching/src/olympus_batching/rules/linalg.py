@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of linear algebra: the examples come first, among the batch dimensions."""
+"""Batching of linear algebra: the new dimension is the first batch dimension."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _cholesky_update(axis_size: int, args: Any, batch_dims: Any, **params: Any) 
 def _side_by_side(
     primitive: Primitive, shared: Sequence[Any], b: Any, batch_dim: int, axis: int, params: Any
 ) -> Any:
-    """Systems with one matrix: all right-hand sides in one array, side by side along ``axis``."""
+    """Solves systems with one matrix: concatenates all right-hand sides along ``axis``."""
     b = move_dim(b, batch_dim, axis)
     shape = shape_of(b)
     joined = lax.reshape(b, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
@@ -80,7 +80,7 @@ def _triangular_solve(
     a, b = args
     a_dim, b_dim = batch_dims
     if a_dim is None and rank_of(b, b_dim) == 2:
-        # Where a joins from the left, columns are independent of each other; else rows are.
+        # If a multiplies from the left, the columns are independent systems, else the rows.
         axis = 1 if left_side else 0
         return _side_by_side(linalg.triangular_solve_p, [a], b, b_dim, axis, params)
     return leading(linalg.triangular_solve_p)(axis_size, args, batch_dims, **params)

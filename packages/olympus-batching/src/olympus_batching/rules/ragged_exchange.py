@@ -21,7 +21,7 @@ from .collectives import several_axes
 
 
 def _over_axis(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
-    """Along the mapped axis everything is at hand: gathers and selections, which are batched."""
+    """Exchanges along the mapped axis by gathers and selections."""
     if params["axis_name"] != (axis.name,):
         raise several_axes("ragged_all_to_all", params["axis_name"], axis)
 
@@ -37,7 +37,7 @@ def _over_other_axes(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any)
     operand, output = (
         materialize(arg, axis.size, dim) for arg, dim in zip(args[:2], batch_dims[:2], strict=True)
     )
-    # Slices of one destination stay together: for each slice, its examples.
+    # Orders by destination, then slice, then example.
     input_offsets, send_sizes, output_offsets, recv_sizes = (
         lax.convert_element_type(materialize(arg, axis.size, dim, 1), np.int32)
         for arg, dim in zip(args[2:], batch_dims[2:], strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of reductions and cumulative operations: the axes move up by one past the batch."""
+"""Batching of reductions and cumulative operations: axes after the batch dimension shift by one."""
 
 from __future__ import annotations
 

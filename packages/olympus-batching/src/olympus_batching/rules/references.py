@@ -34,7 +34,7 @@ from ..trace import call_batched
 
 @batching_rules.define(references.new_ref_p)
 def _new_ref(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    # In front, where control flow wants it: dimensions of references cannot be moved.
+    # Batch dimension 0, as control flow needs: dimensions of references cannot be moved.
     array = materialize(args[0], axis_size, batch_dims[0])
     return references.new_ref_p.bind(array, **params), 0
 
@@ -143,7 +143,7 @@ def _batched_transforms(
             transform.transform_type(aval) if not _any_batched(flags) else _type_of(transform, aval)
         )
     leaves, tree = flatten_transforms(chain)
-    return leaves, tree, dim  # type: ignore[return-value]  # something is batched
+    return leaves, tree, dim  # type: ignore[return-value]  # at least one operand is batched
 
 
 def _type_of(indexer: NDIndexer, aval: ShapedArray) -> ShapedArray:
@@ -190,7 +190,7 @@ def _batched_transform(
     if isinstance(transform, BitcastTransform):
         if len(aval.shape) != 1 or shape == aval.shape:
             return [*before, transform], 0
-        # Of arrays of one dimension that is the one that grows; of others the last but one.
+        # The growing dimension: the only one of vectors, else the last but one.
         column = ReshapeTransform((axis_size, *aval.shape, 1))
         return [*before, column, transform, ReshapeTransform((axis_size, *shape))], 0
     batched = getattr(transform, "batched", None)
@@ -240,7 +240,9 @@ def _indexed_each(
     Slices whose starts differ become index arrays, with a further dimension each.
     """
     own = indexer.int_indexer_shape
-    steps: dict[int, int] = {}  # from a slice that becomes an array to its dimension in the arrays
+    steps: dict[
+        int, int
+    ] = {}  # by position of a slice that becomes an index array, its dimension in the index arrays
     shape = [axis_size, *own]
     for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of placement: the examples go together."""
+"""Batching of transfers: all examples move together."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of operations on windows: a window has one element of the new dimension."""
+"""Batching of operations on windows, which have size one in the new dimension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tables import BatchAxis, all_at, batching_rules
 from ..trace import call_batched
 from ..vmap import vmap
 
-# What a window's parameters are along the new dimension.
+# The parameters of windows along the new dimension.
 _ALONG_BATCH = {
     "window_dimensions": 1,
     "window_strides": 1,
@@ -63,7 +63,7 @@ for _primitive in (windows.select_and_scatter_add_p, windows.select_and_gather_a
 def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
     count = len(args) // 2
     if any(dim is not None for dim in batch_dims[count:]):
-        # The compiler's operation starts all windows from one value.
+        # The compiler's operation has one initial value for all windows.
         return _element_by_element(fold_windows, axis_size, args, batch_dims, params)
     operands = all_at(args[:count], axis_size, batch_dims[:count], 0)
     results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
@@ -83,7 +83,7 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
 
 
 def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
-    """Which results differ between the examples: those that depend on operands that do."""
+    """Returns which results are batched: those that depend on batched operands."""
     count = len(batched)
     used = [
         dce_closed(jaxpr, [place == result for place in range(count)])[1] for result in range(count)

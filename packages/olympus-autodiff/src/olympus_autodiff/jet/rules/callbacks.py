@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of callbacks without results, which values do not move through."""
+"""Taylor rules of callbacks without results: their operands may have terms."""
 
 from __future__ import annotations
 

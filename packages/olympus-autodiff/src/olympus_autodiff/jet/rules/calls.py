@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of calls: the program in the equation is derived once and remembered."""
+"""Taylor rules of calls: the program in the equation is derived once and memoized."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of choices and loops: the terms are computed, and carried, along with the values."""
+"""Taylor rules of control flow: terms are computed and carried along with the values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _types(terms: Sequence[Any]) -> tuple[ShapedArray, ...]:
 
 
 class _Branches(NamedTuple):
-    """The branches of a derived `cond`, which take the constants first; and which results move."""
+    """The branches of a derived `cond`, which take constants first, and the results with terms."""
 
     branches: tuple[ClosedOlympuspr, ...]
     consts: list[Any]

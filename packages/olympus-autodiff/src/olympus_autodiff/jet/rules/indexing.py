@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of picking and placing elements: the indices stay the same along the curve."""
+"""Taylor rules of indexing: indices are constant along the curve."""
 
 from __future__ import annotations
 

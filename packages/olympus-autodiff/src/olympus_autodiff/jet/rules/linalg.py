@@ -66,7 +66,7 @@ def _triangular_solve_jet(
         return linalg.triangular_solve_p.bind(a, right_hand_side, **params)
 
     def applied(j: int, x: Any) -> Any:
-        # Of the terms of the matrix, the triangle that is looked at and nothing else.
+        # The terms of the triangle of the matrix that is read.
         term = a_terms[j - 1]
         part = tril(term, -int(unit_diagonal)) if lower else triu(term, int(unit_diagonal))
         part = swap_last(part) if transpose_a else part

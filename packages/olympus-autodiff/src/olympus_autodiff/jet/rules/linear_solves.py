@@ -38,7 +38,7 @@ def _linear_solve_jet(
     for k in range(1, order + 1):
         changes = [terms[k - 1] for terms in given]
         if not fixed:
-            # The coefficients known so far, and zero for the one that is looked for.
+            # The coefficients known so far, and zero for the unknown one.
             known = [terms_or_zeros(x[0], zero_series, k) for x in solutions]
             for x, terms in zip(solutions, known, strict=True):
                 terms[: k - 1] = x[1:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of the exchange of ragged pieces."""
+"""Taylor rule of the exchange of ragged slices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of what arranges elements: terms go along with the values."""
+"""Taylor rules of operations that rearrange elements: they apply to each term."""
 
 from __future__ import annotations
 

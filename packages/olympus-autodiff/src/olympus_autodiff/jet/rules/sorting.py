@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of sorting: the order of elements stays the same along the curve."""
+"""Taylor rules of sorting: the order of elements is constant along the curve."""
 
 from __future__ import annotations
 

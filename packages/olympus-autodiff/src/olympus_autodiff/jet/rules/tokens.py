@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of tokens, which values do not move through."""
+"""Taylor rules of tokens, which carry no data."""
 
 from __future__ import annotations
 
