@@ -17,6 +17,7 @@ import numpy as np
 
 from ..diagnostics import source_info
 from ..diagnostics.errors import KeyReuseError
+from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 from ..types import dtypes
 from ..types.avals import get_aval
@@ -204,24 +205,23 @@ def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> N
 
 def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
     params = equation.params
-    body, num_consts, num_carry = params["jaxpr"].jaxpr, params["num_consts"], params["num_carry"]
+    body, layout = params["jaxpr"].jaxpr, ScanLayout.of(params)
     of_body = [_new(var.aval) for var in body.invars]
     results = _follow(body, of_body)
     if params["length"] > 1:
-        _check_repeated("scan body", of_body[:num_consts], results[:num_carry])
+        consts, carry = layout.operands(of_body).consts, layout.results(results).carry
+        _check_repeated("scan body", consts, carry)
     _use_all(equation, operands, of_body)
 
 
 def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None:
     params = equation.params
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
-    of_condition = [_new(var.aval) for var in condition.invars[: params["cond_nconsts"]]]
-    of_body = [_new(var.aval) for var in body.invars[: params["body_nconsts"]]]
-    carry = [_new(var.aval) for var in body.invars[params["body_nconsts"] :]]
-    _follow(condition, [*of_condition, *carry])
-    results = _follow(body, [*of_body, *carry])
-    _check_repeated("while_loop cond or body", [*of_condition, *of_body], results)
-    _use_all(equation, operands, [*of_condition, *of_body, *carry])
+    used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
+    _follow(condition, used.of_cond)
+    results = _follow(body, used.of_body)
+    _check_repeated("while_loop cond or body", [*used.cond_consts, *used.body_consts], results)
+    _use_all(equation, operands, used.flat)
 
 
 def _check_repeated(

@@ -12,16 +12,25 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
 from ..settings import config
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, canonicalize_shape, is_valid_value
 from ..types.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
+
+if TYPE_CHECKING:
+    import logging
+
+    from ..diagnostics import format_strings
+else:
+    format_strings = deferred("..diagnostics.format_strings", milliseconds=0.9)
+    logging = deferred("logging", milliseconds=4.0)
 
 __all__ = [
     "debug_callback",
@@ -218,8 +227,6 @@ def debug_log(
             skip_format_check=skip_format_check,
             **kwargs,
         )
-    import logging  # takes milliseconds to import, and few programs log
-
     frame = sys._getframe(1)
     record = logging.LogRecord(
         "olympus.debug", logging.INFO, frame.f_code.co_filename, frame.f_lineno, "", (), None
@@ -238,9 +245,7 @@ def _debug_print(
 ) -> None:
     has_placeholders = True
     if not skip_format_check:
-        from ..diagnostics.format_strings import check_fields  # here, for programs that print
-
-        has_placeholders = check_fields(fmt, args, kwargs)
+        has_placeholders = format_strings.check_fields(fmt, args, kwargs)
     arrays, static_args, in_tree = _split_leaves(args, kwargs)
     debug_print_p.bind(
         *arrays,
@@ -283,15 +288,9 @@ def run_debug_print(
 
 def _log(place: Any, text: str) -> None:
     """Logs a message with the location of a given record."""
-    import copy  # takes milliseconds to import, and few programs log
-    import logging
-
     logger = logging.getLogger(place.name)
     if logger.isEnabledFor(place.levelno):
-        record = copy.copy(place)
-        record.msg = text
-        record.created = time.time()
-        logger.handle(record)
+        logger.handle(logging.makeLogRecord({**vars(place), "msg": text, "created": time.time()}))
 
 
 def debug_callback(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which modules of the instruction set are loaded when one of their names is first used.
+"""Modules of the instruction set that are loaded with the first use of one of their names.
 
 Few programs use them (benchmark "import the NumPy interface"). A test compares the names with those
 that the modules export.
@@ -38,6 +38,6 @@ MODULE_OF = {name: module for module, names in MODULES.items() for name in names
 
 
 def load_all() -> None:
-    """Loads all of them, so that all primitives are declared."""
+    """Loads all of these modules, so that all primitives are declared."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")

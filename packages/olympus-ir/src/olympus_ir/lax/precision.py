@@ -9,12 +9,12 @@ __all__ = ["Precision"]
 
 
 class Precision(enum.Enum):
-    """How exactly a product of arrays is computed, where an accelerator offers a choice.
+    """The precision of products on accelerators that offer a choice.
 
     Attributes:
-      DEFAULT: as fast as possible.
-      HIGH: in between.
-      HIGHEST: in the operands' own precision.
+      DEFAULT: the fastest.
+      HIGH: intermediate.
+      HIGHEST: the precision of the operands.
     """
 
     DEFAULT = 0

@@ -30,7 +30,9 @@ from ..programs.propagation import (
 from ..types.layouts import entries_of
 
 
-def _slice(name: str) -> Any:
+def split_as_operand(name: str) -> Any:
+    """The rule of results that are split as the first operand, into parts of equal sizes."""
+
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
         entries = entries_of(operands[0])
         if any(entries):
@@ -146,9 +148,12 @@ def _scatter(
 
 
 propagation_rules.define(
-    lax.slice_p, Propagation(_slice("slice"), unreduced=unreduced_as_operands, reduced=True)
+    lax.slice_p,
+    Propagation(split_as_operand("slice"), unreduced=unreduced_as_operands, reduced=True),
 )
-propagation_rules.define(lax.dynamic_slice_p, Propagation(_slice("dynamic_slice"), reduced=True))
+propagation_rules.define(
+    lax.dynamic_slice_p, Propagation(split_as_operand("dynamic_slice"), reduced=True)
+)
 propagation_rules.define(
     lax.dynamic_update_slice_p,
     Propagation(_dynamic_update_slice, unreduced=_update_unreduced, reduced=True),

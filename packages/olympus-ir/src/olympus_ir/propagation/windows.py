@@ -12,27 +12,18 @@ from ..programs.propagation import (
     Entries,
     Propagation,
     check_same_layouts,
-    layout_of,
     propagation_rules,
-    refuse_ragged_parts,
 )
 from ..types.layouts import entries_of
+from .indexing import split_as_operand
 
-
-def _window(name: str) -> Any:
-    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:
-        entries = entries_of(operands[0])
-        mesh = layout_of(operands).mesh
-        refuse_ragged_parts(name, operands, results[0].shape, entries, mesh)
-        return entries
-
-    return split
+_split_window = split_as_operand("reduce_window")
 
 
 def _windows(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Entries]:
     arrays = operands[: len(operands) // 2]
     check_same_layouts(arrays, "All operands should have the same sharding. Got shardings ")
-    entries = _window("reduce_window")(arrays, results) if any(a.layout for a in arrays) else None
+    entries = _split_window(arrays, results) if any(a.layout for a in arrays) else None
     return [entries or (None,) * result.ndim for result in results]
 
 
@@ -44,12 +35,12 @@ def _select_and_scatter(operands: Sequence[Any], results: Sequence[Any], **param
 
 def _select_and_gather(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
     check_same_layouts(operands, "All operands should have the same sharding. Got shardings ")
-    return _window("select_and_gather_add")(operands, results)
+    return split_as_operand("select_and_gather_add")(operands, results)
 
 
 propagation_rules.define(lax.reduce_window_p, Propagation(_windows))
 for _name in ("reduce_window_sum", "reduce_window_max", "reduce_window_min"):
-    propagation_rules.define(instruction(_name), Propagation(_window("reduce_window")))
+    propagation_rules.define(instruction(_name), Propagation(_split_window))
 for _name in ("select_and_scatter", "select_and_scatter_add"):
     propagation_rules.define(instruction(_name), Propagation(_select_and_scatter))
 propagation_rules.define(instruction("select_and_gather_add"), Propagation(_select_and_gather))

@@ -26,6 +26,7 @@ from .subprograms import (
     check_references,
     control_flow_programs,
     listed,
+    run_with_mutables,
     trace_subprogram,
     tracing_key,
     type_difference,
@@ -276,13 +277,12 @@ def _choose_with_mutables(
     params: dict[str, Any],
 ) -> Any:
     """Selects between functions that use mutable objects: states become operands and results."""
-    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         wrapped = tuple(wrap(function, may_change=True) for function in functions)
         return choose(operation, index, wrapped, order, names, (states, *operands), **params)
 
-    return threading(error, run)
+    return run_with_mutables(error, run)
 
 
 def _join(

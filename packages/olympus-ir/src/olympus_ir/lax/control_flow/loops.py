@@ -30,6 +30,7 @@ from .subprograms import (
     check_carry_types,
     check_returned_references,
     control_flow_programs,
+    run_with_mutables,
     trace_subprogram,
     tracing_key,
 )
@@ -104,7 +105,6 @@ def while_loop(
 
 def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
     """A loop whose functions use mutable objects: their states join the carry."""
-    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         condition, body = wrap(cond_fun), wrap(body_fun)
@@ -114,7 +114,7 @@ def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any
             (init_val, states),
         )
 
-    return threading(error, run)
+    return run_with_mutables(error, run)
 
 
 def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:

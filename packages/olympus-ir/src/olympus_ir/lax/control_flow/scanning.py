@@ -30,6 +30,7 @@ from .subprograms import (
     check_references,
     check_returned_references,
     control_flow_programs,
+    run_with_mutables,
     trace_subprogram,
     tracing_key,
 )
@@ -128,7 +129,6 @@ def scan(
 
 def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
     """A loop whose function uses mutable objects: their states join the carry."""
-    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         step = wrap(f)
@@ -141,7 +141,7 @@ def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -
         (carry, states), ys = scan(body, (init, states), xs, length, reverse, unroll)
         return (carry, ys), states
 
-    return threading(error, run)
+    return run_with_mutables(error, run)
 
 
 def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._jaxlib import config_trace_context
 from ...diagnostics.source_info import FunctionOrigin
+from ...loading import deferred
 from ...programs.olympuspr import (
     ClosedOlympuspr,
     Olympuspr,
@@ -22,7 +23,13 @@ from ...trees.flattening import FlatFunction, debug_info_of_tree
 from ...trees.function_caches import FunctionCache
 from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...types.effects import control_flow_allowed_effects
+from ...types.known_types import ClosedOverMutableError
 from ...types.references import check_aliases
+
+if TYPE_CHECKING:
+    from ...programs import mutable_types
+else:
+    mutable_types = deferred("...programs.mutable_types", milliseconds=0.7)
 
 
 class Subprogram:
@@ -123,6 +130,19 @@ def check_effects(operation: str, effects: frozenset) -> None:
     disallowed = control_flow_allowed_effects.filter_not_in(effects)
     if disallowed:
         raise NotImplementedError(f"Effects not supported in `{operation}`: {disallowed}")
+
+
+def run_with_mutables(
+    error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]
+) -> Any:
+    """Runs control flow whose functions close over mutable objects, with their states as operands.
+
+    Args:
+      error: the error that names the first object.
+      run: ``run(states, wrap)`` returns the result and the states after it. ``wrap(function)`` is
+        the function with the states as first argument and as second result.
+    """
+    return mutable_types.threading(error, run)
 
 
 # ---- messages ----
