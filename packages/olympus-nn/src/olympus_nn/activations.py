@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activation functions: what a layer applies to each element."""
+"""Activation functions."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ def glu(x: Any, axis: int = -1) -> Array:
       axis: the axis that is halved.
 
     Raises:
-      ValueError: where the size along ``axis`` is odd.
+      ValueError: the size along ``axis`` is odd.
 
     Example:
       >>> glu(np.array([3.0, 0.0], np.float32)).tolist()
@@ -453,7 +453,7 @@ log1mexp.defjvps(lambda t, ans, x: onp.divide(t, onp.expm1(x)))
 
 
 def default_float(dtype: Any, name: str = "initializer") -> np.dtype:
-    """A dtype as the configuration has it; the default floating one for None."""
+    """Returns a dtype as configured; the default floating dtype for None."""
     if dtype is None:
         return dtypes.default_float_dtype()
     return dtypes.check_and_canonicalize_user_dtype(dtype, name, 4)

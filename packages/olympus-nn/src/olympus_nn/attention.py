@@ -39,7 +39,7 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """``softmax(query @ key.T * scale + bias) @ value``, for several heads.
+    """Computes ``softmax(query @ key.T * scale + bias) @ value``, for several heads.
 
     With B batches, T positions of queries, S positions of keys and values, N heads of queries and
     K of keys and values, where K divides N and N // K heads of queries share one, and H channels:
@@ -65,7 +65,7 @@ def dot_product_attention(
       An array of the shape of ``query``, or the pair of it and the residual.
 
     Raises:
-      ValueError: where shapes or dtypes do not fit.
+      ValueError: shapes or dtypes do not fit.
 
     Example:
       >>> x = np.ones((5, 2, 4), np.float32)
@@ -121,7 +121,7 @@ def dot_product_attention(
 
 
 def _with_batch(x: Any) -> Any:
-    """An operand of the logits with its axes of batches and of heads."""
+    """Returns an operand of the logits with its axes of batches and heads."""
     if x is None:
         return None
     x = onp.asarray(x)
@@ -183,7 +183,7 @@ def _window(size: int | Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def _split_heads(x: Any, groups: int, group_size: int) -> Any:
-    """An operand of shape (B, N, T, S) as (B, K, N // K, T, S)."""
+    """Reshapes an operand from (B, N, T, S) to (B, K, N // K, T, S)."""
     batches, heads, rows, columns = x.shape
     if heads == 1:
         return onp.broadcast_to(onp.expand_dims(x, 2), (batches, 1, group_size, rows, columns))
@@ -206,7 +206,7 @@ def _attend(
     window: tuple[int, int] | None,
     return_residual: bool,
 ) -> Any:
-    """Attention where queries, keys and values have equally many heads."""
+    """Computes attention for equally many heads of queries, keys and values."""
     bias, mask = on_logits.get("bias"), on_logits.get("mask")
     logits = _logits(query, key)
     logits = onp.multiply(logits, np.asarray(scale, logits.dtype))
@@ -228,7 +228,7 @@ def _attend(
 
 
 def _logits(query: Any, key: Any) -> Any:
-    """Products of queries and keys, in shape (B, N, T, S), accumulated in at least float32."""
+    """Returns the products of queries and keys, (B, N, T, S), accumulated in at least float32."""
     bfloats = query.dtype == dtypes.bfloat16
     return lax.dot_general(
         query,
@@ -247,7 +247,7 @@ def _attended(
     query_lengths: Any,
     key_lengths: Any,
 ) -> Any:
-    """Where queries attend to keys: None for everywhere."""
+    """Returns the mask of the keys that queries attend to; None for all."""
     rows, columns = shape[2:]
     conditions = []
     if mask is not None:
@@ -269,7 +269,7 @@ def _attended(
 
 
 def _below(size: int, lengths: Any, position_axes: tuple, length_axes: tuple, ndim: int) -> Any:
-    """Positions less than a length, each along an axis of its own."""
+    """Returns the positions below a length, each along an axis."""
     positions = lax.iota(np.int32, size)
 
     def spread(x: Any, axes: tuple[int, ...]) -> Any:

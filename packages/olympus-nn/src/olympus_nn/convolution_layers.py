@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of `stax` that look at windows of images: convolutions and pooling."""
+"""Convolution and pooling layers of `stax`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A convolution with any order of dimensions, and offsets.
+    """Makes a convolution layer with given dimension numbers.
 
     Args:
       dimension_numbers: three strings that say which dimension of inputs, kernel and outputs is
@@ -78,7 +78,7 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution with any order of dimensions, and offsets.
+    """Makes a layer of transposed convolution with given dimension numbers.
 
     Args:
       dimension_numbers: as in `GeneralConv`.
@@ -180,12 +180,12 @@ class _Geometry:
         self.padding = padding
 
     def spread(self, values: Sequence[Any], other: Any) -> tuple[Any, ...]:
-        """One value a dimension: those of spatial ones, and another for batch and features."""
+        """Returns one value a dimension: those of spatial ones, another for batch and features."""
         of_axis = dict(zip(self.spatial, values, strict=True))
         return tuple(of_axis.get(axis, other) for axis in range(self.ndim))
 
     def pads(self, shape: Sequence[int]) -> list[tuple[int, int]]:
-        """The padding of the spatial dimensions."""
+        """Returns the padding of the spatial dimensions."""
         if not isinstance(self.padding, str):
             return list(self.padding)
         sizes = [shape[axis] for axis in self.spatial]
@@ -210,7 +210,7 @@ class _Geometry:
         )
 
     def mean(self, inputs: Any, init_value: Any, computation: Callable[..., Any]) -> Any:
-        """Sums, divided by the number of elements of each window that are no padding."""
+        """Divides sums by the number of elements of each window without padding."""
         sums = self.reduce(inputs, init_value, computation)
         ones = onp.ones([inputs.shape[axis] for axis in self.spatial], inputs.dtype)
         counts = lax.reduce_window(
@@ -254,7 +254,7 @@ def MaxPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The largest element of each window.
+    """Makes a layer of the maximum of each window.
 
     Args:
       window_shape: the sizes of the window along the spatial dimensions.
@@ -278,7 +278,7 @@ def SumPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The sum of each window; arguments as of `MaxPool`.
+    """Makes a layer of the sum of each window; the arguments are those of `MaxPool`.
 
     Example:
       >>> init, apply = SumPool((2,))
@@ -294,7 +294,8 @@ def AvgPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The mean of each window, without its padding; arguments as of `MaxPool`.
+    """Makes a layer of the mean of each window, without padding; the arguments are those of
+    `MaxPool`.
 
     Example:
       >>> init, apply = AvgPool((2,), padding="SAME")

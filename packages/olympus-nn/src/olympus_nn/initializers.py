@@ -55,7 +55,7 @@ TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What an initialiser is: a function from a key, a shape and a dtype to an array."""
+    """Protocol of initialisers: functions from a key, a shape and a dtype to an array."""
 
     def __call__(
         self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
@@ -108,7 +108,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def _constant(value: Any, dtype: Any) -> Any:
-    """A number of the dtype: on the host, unless it is an array or being traced."""
+    """Returns a number of the dtype: on the host, unless it is an array or being traced."""
     return onp.asarray(value, dtype) if isinstance(value, Array) else np.asarray(value, dtype)
 
 
@@ -280,7 +280,7 @@ def _size(shape: tuple[int, ...], axes: Axes) -> int:
 
 
 def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Complex numbers spread evenly over the disk of variance one."""
+    """Samples complex numbers uniformly from the disk of variance one."""
     radius_key, angle_key = random.split(key)
     uniform_radius = random.uniform(radius_key, shape, np.empty(0, dtype).real.dtype)
     radius = onp.sqrt(onp.multiply(2, uniform_radius))
@@ -288,7 +288,7 @@ def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _truncated_complex_normal(key: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Complex normal numbers of magnitude up to ``upper``."""
+    """Samples complex normal numbers of magnitude up to ``upper``."""
     radius_key, angle_key = random.split(key)
     real_dtype = np.empty(0, dtype).real.dtype
     covered = onp.subtract(1, onp.exp(np.asarray(-(upper**2), dtype)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of whole axes: softmax and its kin, standardisation, one-hot codes."""
+"""Functions along axes: softmax and its relatives, standardization, one-hot vectors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _softmax(x: Any, where: Any, axis: Any) -> Any:
 
 
 def _shifted(x: Any, where: Any, axis: Any) -> Any:
-    """``x`` less its maximum, -inf where it does not take part."""
+    """Returns ``x`` minus its maximum, -inf where it is masked."""
     dtype = ensure_array(x).dtype
     is_integer = dtypes.issubdtype(dtype, np.integer)
     lowest = int(dtypes.iinfo(dtype).min) if is_integer else -np.inf
@@ -189,7 +189,7 @@ def standardize(
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
-    """Codes each number by a vector with one at its position and zeros elsewhere.
+    """Encodes each number as a vector with one at its position and zeros elsewhere.
 
     Args:
       x: an array of numbers from 0 on; one that is no class gives zeros alone.

@@ -86,7 +86,7 @@ pytrees.register_pytree_node(
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """A decorator: makes optimizers of pytrees of those of one array.
+    """Decorates an optimizer of one array, to make one of pytrees.
 
     Args:
       opt_maker: gives ``init(x)``, ``update(step, grad, state)`` and ``get_params(state)``, for
@@ -407,7 +407,7 @@ def _first(state: Any) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """The schedule of one step size.
+    """Returns the schedule of one step size.
 
     Example:
       >>> constant(0.5)(7)
@@ -421,7 +421,7 @@ def constant(step_size: Any) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """The schedule ``step_size * decay_rate ** (step / decay_steps)``.
+    """Returns the schedule ``step_size * decay_rate ** (step / decay_steps)``.
 
     Example:
       >>> exponential_decay(1.0, 10, 0.5)(20)
@@ -437,7 +437,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
-    """The schedule ``step_size / (1 + decay_rate * step / decay_steps)``.
+    """Returns the schedule ``step_size / (1 + decay_rate * step / decay_steps)``.
 
     Args:
       step_size: the first step size.
@@ -462,7 +462,7 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
-    """The schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps.
+    """Returns the schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps.
 
     Example:
       >>> float(polynomial_decay(1.0, 10, 0.0)(5))
@@ -478,10 +478,10 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """The schedule of one value up to each boundary, and one behind the last.
+    """Returns the schedule of one value up to each boundary, and one after the last.
 
     Raises:
-      ValueError: where there is not one more value than there are boundaries.
+      ValueError: there is not one more value than there are boundaries.
 
     Example:
       >>> float(piecewise_constant([10], [1.0, 0.5])(11))
@@ -500,10 +500,10 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule as it is, and a scalar as the schedule of one step size.
+    """Returns a schedule unchanged, and a scalar as the schedule of one step size.
 
     Raises:
-      TypeError: where it is neither.
+      TypeError: it is neither.
 
     Example:
       >>> make_schedule(0.5)(7)
@@ -523,7 +523,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The Euclidean norm of all numbers of a pytree together.
+    """Returns the Euclidean norm of all numbers of a pytree.
 
     Example:
       >>> float(l2_norm([3.0, 4.0]))
@@ -533,7 +533,7 @@ def l2_norm(tree: Any) -> Any:
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Scales a pytree down where its `l2_norm` is above a limit.
+    """Scales a pytree down if its `l2_norm` is above a limit.
 
     Example:
       >>> [round(float(x), 2) for x in clip_grads([3.0, 4.0], 1.0)]
@@ -551,7 +551,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 
 
 class JoinPoint:
-    """Marks where the states of single parameters hang in the pytree of parameters."""
+    """Marker of a parameter's state in the pytree of parameters."""
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
@@ -561,7 +561,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: Any) -> Any:
-    """Converts a state to a pytree like that of the parameters, with a `JoinPoint` for each.
+    """Converts a state to a pytree like the parameters, with a `JoinPoint` for each.
 
     Example:
       >>> unpack_optimizer_state(sgd(0.1).init_fn({"a": 1.0}))["a"].subtree
@@ -573,10 +573,10 @@ def unpack_optimizer_state(opt_state: Any) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> Any:
-    """Converts what `unpack_optimizer_state` gives back to a state.
+    """Converts the result of `unpack_optimizer_state` back to a state.
 
     Raises:
-      TypeError: where a leaf is no `JoinPoint`.
+      TypeError: a leaf is no `JoinPoint`.
 
     Example:
       >>> marked = unpack_optimizer_state(sgd(0.1).init_fn({"a": 1.0}))

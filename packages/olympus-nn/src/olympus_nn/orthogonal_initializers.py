@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers that keep lengths: weights are orthogonal matrices."""
+"""Initialisers of orthogonal matrices, which preserve lengths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["delta_orthogonal", "orthogonal"]
 
 
 def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
-    """A matrix whose rows, or columns if there are fewer, are orthonormal; uniform among these."""
+    """Samples a matrix with orthonormal rows, or columns if there are fewer, uniformly."""
     draws = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
     unitary, triangular = linalg.qr(draws, full_matrices=False)
     # The factorization chooses signs; taken from the triangle, they are as likely as not.
@@ -28,7 +28,7 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
-    """Makes an initialiser that draws orthogonal matrices, uniformly among these.
+    """Makes an initialiser that samples orthogonal matrices uniformly.
 
     Args:
       scale: a factor.
@@ -62,7 +62,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
-    """Makes an initialiser of convolutions that keep lengths: orthogonal at the window's centre.
+    """Makes an initialiser of length-preserving convolutions: orthogonal at the window's centre.
 
     Xiao, Bahri, Sohl-Dickstein, Schoenholz, Pennington: Dynamical isometry and a mean field theory
     of CNNs. ICML 2018.

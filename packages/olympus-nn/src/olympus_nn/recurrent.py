@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long short-term memory (Hochreiter and Schmidhuber, 1997), in several layers and both directions.
 
-All weights are in one vector, in cuDNN's order: for each layer, and each direction in it, the
-weights of the input and of the state; after all of them, their biases likewise. Each has four
-blocks: the gates of input, forgetting, the cell's candidate, and output.
+All weights are in one vector, in cuDNN's order: the weights of the input and of the state for each
+direction of each layer, then their biases in the same order. Each weight has four blocks: input
+gate, forget gate, candidate of the cell, output gate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Weights = dict[int, Any]
 def _shapes(
     input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> list[tuple[int, ...]]:
-    """The shapes of the weights, in their order in the vector."""
+    """Returns the shapes of the weights, in their order in the vector."""
     directions = 2 if bidirectional else 1
     gates = 4 * hidden_size
     linear: list[tuple[int, ...]] = []
@@ -59,7 +59,7 @@ def _shapes(
 def get_num_params_in_lstm(
     input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> int:
-    """The number of weights.
+    """Returns the number of weights.
 
     Args:
       input_size: how many features the input has.
@@ -104,7 +104,7 @@ def _split(weights: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 def unpack_lstm_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[Weights, Weights, Weights, Weights]:
-    """Takes the vector of weights apart.
+    """Splits the vector of weights into arrays.
 
     Args:
       weights: the vector.
@@ -118,7 +118,7 @@ def unpack_lstm_weights(
       number of a layer, where the two directions count one after the other, to an array.
 
     Raises:
-      ValueError: where the vector has another length.
+      ValueError: the vector has another length.
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
     wanted = sum(map(math.prod, shapes))
@@ -135,7 +135,7 @@ def unpack_lstm_weights(
 def swap_lstm_gates(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Any:
-    """Exchanges the blocks of the candidate and of the output gate, which MIOpen has the other way.
+    """Exchanges the blocks of the candidate and the output gate, for MIOpen's order.
 
     Args:
       weights: the vector of weights.
@@ -156,7 +156,9 @@ def swap_lstm_gates(
 
 
 def _direction(x: Any, h: Any, c: Any, weights: tuple[Any, ...], mask: Any, reverse: bool) -> Any:
-    """One layer in one direction: [batch, time, width] -> [batch, time, hidden], and the end."""
+    """Runs a layer in one direction: [batch, time, width] to [batch, time, hidden], and last
+    states.
+    """
     w_ih, w_hh, b_ih, b_hh = weights
 
     def step(state: tuple[Any, Any], at: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
@@ -187,7 +189,7 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Any, Any, Any]:
-    """As `lstm`, of weights taken apart, in operations of their own on all platforms.
+    """Computes `lstm` with unpacked weights, by array operations on every platform.
 
     Args:
       x: the input, of shape (batch, time, input_size).
@@ -205,7 +207,7 @@ def lstm_ref(
       bidirectional: whether there is a layer for each direction of time.
 
     Raises:
-      NotImplementedError: where there is dropout.
+      NotImplementedError: there is dropout.
     """
     if dropout:
         raise NotImplementedError(
@@ -245,7 +247,7 @@ def lstm(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Long short-term memory over sequences: cuDNN on NVIDIA's GPUs, MIOpen on AMD's.
+    """Runs long short-term memory over sequences: cuDNN on NVIDIA's GPUs, MIOpen on AMD's.
 
     Args:
       x: the input, of shape (batch, time, input_size).
@@ -265,7 +267,7 @@ def lstm(
       states and the cells at the end, in the shapes of ``h_0`` and ``c_0``.
 
     Raises:
-      ValueError: where shapes do not fit.
+      ValueError: shapes do not fit.
 
     Example:
       >>> from olympus_random import key
@@ -321,7 +323,7 @@ def lstm_fwd(
     bidirectional: bool,
     precision: Any,
 ) -> tuple[Any, Any]:
-    """The forward pass of `lstm`: its result, and what the backward pass needs."""
+    """Runs the forward pass of `lstm`; returns the result and residuals."""
     params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     y, h_n, c_n, reserve_space = rnn_fwd_p.bind(x, h_0, c_0, w, seq_lengths, **params)
     return (y, h_n, c_n), (x, h_0, c_0, w, seq_lengths, y, reserve_space)
@@ -337,7 +339,7 @@ def lstm_bwd(
     residuals: Any,
     gradients: Any,
 ) -> tuple[Any, Any, Any, Any, None]:
-    """The backward pass of `lstm`."""
+    """Runs the backward pass of `lstm`."""
     params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     x, h_0, c_0, w, seq_lengths, y, reserve_space = residuals
     dx, dh_0, dc_0, dw = rnn_bwd_p.bind(
@@ -391,7 +393,7 @@ def _rnn_bwd(
     seq_lengths: Any,
     **params: Any,
 ) -> list[Any]:
-    """The forward pass once more: nothing was kept of it."""
+    """Differentiates the forward pass anew, for which no residuals were kept."""
 
     def outputs(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
         return _forward(x, h_0, c_0, w, seq_lengths, **params)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices in a few bits, whose blocks of elements share a scale.
+"""Products of matrices in narrow formats, whose blocks of elements share a scale.
 
 The formats are those of the OCP Microscaling specification (MXFP8: blocks of 32 elements of 8 bits,
 with powers of two for scales) and of NVIDIA (NVFP4: blocks of 16 elements of 4 bits, with scales of
@@ -33,7 +33,7 @@ SMALLEST_POWER = 2.0**-127
 
 @dataclasses.dataclass
 class BlockScaleConfig:
-    """How the elements of an array are put into few bits.
+    """Format of the elements and scales of a quantized array.
 
     Attributes:
       mode: the name of the format.
@@ -53,21 +53,21 @@ class BlockScaleConfig:
 
     @property
     def largest(self) -> float:
-        """The largest element."""
+        """The largest element of the format."""
         return float(ml_dtypes.finfo(self.data_type).max)
 
 
 def get_scaled_dot_general_config(
     mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
 ) -> BlockScaleConfig:
-    """Returns how `scaled_dot_general` puts an array into few bits.
+    """Returns the format of a mode, as `scaled_dot_general` takes it.
 
     Args:
       mode: ``"nvfp4"`` or ``"mxfp8"``.
       global_scale: with NVFP4 the scale of the whole array, of shape (1,); one by default.
 
     Raises:
-      ValueError: where there is no such mode.
+      ValueError: there is no such mode.
 
     Example:
       >>> get_scaled_dot_general_config("mxfp8").block_size
@@ -91,7 +91,7 @@ def get_scaled_dot_general_config(
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
 ) -> Any:
-    """Multiplies matrices whose blocks of elements have scales of their own.
+    """Multiplies matrices whose blocks of elements have scales.
 
     The last dimensions are summed over; both operands are multiplied with their scales first, each
     of which is repeated for the elements of its block.
@@ -107,7 +107,7 @@ def scaled_matmul(
       An array of shape (B, M, N).
 
     Raises:
-      ValueError: where shapes do not fit.
+      ValueError: shapes do not fit.
 
     Example:
       >>> a, b = np.float32([[[1, 2, 3]]]), np.float32([[[4, 5, 6]]])
@@ -132,7 +132,7 @@ def scaled_matmul(
 
 
 def _wide(dtype: Any) -> Any:
-    """Float64 where sums are to be of that, float32 for everything else."""
+    """Returns float64 for sums in float64, and float32 otherwise."""
     return dtype if dtype == np.float64 else np.float32
 
 
@@ -164,7 +164,7 @@ def _check_shapes(a: tuple, b: tuple, a_scales: tuple, b_scales: tuple) -> None:
 
 
 def _rounded_up_to_power(x: Any) -> Any:
-    """The bits of the smallest power of two that is not below a positive number of float32."""
+    """Returns the bits of the smallest power of two that is at least a positive float32."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = onp.right_shift(bits, 23)
     mantissa = onp.bitwise_and(bits, (1 << 23) - 1)
@@ -175,7 +175,7 @@ def _rounded_up_to_power(x: Any) -> Any:
 
 
 def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
-    """Puts an array into few bits: the elements, and the scales of blocks of the last dimension.
+    """Quantizes an array: returns the elements, and the scales of blocks of the last dimension.
 
     The last dimension is filled up with zeros to whole blocks.
     """
@@ -206,7 +206,7 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
 
 
 def _product(x: Any, y: Any, configs: tuple, dtype: Any) -> Any:
-    """[B, M, K], [B, N, K] -> [B, M, N], in the bits of the two configurations."""
+    """Multiplies [B, M, K] by [B, N, K] in the formats of two configurations; returns [B, M, N]."""
     first, second = configs
     (x_elements, x_scales), (y_elements, y_scales) = _quantize(x, first), _quantize(y, second)
     result = scaled_matmul(x_elements, y_elements, x_scales, y_scales, dtype)
@@ -223,7 +223,7 @@ def scaled_dot_general(
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
 ) -> Any:
-    """As `lax.dot_general`, with operands that are put into few bits first.
+    """Computes `lax.dot_general` of operands that are quantized first.
 
     In MXFP8 the gradient's products are of few bits, too; in NVFP4 they are those of the operands
     as given, and zero for elements beyond the range of the format.
@@ -241,8 +241,8 @@ def scaled_dot_general(
       An array with batch dimensions first, the other ones of ``lhs`` next, those of ``rhs`` last.
 
     Raises:
-      TypeError: where the dtype of the result is another one.
-      ValueError: where there are not three configurations.
+      TypeError: the dtype of the result is another one.
+      ValueError: there are not three configurations.
 
     Example:
       >>> configs = [get_scaled_dot_general_config("mxfp8")] * 3
@@ -282,7 +282,7 @@ def scaled_dot_general(
 def _as_matrices(
     operand: Any, contracting: tuple[int, ...], batch: tuple[int, ...]
 ) -> tuple[Any, list[int]]:
-    """An operand in shape [batch, free, contracting], and the sizes of its free dimensions."""
+    """Returns an operand as [batch, free, contracting], and the sizes of its free dimensions."""
     shape = operand.shape
     free = [dim for dim in range(len(shape)) if dim not in contracting and dim not in batch]
     groups = (batch, free, contracting)
@@ -292,7 +292,7 @@ def _as_matrices(
 
 
 def _scaled_product(dtype: Any, configs: tuple[BlockScaleConfig, ...]) -> Any:
-    """The product of matrices with a derivative of its own: rounding has none."""
+    """Multiplies quantized matrices; the derivative ignores rounding, which has none."""
 
     @custom_vjp
     def scaled_product(x: Any, y: Any) -> Any:
@@ -320,12 +320,12 @@ def _cotangents(
 
 
 def _dot(x: Any, y: Any, dtype: Any) -> Any:
-    """[B, M, N], [B, N, K] -> [B, M, K]"""
+    """Multiplies [B, M, N] by [B, N, K]; returns [B, M, K]."""
     numbers = (((2,), (1,)), ((0,), (0,)))
     return lax.dot_general(x, y.astype(x.dtype), numbers, preferred_element_type=dtype)
 
 
 def _within_range(cotangent: Any, operand: Any, config: BlockScaleConfig) -> Any:
-    """The cotangent where an operand's element is not cut off by the largest number there is."""
+    """Returns the cotangent, zero where quantization cuts an element off."""
     limit = config.global_scale * config.largest * float(ml_dtypes.finfo(config.scale_type).max)
     return onp.where(onp.abs(operand) <= limit.astype(operand.dtype), cotangent, 0)

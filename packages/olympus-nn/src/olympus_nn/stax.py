@@ -151,7 +151,7 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function which keeps the shape.
+    """Makes a layer that applies a shape-preserving function.
 
     Args:
       fun: the function.
@@ -246,7 +246,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def FanOut(num: int) -> Layer:
-    """A layer that gives its input ``num`` times, for `parallel`.
+    """Makes a layer that returns its input ``num`` times, for `parallel`.
 
     Example:
       >>> FanOut(2)[1]((), 3)
@@ -276,7 +276,7 @@ FanInSum = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A layer that joins its inputs along an axis.
+    """Makes a layer that concatenates its inputs along an axis.
 
     Example:
       >>> FanInConcat()[0](None, [(3, 2), (3, 4)])
@@ -303,7 +303,7 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """The network in which each layer's output is the next one's input.
+    """Composes layers: each layer's output is the next one's input.
 
     Example:
       >>> init, apply = serial(Dense(4), Relu, Dense(1))
@@ -331,7 +331,7 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """The network of layers side by side, from a list of inputs to a list of outputs.
+    """Composes layers side by side, from a list of inputs to a list of outputs.
 
     Example:
       >>> init, apply = serial(FanOut(2), parallel(Dense(4), Identity), FanInConcat())
@@ -357,7 +357,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made when the shape of its input is known.
+    """Makes a layer that is constructed when the shape of its input is known.
 
     Args:
       make_layer: from a shape to the layer.

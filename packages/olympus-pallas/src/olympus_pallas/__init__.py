@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A language of kernels: functions of references that many programs run on blocks of arrays."""
+"""A language of kernels: functions of references, which many programs run on blocks of arrays."""
 
 from __future__ import annotations
 

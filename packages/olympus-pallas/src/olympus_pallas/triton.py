@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams(calls.CompilerParams):
-    """What Triton is told of a kernel.
+    """Parameters of Triton for a kernel.
 
     Args:
       num_warps: how many groups of 32 threads run one program; 4 where not given.
@@ -70,7 +70,7 @@ def dot(
     allow_tf32: bool | None = None,
     precision: Any = None,
 ) -> Any:
-    """The product of two matrices, added up in single precision.
+    """Multiplies two matrices, with sums in single precision.
 
     Args:
       a: the left matrix.
@@ -81,7 +81,7 @@ def dot(
       precision: how exact products are, in place of ``allow_tf32``.
 
     Raises:
-      ValueError: where the operands are not matrices, or both options are given.
+      ValueError: the operands are not matrices, or both options are given.
 
     Example:
       >>> import numpy as np

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of several heads without the matrix of all weights, forward and backward.
+"""Multi-head attention without the matrix of all weights, forward and backward.
 
-A program has a block of queries and goes over the keys, block by block. Of the scores that it has
-seen it keeps the largest and the sum of exponentials, and scales what it has added up whenever the
-largest grows (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018;
-T. Dao et al., "FlashAttention", 2022). The logarithms of the sums are kept for the backward pass,
-which computes the weights again: once for the queries, and once for keys and values.
+A program has a block of queries and loops over the blocks of keys. It keeps the running maximum of
+the scores and the running sum of exponentials, and rescales its accumulators when the maximum grows
+(M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao et al.,
+"FlashAttention", 2022). The backward pass recomputes the weights from the logarithms of the sums:
+once for the queries, and once for keys and values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of what is not seen
 
 @dataclasses.dataclass(frozen=True)
 class BlockSizes:
-    """How many queries and keys programs work on at a time.
+    """Numbers of queries and keys in a block.
 
     Args:
       block_q: queries of a program in the forward pass.
@@ -51,18 +51,18 @@ class BlockSizes:
 
     @classmethod
     def get_default(cls) -> BlockSizes:
-        """Sizes for heads of usual dimensions."""
+        """Returns sizes for heads of usual dimensions."""
         return cls(128, 128, 32, 32, 32, 32)
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether the sizes of the backward pass are given."""
+        """Returns whether the sizes of the backward pass are given."""
         sizes = (self.block_q_dkv, self.block_kv_dkv, self.block_q_dq, self.block_kv_dq)
         return all(size is not None for size in sizes)
 
 
 def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
-    """Which query sees which key: those of its own segment.
+    """Returns the mask by which queries see the keys of their own segment.
 
     Args:
       q_segment_ids: the segments of the queries, along the last dimension.
@@ -74,7 +74,7 @@ def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
 def mha_reference(
     q: Any, k: Any, v: Any, segment_ids: Any, sm_scale: float = 1.0, causal: bool = False
 ) -> Any:
-    """Attention by array operations, for comparison; the arguments are those of `mha`."""
+    """Computes attention by array operations, for comparison; the arguments are those of `mha`."""
     scores = jnp.einsum(
         "bqhd,bkhd->bhqk", q, k, preferred_element_type=np.dtype(np.float32)
     ) * np.float32(sm_scale)
@@ -90,7 +90,7 @@ def mha_reference(
 
 
 class _Attention:
-    """The kernels for queries, keys and values of some shapes."""
+    """The kernels for queries, keys and values of given shapes."""
 
     def __init__(self, q: Any, k: Any, options: _Options, has_segments: bool) -> None:
         self.options = options
@@ -102,11 +102,11 @@ class _Attention:
     # ---- blocks: arrays are [batch, length, heads, depth], sums [batch, heads, length] ----
 
     def some(self, size: int) -> BlockSpec:
-        """A program's own rows."""
+        """Returns the block specification of a program's own rows."""
         return BlockSpec((None, size, None, self.width), lambda i, b, h: (b, i, h, 0))
 
     def every(self, length: int, size: int) -> BlockSpec:
-        """All rows, of which steps read some."""
+        """Returns the block specification of all rows, of which steps read some."""
         whole = cdiv(length, size) * size
         return BlockSpec((None, whole, None, self.width), lambda i, b, h: (b, 0, h, 0))
 
@@ -118,7 +118,7 @@ class _Attention:
         return BlockSpec((None, None, whole), lambda i, b, h: (b, h, 0))
 
     def segments(self, *sizes: int) -> list[Any]:
-        """All segments, for steps of each of some sizes; nothing where there are none."""
+        """Returns all segments, padded for steps of given sizes; nothing without segments."""
         if not self.has_segments:
             return [None]
         size = max(sizes)
@@ -144,7 +144,7 @@ class _Attention:
     # ---- what kernels compute ----
 
     def rows(self, ref: Any, start: Any, size: int, length: int) -> Any:
-        """Rows of a block; zeros beyond the array."""
+        """Loads the rows of a block, with zeros beyond the array."""
         part = ref[...] if start is None else ref[ds(start, size), :]
         places = lax.broadcasted_iota(np.int32, (size, self.width), 0)
         first = program_id(0) * size if start is None else start
@@ -154,7 +154,7 @@ class _Attention:
         return jnp.where(inside, part, jnp.zeros((), part.dtype))
 
     def scores(self, q: Any, k: Any, q_start: Any, k_start: Any, segment_ref: Any) -> Any:
-        """Scaled products of queries and keys, and which of them count."""
+        """Computes the scaled products of queries and keys, and their mask."""
         shape = (q.shape[0], k.shape[0])
         queries = lax.broadcasted_iota(np.int32, shape, 0) + q_start
         keys = lax.broadcasted_iota(np.int32, shape, 1) + k_start
@@ -167,7 +167,7 @@ class _Attention:
         return dot(q, k.T) * np.float32(self.options.sm_scale), seen
 
     def forward(self, q: Any, k: Any, v: Any, segment_ids: Any) -> tuple[Any, Any]:
-        """The result, and the logarithms of the sums of exponentials."""
+        """Returns the result, and the logarithms of the sums of exponentials."""
         sizes = self.options.block_sizes
         block_q, block_k = sizes.block_q, sizes.block_k
 
@@ -216,14 +216,14 @@ class _Attention:
         )
 
     def change(self, q: Any, k: Any, v: Any, do: Any, sums: Any, along: Any, *places: Any) -> Any:
-        """The weights, and the cotangents of the scores before they are scaled."""
+        """Returns the weights, and the cotangents of the scores before scaling."""
         scores, seen = self.scores(q, k, *places)
         weights = jnp.where(seen, jnp.exp(scores - sums[:, None]), 0.0)
         changed = weights * (dot(do, v.T) - along[:, None]) * np.float32(self.options.sm_scale)
         return weights, changed
 
     def backward_queries(self, q, k, v, segment_ids, do, sums, along) -> Any:
-        """The cotangent of the queries."""
+        """Returns the cotangent of the queries."""
         sizes = self.options.block_sizes
         block_q, block_k = sizes.block_q_dq, sizes.block_kv_dq
         assert block_q is not None and block_k is not None
@@ -264,7 +264,7 @@ class _Attention:
         return dq
 
     def backward_keys(self, q, k, v, segment_ids, do, sums, along) -> Any:
-        """The cotangents of keys and values."""
+        """Returns the cotangents of keys and values."""
         sizes = self.options.block_sizes
         block_q, block_k = sizes.block_q_dkv, sizes.block_kv_dkv
         assert block_q is not None and block_k is not None
@@ -308,7 +308,7 @@ class _Attention:
 
 
 def dot(x: Any, y: Any) -> Any:
-    """A product of matrices in single precision."""
+    """Multiplies matrices, with sums in single precision."""
     return lax.dot(x, y, preferred_element_type=np.dtype(np.float32))
 
 
@@ -381,7 +381,7 @@ def _mha(
     debug: bool = False,
     return_residuals: bool = False,
 ) -> Any:
-    """Attention of several heads: sums of values, weighted by how well keys fit queries.
+    """Computes multi-head attention: sums of values, weighted by the softmax of scores.
 
     Args:
       q: queries, of shape ``(batch, length, heads, depth)``.

@@ -1,27 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What layer_norm and rms_norm share: kernels that take several rows of an array each.
+"""Kernels of `layer_norm` and `rms_norm`; a program normalizes several rows.
 
-Rows are normalized, ``n = (x - m) r`` with the mean ``m`` (0 for rms_norm) and the reciprocal
-``r`` of the root of the mean square, and the result is ``n w + b``. With the cotangent ``d`` of the
-result and ``g = d w``, that of ``x`` is ``r (g - mean(g) - n mean(g n))``, without ``mean(g)`` for
-rms_norm; those of ``w`` and ``b`` are sums over the rows of ``d n`` and ``d``.
+A row is normalized to ``n = (x - m) r`` with the mean ``m`` (0 for rms_norm) and the reciprocal
+``r`` of the root of the mean square. The result is ``n w + b``. With the cotangent ``d`` of the
+result and ``g = d w``, the cotangent of ``x`` is ``r (g - mean(g) - n mean(g n))``, without
+``mean(g)`` for rms_norm. The cotangents of ``w`` and ``b`` are the sums of ``d n`` and ``d`` over
+the rows.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import olympus_numpy as jnp
-from olympus_autodiff import vjp
+from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.programs.jit import jit
 from olympus_pallas import BlockSpec, cdiv, next_power_of_2, pallas_call, program_id
 from olympus_pallas.triton import CompilerParams
 
 _ROWS = 4  # of each program
 
 
+class Options(NamedTuple):
+    """Options of `layer_norm` and `rms_norm`, in the order of their parameters.
+
+    Attributes:
+      num_warps: number of warps that work on a block.
+      num_stages: number of steps of loops that run at once.
+      eps: number that is added to the mean square.
+      backward_pass_impl: "triton" for a kernel, "xla" for array operations.
+      interpret: whether the kernels are run as array operations.
+    """
+
+    num_warps: int | None
+    num_stages: int | None
+    eps: float
+    backward_pass_impl: str
+    interpret: bool
+
+
 def reference(x: Any, weight: Any, bias: Any, eps: float, centered: bool) -> Any:
-    """The normalized rows, by array operations."""
+    """Returns the normalized rows, by array operations."""
     if centered:
         x = x - jnp.mean(x, axis=-1, keepdims=True)
     return x * lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps) * weight + bias
@@ -32,18 +54,17 @@ class Normalization:
 
     Args:
       x: the array.
-      eps: what is added to the mean square.
       centered: whether the mean is subtracted.
-      options: ``num_warps``, ``num_stages`` and ``interpret``.
+      options: options of the kernels.
     """
 
-    def __init__(self, x: Any, eps: float, centered: bool, **options: Any) -> None:
+    def __init__(self, x: Any, centered: bool, options: Options) -> None:
         self.shape, self.dtype = x.shape, x.dtype
         self.length = x.shape[-1]
         self.num_rows = x.size // self.length
-        self.eps, self.centered = eps, centered
-        self.interpret = options.pop("interpret")
-        self.compiler_params = CompilerParams(**options)
+        self.eps, self.centered = options.eps, centered
+        self.interpret = options.interpret
+        self.compiler_params = CompilerParams(options.num_warps, options.num_stages)
         width = next_power_of_2(self.length)
         self.block = (_ROWS, width)
         self.rows = BlockSpec(self.block, lambda i: (i, 0))
@@ -64,7 +85,7 @@ class Normalization:
         )(*args)
 
     def _inside(self) -> Any:
-        """Which elements of a program's block are in the array."""
+        """Returns the mask of a program's rows and columns that are in the array."""
         columns = lax.broadcasted_iota(jnp.int32, self.block, 1) < self.length
         rows = lax.broadcasted_iota(jnp.int32, self.block, 0) + program_id(0) * _ROWS
         return columns & (rows < self.num_rows)
@@ -77,7 +98,7 @@ class Normalization:
         return jnp.where(inside, ref[...].astype(jnp.float32), 0.0)
 
     def forward(self, x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
-        """The result, the means of the rows and the reciprocals of their scales."""
+        """Returns the result, the means of the rows, and the reciprocals of their scales."""
 
         def kernel(x_ref, weight_ref, bias_ref, o_ref, mean_ref, scale_ref):
             x = self._read(x_ref)
@@ -103,7 +124,7 @@ class Normalization:
         return result.reshape(self.shape), mean, scale
 
     def backward(self, x: Any, weight: Any, mean: Any, scale: Any, cotangent: Any) -> Any:
-        """The cotangents of the array, and single-precision ones of weight and bias."""
+        """Returns the cotangents of the array, weight and bias; the latter in float32."""
 
         def kernel(x_ref, weight_ref, mean_ref, scale_ref, do_ref, dx_ref, dw_ref, db_ref):
             inside = self._inside()
@@ -134,32 +155,46 @@ class Normalization:
         return dx.reshape(self.shape), dw.sum(0), db.sum(0)
 
 
-def forward(
-    x: Any, weight: Any, bias: Any, centered: bool, options: tuple[Any, ...]
-) -> tuple[Any, Any]:
-    """The result and what the backward pass needs."""
-    num_warps, num_stages, eps, _, interpret = options
-    kernels = Normalization(
-        x, eps, centered, num_warps=num_warps, num_stages=num_stages, interpret=interpret
-    )
-    result, mean, scale = kernels.forward(x, weight, bias)
+def differentiable(normalize: Callable[..., Any], centered: bool) -> Callable[..., Any]:
+    """Compiles a normalization and gives it a backward pass.
+
+    Args:
+      normalize: a function of an array, weight, bias, and the fields of `Options`.
+      centered: whether it subtracts the mean.
+    """
+
+    def forward_rule(x: Any, weight: Any, bias: Any, *options: Any) -> tuple[Any, Any]:
+        return forward(x, weight, bias, centered, Options(*options))
+
+    def backward_rule(*args: Any) -> Any:
+        *options, residuals, cotangent = args
+        return backward(centered, Options(*options), residuals, cotangent)
+
+    numbers = range(3, 3 + len(Options._fields))
+    function = custom_vjp(normalize, nondiff_argnums=tuple(numbers))
+    function.defvjp(forward_rule, backward_rule)
+    return jit(function, static_argnames=Options._fields)
+
+
+def forward(x: Any, weight: Any, bias: Any, centered: bool, options: Options) -> tuple[Any, Any]:
+    """Returns the result and the residuals."""
+    result, mean, scale = Normalization(x, centered, options).forward(x, weight, bias)
     return result, (x, weight, bias, mean, scale)
 
 
-def backward(centered: bool, options: tuple[Any, ...], kept: Any, cotangent: Any) -> Any:
-    """The cotangents of array, weight and bias.
+def backward(centered: bool, options: Options, residuals: Any, cotangent: Any) -> Any:
+    """Returns the cotangents of array, weight and bias.
 
     Raises:
-      ValueError: where the way is unknown.
+      ValueError: ``backward_pass_impl`` is unknown.
     """
-    num_warps, num_stages, eps, way, interpret = options
-    x, weight, bias, mean, scale = kept
-    if way == "xla":
-        return vjp(lambda x, w, b: reference(x, w, b, eps, centered), x, weight, bias)[1](cotangent)
-    if way != "triton":
-        raise ValueError(f"backward_pass_impl is 'triton' or 'xla', got {way!r}")
-    kernels = Normalization(
-        x, eps, centered, num_warps=num_warps, num_stages=num_stages, interpret=interpret
-    )
-    dx, dw, db = kernels.backward(x, weight, mean, scale, cotangent)
+    x, weight, bias, mean, scale = residuals
+    if options.backward_pass_impl == "xla":
+        operations = functools.partial(reference, eps=options.eps, centered=centered)
+        return vjp(operations, x, weight, bias)[1](cotangent)
+    if options.backward_pass_impl != "triton":
+        raise ValueError(
+            f"backward_pass_impl is 'triton' or 'xla', got {options.backward_pass_impl!r}"
+        )
+    dx, dw, db = Normalization(x, centered, options).backward(x, weight, mean, scale, cotangent)
     return dx, dw.astype(weight.dtype), db.astype(bias.dtype)

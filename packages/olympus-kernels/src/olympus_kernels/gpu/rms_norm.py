@@ -5,23 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_autodiff import custom_vjp
-from olympus_ir.programs.jit import jit
-
-from . import normalization
+from .normalization import Options, differentiable, forward, reference
 
 __all__ = ["rms_norm", "rms_norm_reference"]
-
-_OPTIONS = ("num_warps", "num_stages", "eps", "backward_pass_impl", "interpret")
-
-
-def _forward(x: Any, weight: Any, bias: Any, *options: Any) -> tuple[Any, Any]:
-    return normalization.forward(x, weight, bias, False, options)
-
-
-def _backward(*args: Any) -> Any:
-    *options, kept, cotangent = args
-    return normalization.backward(False, tuple(options), kept, cotangent)
 
 
 def _rms_norm(
@@ -36,19 +22,24 @@ def _rms_norm(
 ) -> Any:
     """Divides the rows of an array by the roots of their mean squares.
 
+    The algorithm is that of B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+
     Args:
       x: the array; rows lie along its last dimension.
-      weight: a vector by which rows are multiplied then.
-      bias: a vector that is added to them then.
-      num_warps: how many warps work on a block.
-      num_stages: how many steps of loops are under way.
-      eps: what is added to the mean square.
+      weight: a vector by which the normalized rows are multiplied.
+      bias: a vector that is added to the products.
+      num_warps: the number of warps that work on a block.
+      num_stages: the number of steps of loops that run at once.
+      eps: a number that is added to the mean square.
       backward_pass_impl: whether the backward pass is a kernel ("triton") or array operations
         ("xla").
       interpret: whether the kernels are run as array operations.
 
     Returns:
-      An array of the shape and dtype of ``x``; it is computed in single precision.
+      An array of the shape and dtype of ``x``, computed in single precision.
+
+    Raises:
+      ValueError: ``backward_pass_impl`` is unknown, when the derivative is taken.
 
     Example:
       >>> import numpy as np
@@ -56,15 +47,13 @@ def _rms_norm(
       >>> float(rms_norm(x, ones, 0 * ones, eps=0.0, interpret=True)[0, 1] ** 2)
       1.0
     """
-    options = (num_warps, num_stages, eps, backward_pass_impl, interpret)
-    return _forward(x, weight, bias, *options)[0]
+    options = Options(num_warps, num_stages, eps, backward_pass_impl, interpret)
+    return forward(x, weight, bias, False, options)[0]
 
 
-_differentiable = custom_vjp(_rms_norm, nondiff_argnums=(3, 4, 5, 6, 7))
-_differentiable.defvjp(_forward, _backward)
-rms_norm = jit(_differentiable, static_argnames=_OPTIONS)
+rms_norm = differentiable(_rms_norm, centered=False)
 
 
 def rms_norm_reference(x: Any, weight: Any, bias: Any, *, eps: float = 1e-5) -> Any:
-    """The same by array operations, for comparison."""
-    return normalization.reference(x, weight, bias, eps, False)
+    """Computes `rms_norm` by array operations, for comparison."""
+    return reference(x, weight, bias, eps, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax, one row a program."""
+"""Softmax along the last dimension; a program has one row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["softmax"]
 def _softmax(
     x: Any, *, axis: int = -1, num_warps: int = 4, interpret: bool = False, debug: bool = False
 ) -> Any:
-    """The softmax of an array along its last dimension.
+    """Computes the softmax of an array along its last dimension.
 
     Args:
       x: the array.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product of two matrices, in blocks whose sums stay in the core's memory."""
+"""Matrix product by blocks, whose sums stay in the core's memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["matmul", "matmul_kernel"]
 
 
 def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: Any) -> None:
-    """Adds the product of two blocks to a sum; the last program of a block writes it.
+    """Accumulates the product of two blocks; the last program of a block writes the sum.
 
     Args:
       x_tile_ref: a block of the left matrix.
@@ -46,7 +46,7 @@ def _matmul(
     out_dtype: Any = None,
     debug: bool = False,
 ) -> Any:
-    """The product of two matrices.
+    """Multiplies two matrices.
 
     Args:
       x: the left matrix.
@@ -57,8 +57,8 @@ def _matmul(
       debug: whether to print the kernel.
 
     Raises:
-      TypeError: where the dtypes differ.
-      ValueError: where the matrices do not fit together, or are not made of whole blocks.
+      TypeError: the dtypes differ.
+      ValueError: the matrices do not fit together, or are not made of whole blocks.
 
     Example:
       >>> from olympus_pallas.tpu import force_tpu_interpret_mode

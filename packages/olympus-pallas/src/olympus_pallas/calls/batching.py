@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of `pallas_call`: the examples become one more axis of the grid."""
+"""Batching rules of `pallas_call`: the batch dimension becomes an axis of the grid."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _pallas_call(
 
 
 def _tree_with_axis(grid_mapping: GridMapping) -> Any:
-    """The structure of the arguments of index maps, with one index more."""
+    """Returns the structure of the arguments of index maps with one more index."""
     tree = grid_mapping.index_map_tree
     args, kwargs = pytrees.tree_unflatten(tree, range(tree.num_leaves))
     return pytrees.tree_structure(((0, *args), kwargs))
 
 
 def _batched_block(block: BlockMapping, axis_size: int, batched: bool) -> BlockMapping:
-    """The block of an operand in the larger grid."""
+    """Returns the block mapping of an operand in the larger grid."""
     old = block.index_map_jaxpr.jaxpr
     example = Var(_INDEX)
     outvars = [example, *old.outvars] if batched else list(old.outvars)
@@ -125,7 +125,7 @@ def one_by_one(
     batch_dims: Sequence[Any],
     **params: Any,
 ) -> Any:
-    """Calls the kernel for one example after the other."""
+    """Calls a kernel for each example of a batch, one after another."""
     avals = params["out_avals"]
     starts = [lax.full((axis_size, *aval.shape), 0, aval.dtype) for aval in avals]
     fronted = [

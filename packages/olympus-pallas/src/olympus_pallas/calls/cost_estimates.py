@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function costs, as far as its program tells: `estimate_cost`."""
+"""Cost estimates of functions, from their programs: `estimate_cost`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TRANSCENDENTAL = frozenset(
 
 
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
-    """How much a function computes, and how much memory it reads and writes.
+    """Estimates how much a function computes, and how much memory it reads and writes.
 
     Counted are elementwise operations and products of arrays, also inside of `jit`. Loops and
     choices are not: who knows how often they run knows more.

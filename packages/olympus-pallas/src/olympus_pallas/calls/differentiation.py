@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward derivatives of `pallas_call`: a kernel of values and tangents.
+"""Derivative rules of `pallas_call`: a kernel of primals and tangents.
 
-The kernel without references is a pure program, whose derivative is another. The new kernel reads
-the references that this one needs, and writes those that it changes.
+The discharged kernel is a pure program, and its derivative is another. The new kernel reads the
+references that the derivative needs, and writes those that it changes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _derivative(
     in_moving: Sequence[bool],
     out_moving: Sequence[bool],
 ) -> Olympuspr:
-    """The kernel of values and tangents.
+    """Returns the kernel of primals and tangents.
 
     Its references are those of scalars and inputs, of the tangents of inputs, of outputs and their
     tangents, of scratch buffers and their tangents.

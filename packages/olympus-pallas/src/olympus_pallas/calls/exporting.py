@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as text: `lower_as_mlir`."""
+"""Kernels as StableHLO text: `lower_as_mlir`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lower_as_mlir(
     platforms: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> str:
-    """The StableHLO program of a function with kernels, as text.
+    """Returns the StableHLO program of a function with kernels, as text.
 
     Args:
       f: the function.

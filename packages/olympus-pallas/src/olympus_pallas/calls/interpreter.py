@@ -35,7 +35,7 @@ __all__ = ["interpret_call"]
 
 @expansion_rules.define(pallas_call_p)
 def expand_call(*operands: Any, interpret: Any, **params: Any) -> list[Any]:
-    """A kernel as array operations; what evaluators without kernels run."""
+    """Evaluates a kernel as array operations; the expansion rule of `pallas_call`."""
     if not interpret:
         raise ValueError("Only interpret mode is supported on CPU backend.")
     return interpret_call(*operands, **params)
@@ -49,7 +49,7 @@ def interpret_call(
     out_avals: Sequence[ShapedArray],
     **params: Any,
 ) -> list[Any]:
-    """The outputs of a kernel on given operands."""
+    """Returns the outputs of a kernel on given operands."""
     sizes = _grid_sizes(grid_mapping, operands)
     operands = operands[grid_mapping.num_dynamic_grid_bounds :]
     prefetched = list(operands[: grid_mapping.num_index_operands])
@@ -83,7 +83,7 @@ def _grid_sizes(grid_mapping: GridMapping, operands: Sequence[Any]) -> list[Any]
 
 
 def _padding(block: BlockMapping) -> list[tuple[int, int]]:
-    """How many elements each dimension has before its first and after its last."""
+    """Returns the number of padding elements before and after each dimension."""
     padding = []
     for dim, size in zip(block.block_shape, block.array_aval.shape, strict=True):
         if isinstance(dim, Element):
@@ -103,7 +103,7 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
 
 
 def _missing(size: Any, block_size: int) -> Any:
-    """How many elements a dimension lacks to be made of whole blocks."""
+    """Returns how many elements a dimension lacks to consist of whole blocks."""
     # As a difference of lengths it is understood of symbolic sizes, too.
     return (size + block_size - 1) // block_size * block_size - size
 
@@ -126,7 +126,7 @@ def _without_padding(array: Any, block: BlockMapping) -> Any:
 
 
 def _starts(block: BlockMapping, places: Sequence[Any]) -> list[Any]:
-    """Where a block begins, in elements."""
+    """Returns the index of a block's first element."""
     starts = []
     for dim, place in zip(block.block_shape, places, strict=True):
         place = lax.convert_element_type(place, INDEX_DTYPE)
@@ -154,7 +154,7 @@ def _put(array: Any, block: BlockMapping, starts: Sequence[Any], piece: Any) -> 
 
 
 class _Kernel:
-    """A kernel without references, and the loop that runs it over a grid."""
+    """A discharged kernel, and the loop that runs it over a grid."""
 
     def __init__(self, jaxpr: Olympuspr, grid_mapping: GridMapping, sizes: Sequence[Any]) -> None:
         self.grid_mapping = grid_mapping
@@ -169,7 +169,7 @@ class _Kernel:
         self.written = {place - self.num_places for place in discharged.written}
 
     def run_all(self, state: list[Any]) -> list[Any]:
-        """The operands after all programs have run."""
+        """Returns the operands after all programs have run."""
         if all(isinstance(size, int) for size in self.sizes):
             count = math.prod(self.sizes)
             if count == 1:
@@ -201,7 +201,7 @@ class _Kernel:
         return state
 
     def _places(self, number: Any) -> list[Any]:
-        """The place in the grid of the program of a number; the last axis moves fastest."""
+        """Returns the indices of a program in the grid; the last axis moves fastest."""
         places: list[Any] = []
         for size in reversed(self.sizes[1:]):
             places.append(lax.rem(number, _index(size)))
@@ -209,7 +209,7 @@ class _Kernel:
         return [number, *reversed(places)] if self.sizes else []
 
     def run_one(self, places: Sequence[Any], state: Sequence[Any]) -> list[Any]:
-        """The operands after one program has run."""
+        """Returns the operands after one program has run."""
         mapping = self.grid_mapping
         state = list(state)
         prefetched = state[mapping.slice_index_ops]
@@ -249,7 +249,7 @@ def _block_place(
 
 
 def _with_numbers(jaxpr: Olympuspr) -> Olympuspr:
-    """The kernel with numbers in place of semaphores among its inputs."""
+    """Returns the kernel with integers in place of its semaphores."""
     if not any(isinstance(var.aval.dtype, SemaphoreDType) for var in jaxpr.invars):
         return jaxpr
     avals = [interpreted_aval(var.aval) for var in jaxpr.invars]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pallas_call`: from a kernel, a function of references, to a function of arrays."""
+"""`pallas_call`: makes a function of arrays from a kernel, a function of references."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _pallas_call_types(*avals: Any, out_avals: Any, jaxpr: Olympuspr, **params: 
 
 
 class CompilerParams:
-    """Base of the classes that hold what a platform's compiler is told: see `triton` and `tpu`."""
+    """Base of the parameters of a platform's compiler; see `triton` and `tpu`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CostEstimate:
-    """What a kernel costs, for the compiler that schedules it among other operations.
+    """Cost of a kernel, for the compiler that schedules it among other operations.
 
     Args:
       flops: arithmetic operations.
@@ -65,7 +65,7 @@ class CostEstimate:
     remote_bytes_transferred: int = 0
 
     def to_json(self) -> bytes:
-        """The estimate as JSON."""
+        """Returns the estimate as JSON."""
         return json.dumps(dataclasses.asdict(self)).encode()
 
 
@@ -86,7 +86,7 @@ def pallas_call(
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Callable[..., Any]:
-    """Makes a function of arrays of a kernel, which many programs run on blocks of the arrays.
+    """Makes a function of arrays from a kernel, which many programs run on blocks of the arrays.
 
     Args:
       kernel: takes references to the blocks of the inputs, then to those of the outputs, then to
@@ -112,7 +112,7 @@ def pallas_call(
       A function that takes the inputs and returns the outputs.
 
     Raises:
-      ValueError: where specifications, inputs and outputs do not fit together, or where the kernel
+      ValueError: specifications, inputs and outputs do not fit together, or where the kernel
         returns a value or closes over arrays.
 
     Example:
@@ -173,7 +173,7 @@ def pallas_call(
 
 
 class _Metadata(dict):
-    """A dictionary as a parameter of an equation: hashable."""
+    """A hashable dictionary, as a parameter of an equation."""
 
     def __repr__(self) -> str:
         return f"FrozenDict({super().__repr__()})"
@@ -183,7 +183,7 @@ class _Metadata(dict):
 
 
 def hashable_metadata(metadata: dict[str, str] | None) -> Any:
-    """Properties for the compiler as a parameter of an equation."""
+    """Returns properties for the compiler as a parameter of an equation."""
     return None if metadata is None else _Metadata(metadata)
 
 
@@ -202,7 +202,7 @@ def _check_not_given(grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: A
 
 
 def output_aval(leaf: Any) -> ShapedArray:
-    """The type of an output, which a user has described."""
+    """Returns the type of an output from the user's description."""
     if isinstance(leaf, MemoryRef):
         return leaf.get_array_aval()
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
@@ -217,7 +217,7 @@ def output_aval(leaf: Any) -> ShapedArray:
 
 
 def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any) -> list[Any]:
-    """One specification a leaf."""
+    """Returns one block specification for each leaf."""
     if isinstance(specs, NoBlockSpec):
         return [specs] * tree.num_leaves
 
@@ -243,7 +243,7 @@ def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any)
 
 
 class _Call:
-    """One call of a kernel on inputs of known types."""
+    """A call of a kernel on inputs of known types."""
 
     def __init__(
         self,
@@ -276,7 +276,7 @@ class _Call:
         out_origins: Sequence[str],
         debug: bool,
     ) -> None:
-        """Works out the grid mapping."""
+        """Computes the grid mapping."""
         spec = self.spec
         grid = tuple(size if isinstance(size, int) else dynamic_grid_dim for size in spec.grid)
         index = ShapedArray((), INDEX_DTYPE)
@@ -334,7 +334,7 @@ class _Call:
     def check_aliases(
         self, aliases: Sequence[tuple[int, int]], out_avals: Any, out_names: Sequence[str]
     ) -> None:
-        """Checks that inputs and the outputs that take their memory are alike."""
+        """Checks that aliased inputs and outputs have the same type."""
         taken: set[int] = set()
         names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
         for source, target in aliases:
@@ -359,7 +359,7 @@ class _Call:
                 )
 
     def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:
-        """The kernel's program."""
+        """Returns the kernel's olympuspr."""
         mapping = self.grid_mapping
         blocks = [each.transformed_block_aval for each in mapping.block_mappings]
         avals = [*self.prefetched, *blocks, *mapping.scratch_avals]
@@ -412,7 +412,7 @@ class _Call:
 
 
 def _in_space(spec: Any, space: Any) -> Any:
-    """A specification in the memory space of the output's type, where it names none itself."""
+    """Returns a specification in the memory space of the output's type, unless it names one."""
     if space is None:
         return spec
     if isinstance(spec, NoBlockSpec):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels over meshes of cores: `kernel`, a function of arrays, and `core_map`, of references.
 
-The primitives are ``mpmd_map(*operands, jaxprs, meshes, out_avals, ...)``, which runs one program
-on each core of a mesh, or several programs on several meshes at once, and
-``core_map(*constants, jaxpr, mesh, ...)``, whose constants are the references that it works on.
-The second becomes the first where references become arrays.
+The primitive ``mpmd_map(*operands, jaxprs, meshes, out_avals, ...)`` runs one program on each core
+of a mesh, or several programs on several meshes at once. The constants of ``core_map(*constants,
+jaxpr, mesh, ...)`` are the references that its program uses. Discharging turns `core_map` into
+`mpmd_map`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def _core_map_types(*avals: Any, jaxpr: Olympuspr, mesh: Any, **params: Any) -> 
 
 
 def _outside(effects: Any, meshes: Sequence[Any]) -> list[Any]:
-    """The effects that are somebody's concern outside of the kernel."""
+    """Returns the effects that are visible outside of the kernel."""
     return [
         effect for effect in effects if not any(mesh.discharges_effect(effect) for mesh in meshes)
     ]
 
 
 class _Aliases(dict):
-    """Which input takes the memory of which output: hashable."""
+    """A hashable map from inputs to the outputs that take their memory."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
@@ -82,7 +82,7 @@ def kernel(
     name: str | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Any:
-    """Makes a function of arrays of a kernel that runs on each core of a mesh.
+    """Makes a function of arrays from a kernel that runs on each core of a mesh.
 
     Args:
       body: takes references to the inputs, then to the outputs, then to scratch buffers, each as a
@@ -105,7 +105,7 @@ def kernel(
       references for the kernel too.
 
     Raises:
-      ValueError: where the kernel returns a value or closes over arrays, or where there are not as
+      ValueError: the kernel returns a value or closes over arrays, or where there are not as
         many functions as meshes.
 
     Example:
@@ -349,7 +349,7 @@ def _discharge_mpmd_map(equation: Any, operands: Sequence[Any]) -> Any:
 def _with_arrays(
     programs: Any, equation: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """The call on arrays, whose references become outputs in the memory of inputs."""
+    """Calls a kernel on arrays: its references become outputs that alias inputs."""
     programs = (programs,) if isinstance(programs, Olympuspr) else programs
     places = [place for place, atom in enumerate(equation.invars) if atom.aval.is_ref]
     count, first = len(operands), len(params["out_avals"])
@@ -376,7 +376,7 @@ def _with_arrays(
 def _with_outputs(
     program: Olympuspr, places: Sequence[int], num_inputs: int, num_outputs: int, space: Any
 ) -> Olympuspr:
-    """The program that works on outputs where it did on references among the inputs."""
+    """Returns the program that uses outputs in place of the references among its inputs."""
     invars = list(program.invars)
     outputs = [invars[place] for place in places]
     for place in places:

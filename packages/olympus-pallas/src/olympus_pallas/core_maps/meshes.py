@@ -20,24 +20,24 @@ __all__ = ["Mesh"]
 
 
 class Mesh:
-    """Base of meshes of cores: what `kernel` and `core_map` ask of them."""
+    """Base of meshes of cores, as `kernel` and `core_map` use them."""
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The names of the axes with their sizes."""
+        """The sizes of the axes, by name."""
         raise TypeError(f"{type(self).__name__} must say what axes it has")
 
     @property
     def default_memory_space(self) -> Any:
-        """The memory that operands of kernels lie in."""
+        """The default memory space of operands."""
         return MemorySpace.ANY
 
     def tracing_context(self) -> AbstractContextManager[None]:
-        """Binds the names of the axes, for kernels that are traced meanwhile."""
+        """Binds the names of the axes while a kernel is traced."""
         return extend_axes(dict(self.shape))
 
     def discharges_effect(self, effect: Any) -> bool:
-        """Whether an effect of a kernel is nobody's concern outside."""
+        """Returns whether an effect of a kernel is invisible outside of it."""
         return False
 
     def size_of_cores(self) -> int:
@@ -45,7 +45,9 @@ class Mesh:
         return math.prod(self.shape.values())
 
     def axes_of(self, number: int) -> dict[Any, tuple[int, int]]:
-        """For each axis the place of a core along it, and its size; the last moves fastest."""
+        """Returns the index of a core along each axis, and the axis' size; the last axis moves
+        fastest.
+        """
         axes = {}
         for name, size in reversed(self.shape.items()):
             axes[name] = (number % size, size)
@@ -53,15 +55,15 @@ class Mesh:
         return axes
 
     def owner(self, core: Any, aval: Any) -> Any:
-        """Whom a scratch buffer of a type belongs to on simulated cores: each core its own."""
+        """Returns the owner of a scratch buffer on simulated cores; by default the core itself."""
         return core.number
 
     def owner_of_globals(self, core: Any) -> Any:
-        """Whom buffers of `get_global` belong to on simulated cores: each core its own."""
+        """Returns the owner of buffers of `get_global` on simulated cores; by default the core."""
         return core.number
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Raises where one kernel cannot run on this mesh and another at once.
+        """Checks that one kernel can run on this mesh and on another at once.
 
         Raises:
           ValueError: always, unless a kind of mesh knows better.

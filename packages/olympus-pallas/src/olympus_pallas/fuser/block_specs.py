@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specifications of blocks, carried from results to inputs and from inputs to results."""
+"""Propagation of block specifications from results to inputs, and from inputs to results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _same_place(*block_indices: Any) -> tuple[Any, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class BlockIndexTransform:
-    """A block of an input, placed by the place of the result's block.
+    """Maps the index of a result's block to the index of an input's block.
 
     Args:
       block_shape: its shape.
@@ -52,12 +52,12 @@ class BlockIndexTransform:
     pipeline_mode: Any | None = None
 
     def replace(self, **kwargs: Any) -> BlockIndexTransform:
-        """The same with some fields changed."""
+        """Returns the transform with some fields changed."""
         return dataclasses.replace(self, **kwargs)
 
 
 def make_scalar_prefetch_handler(*args: Any) -> Callable[..., Any]:
-    """A function that picks prefetched scalars out of the arguments of index maps.
+    """Returns a function that selects prefetched scalars from index maps' arguments.
 
     Args:
       *args: the position of the argument, then positions within it.
@@ -99,7 +99,7 @@ def _block_of(spec: BlockSpec) -> Block:
 
 
 def _rank(specs: Sequence[Any], grid_len: int | None) -> int:
-    """How many indices the programs have."""
+    """Returns the number of indices of a program."""
     if grid_len is not None:
         return grid_len
     for spec in specs:
@@ -134,7 +134,7 @@ def _specs_of_custom(equation: Any, rule: Any, blocks: Sequence[Any], verb: str)
 
 
 class _Pulled:
-    """The blocks of a program's variables that belong to given blocks of its results."""
+    """The blocks of a program's variables that given blocks of its results need."""
 
     def __init__(
         self, program: Olympuspr, outputs: Sequence[Any], rank: int, strict_mode: bool
@@ -183,7 +183,7 @@ class _Pulled:
             )
 
     def run(self, place: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        """The results' blocks, of the inputs' blocks."""
+        """Computes the results' blocks from the inputs' blocks."""
         values: dict[Any, Any] = dict(zip(self.program.invars, operands, strict=True))
 
         def value_of(atom: Any) -> Any:
@@ -217,7 +217,7 @@ def pull_block_spec(
     grid_len: int | None = None,
     strict_mode: bool = True,
 ) -> Callable[..., Any]:
-    """Works out which blocks of a function's inputs blocks of its result need.
+    """Returns the blocks of a function's inputs that given blocks of its result need.
 
     Args:
       f: the function of arrays.
@@ -234,8 +234,8 @@ def pull_block_spec(
       of keyword arguments.
 
     Raises:
-      NotImplementedError: where the function uses an operation that does not work on blocks.
-      ValueError: where an array is needed in blocks of two kinds.
+      NotImplementedError: the function uses an operation that does not work on blocks.
+      ValueError: an array is needed in blocks of two kinds.
 
     Example:
       >>> import numpy as np
@@ -282,7 +282,7 @@ def _spec_of(block: Block, rank: int) -> BlockSpec:
 
 
 def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs: Any) -> Any:
-    """Works out which blocks of a function's result come of blocks of its inputs.
+    """Returns the blocks of a function's result that given blocks of its inputs yield.
 
     Args:
       f: the function of arrays.
@@ -293,7 +293,7 @@ def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs:
       A function of arrays, or their types, that gives the specifications of the results.
 
     Raises:
-      NotImplementedError: where the function uses an operation that does not work on blocks.
+      NotImplementedError: the function uses an operation that does not work on blocks.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions whose blocks their author describes: `custom_fusion`."""
+"""Functions with user-defined rules for blocks: `custom_fusion`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _expand(*operands: Any, jaxpr: Any, num_consts: int, **params: Any) -> list[
 
 
 def run_custom(equation: Any, operands: Sequence[Any]) -> list[Any]:
-    """What the function gives, outside of kernels."""
+    """Evaluates a custom fusion outside of kernels."""
     return _expand(*operands, **equation.params)
 
 
 class custom_fusion:
-    """A function of arrays that says itself which blocks of its inputs a block of its output needs.
+    """A function of arrays with user-defined rules for its blocks.
 
     Args:
       fun: the function of whole arrays.
@@ -57,23 +57,23 @@ class custom_fusion:
         self.fun = fun
 
     def def_eval_rule(self, eval_rule: Callable[..., Any]) -> None:
-        """Says what blocks of the output are: `(context, *blocks) -> tuple of blocks`."""
+        """Defines the output's blocks: `(context, *blocks) -> tuple of blocks`."""
         self.eval_rule = eval_rule
 
     def def_pallas_impl(self, pallas_impl: Callable[..., Any]) -> None:
-        """Says how a kernel computes the function, of blocks, where not as of arrays."""
+        """Defines the implementation within kernels; by default that on arrays."""
         self.pallas_impl = pallas_impl
 
     def def_pull_block_spec(self, pull_block_spec_rule: Callable[..., Any]) -> None:
-        """Says from the output's specifications those of the inputs: tuples of them."""
+        """Defines the inputs' specifications from the output's, as a tuple."""
         self.pull_block_spec_rule = pull_block_spec_rule
 
     def def_push_block_spec(self, push_block_spec_rule: Callable[..., Any]) -> None:
-        """Says from the inputs' specifications those of the outputs: tuples of them."""
+        """Defines the output's specifications from the inputs', as a tuple."""
         self.push_block_spec_rule = push_block_spec_rule
 
     def on_blocks(self, operands: Sequence[Any]) -> list[Any]:
-        """What blocks of the output are, within a kernel."""
+        """Computes the output's blocks within a kernel."""
         function = self.pallas_impl
         if function is None and self.eval_rule is not None:
             return pytrees.tree_leaves(self.eval_rule(None, *operands))

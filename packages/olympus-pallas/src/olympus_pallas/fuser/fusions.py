@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that take their inputs as functions: `fusible`, `fuse`, `Fusion`."""
+"""Functions that take functions as inputs: `fusible`, `fuse`, `Fusion`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _expand(*operands: Any, jaxpr: Any, num_consts: int, **params: Any) -> list[
 
 @dataclasses.dataclass
 class Fusion:
-    """A function that computes what a kernel takes, or what is made of what it gives.
+    """A function that computes an input of a kernel, or consumes its output.
 
     Args:
       func: the function.
@@ -79,7 +79,7 @@ class Fusion:
 
 
 def fusible(f: Any = None, *, output_fusion_prefix: Any = True) -> Any:
-    """Marks a function of fusions, so that `fuse` finds it.
+    """Marks a function whose arguments are fusions; `fuse` looks for it.
 
     Args:
       f: takes a `Fusion` for each input, then one for its outputs, or None where nothing is made of
@@ -140,7 +140,7 @@ def fuse(
     debug: bool = False,
     strict_mode: bool = True,
 ) -> Any:
-    """Has a fusible function compute what surrounds it.
+    """Returns a function in which fusible functions compute the operations around them.
 
     Args:
       f: a function that calls one fusible function. What its inputs are computed from becomes
@@ -154,7 +154,7 @@ def fuse(
       The function, with one call of the fusible function in which everything else happens.
 
     Raises:
-      ValueError: where ``f`` calls no fusible function.
+      ValueError: ``f`` calls no fusible function.
     """
     if f is None:
         return functools.partial(
@@ -220,7 +220,7 @@ def _key(atom: Any) -> Any:
 
 
 def _slice(equations: Sequence[Any], atoms: Sequence[Any], known: dict[Any, Any]) -> list[Any]:
-    """The equations that atoms are computed by."""
+    """Returns the equations that compute given atoms."""
     wanted = {atom for atom in atoms if atom.__class__ is not Literal and atom not in known}
     needed = []
     for equation in reversed(equations):
@@ -252,7 +252,7 @@ def _output_fusion(
     compute: Callable[..., Any],
     strict_mode: bool,
 ) -> Fusion:
-    """What is made of the outputs, as a function of them."""
+    """Returns the function of the outputs that follows the fusible function."""
     made = {var for equation in equations for var in equation.outvars} | set(chosen.outvars)
     others: dict[Any, Any] = {}
     for equation in equations:
@@ -281,14 +281,14 @@ def _output_fusion(
 
 
 def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable[..., Any]:
-    """The function with its fusible functions and custom fusions evaluated as they are.
+    """Returns the function with its fusible functions and custom fusions evaluated on arrays.
 
     Args:
       f: the function.
       allow_transpose: whether arrays may be transposed meanwhile.
 
     Raises:
-      ValueError: where they are transposed, and may not be.
+      ValueError: they are transposed, and may not be.
     """
 
     def transposed(equation: Any, operands: Sequence[Any]) -> Any:
@@ -311,7 +311,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
 
 def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
-    """The arrays that a fusion is computed from, and the function of them.
+    """Returns the arrays that a fusion reads, and the function that computes it from them.
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays.

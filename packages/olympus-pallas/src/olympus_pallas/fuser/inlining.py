@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs without calls: what fusions are worked out on."""
+"""Programs with inlined calls, on which fusion works."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CALLS = {
 
 
 def aval_of(value: Any) -> Any:
-    """The type of an array, or of what describes one."""
+    """Returns the type of an array, or of a description of one."""
     if hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "aval"):
         return ShapedArray(tuple(value.shape), value.dtype)
     return get_aval(value)
@@ -40,7 +40,7 @@ def run_program(
     operands: Sequence[Any],
     rules: dict[Primitive, Callable[..., Any]] | None = None,
 ) -> list[Any]:
-    """Evaluates a program, calls written out; ``rules`` are `(equation, operands) -> results`."""
+    """Evaluates a program and inlines calls; ``rules`` are `(equation, operands) -> results`."""
     values: dict[Any, Any] = dict(zip(program.constvars, consts, strict=True))
     values.update(zip(program.invars, operands, strict=True))
 
@@ -66,7 +66,7 @@ def run_program(
 def traced(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
 ) -> tuple[Olympuspr, Sequence[Any], Any]:
-    """A function's program for arguments of given types, its constants, its result's structure."""
+    """Returns the program of a function, its constants, and the structure of its result."""
     leaves, tree = pytrees.tree_flatten((args, kwargs))
     flat = FlatFunction(function, tree)
     avals = [aval_of(leaf) for leaf in leaves]
@@ -75,7 +75,7 @@ def traced(
 
 
 def inlined(program: Olympuspr, consts: Sequence[Any] = ()) -> Olympuspr:
-    """The program with its constants as first inputs and calls written out."""
+    """Returns the program with its constants as first inputs and its calls inlined."""
     count = len(program.constvars)
 
     def run(*operands: Any) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which block of an operation's inputs belongs to a block of its result, and how it is computed."""
+"""Rules of operations for fusion: the blocks of inputs that a block of the result needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Block", "BlockRules", "block_rules", "rules_of"]
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """A block of an array: its shape, None where one index is seen, and its place.
+    """A block of an array: its shape, None where the dimension is squeezed, and its index.
 
     Attributes:
       shape: one size a dimension.
@@ -34,16 +34,16 @@ class Block:
 
     @property
     def kept(self) -> list[int]:
-        """The dimensions that the block has."""
+        """The dimensions that the reference has."""
         return [dim for dim, size in enumerate(self.shape) if size is not None]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape of what a program sees."""
+        """The shape that a program sees."""
         return tuple(size for size in self.shape if size is not None)
 
     def is_same(self, other: Block, rank: int) -> bool:
-        """Whether two blocks are one for all programs, as far as some of them show."""
+        """Returns whether two blocks coincide for the programs that are compared."""
         if self.shape != other.shape:
             return False
         for step in (1, 2, 5):
@@ -55,7 +55,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class BlockRules:
-    """What is known of an operation.
+    """Rules of one operation.
 
     Attributes:
       pull: `(equation, block) -> blocks` of the inputs, None for scalars.
@@ -72,10 +72,10 @@ block_rules: RuleTable[Any] = RuleTable("block", package="olympus_pallas", folde
 
 
 def rules_of(equation: Equation) -> BlockRules:
-    """The rules of an equation's operation.
+    """Returns the rules of an equation's operation.
 
     Raises:
-      NotImplementedError: where nothing is known of how it works on blocks.
+      NotImplementedError: nothing is known of how it works on blocks.
     """
     rules = block_rules.rules.get(equation.primitive)
     if rules is not None:
@@ -233,7 +233,7 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """For each dimension after, that before which it is; None for new ones; None if not such."""
+    """Returns the old dimension of each new one, None for added ones; None without a match."""
     matched: list[int | None] = []
     position = 0
     for size in after:
@@ -330,7 +330,7 @@ block_rules.define(
 
 
 def _piece_starts(equation: Equation, size: int | None) -> list[int]:
-    """At which block of the whole the pieces begin that are joined, and where the last one ends."""
+    """Returns the index of the first block of each joined piece, and of the last one's end."""
     dim = equation.params["dimension"]
     starts = [0]
     for atom in equation.invars:

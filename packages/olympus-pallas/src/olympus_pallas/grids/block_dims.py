@@ -47,12 +47,12 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """A dimension of which a program sees one index and that the reference does not have."""
+    """A dimension of which a program sees one index; the reference does not have it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of which a program sees a slice, whose size the index map says.
+    """A dimension of which a program sees a slice; the index map gives its size.
 
     Args:
       block_size: the largest size.
@@ -63,7 +63,7 @@ class BoundedSlice:
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """A dimension of which a program sees elements at indices that the index map gives.
+    """A dimension of which a program sees the elements at indices from the index map.
 
     Args:
       block_size: how many there are.
@@ -77,7 +77,7 @@ squeezed = Squeezed()
 
 
 class RevisitMode(enum.Enum):
-    """When a block that the pipeline has left may be visited again."""
+    """Modes of visiting a block again after the pipeline has left it."""
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -85,7 +85,7 @@ class RevisitMode(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Buffered:
-    """How many buffers the pipeline has for an operand.
+    """Number of buffers that the pipeline has for an operand.
 
     Args:
       buffer_count: the number of buffers.
@@ -99,5 +99,5 @@ class Buffered:
 
 
 def block_size(dim: BlockDim) -> int:
-    """How many elements of a dimension a block has."""
+    """Returns the size of a block along a dimension; 1 where it is squeezed."""
     return 1 if isinstance(dim, Squeezed) else dim.block_size

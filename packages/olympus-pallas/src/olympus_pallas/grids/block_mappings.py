@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of operands of given types, checked, with the index map traced into an olympuspr.
+"""Block mappings: the blocks of operands of given types, with traced index maps.
 
-A `BlockSpec` is what the user writes; a `BlockMapping` is the same for one array.
+A `BlockSpec` is the user's description; a `BlockMapping` is the checked form for one array.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["BlockMapping", "map_blocks"]
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class BlockMapping:
-    """Which block of one operand each program sees.
+    """The blocks of one operand that the programs of a grid see.
 
     Attributes:
       block_shape: one entry a dimension of the array.
@@ -81,11 +81,11 @@ class BlockMapping:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every program sees the whole array."""
+        """Returns whether every program sees the whole array."""
         return self.sizes == self.array_aval.shape and not self.squeezed_dims
 
     def replace(self, **changes: Any) -> BlockMapping:
-        """The same with some fields changed."""
+        """Returns the mapping with some fields changed."""
         return dataclasses.replace(self, **changes)
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ def map_blocks(
     index_map_tree: Any,
     debug: bool = False,
 ) -> BlockMapping:
-    """Returns a specification for one array, checked and with its index map traced.
+    """Returns the block mapping of a specification for one array.
 
     Args:
       spec: the specification.

@@ -16,7 +16,7 @@ __all__ = ["BlockSpec", "NoBlockSpec", "block_mapping", "no_block_spec"]
 
 
 class NoBlockSpec:
-    """Stands for a specification that was not given."""
+    """Placeholder for a specification that is not given."""
 
     def __repr__(self) -> str:
         return "NoBlockSpec"
@@ -27,7 +27,7 @@ no_block_spec = NoBlockSpec()
 
 @dataclasses.dataclass
 class BlockSpec:
-    """Which block of an array each program of the grid sees.
+    """The block of an array that each program of the grid sees.
 
     Args:
       block_shape: the sizes of a block: integers, `Blocked`, `Element`, `Squeezed` ..., or None for
@@ -66,7 +66,7 @@ class BlockSpec:
         self.pipeline_mode = pipeline_mode
 
     def replace(self, **changes: Any) -> BlockSpec:
-        """The same specification with some fields changed."""
+        """Returns the specification with some fields changed."""
         return dataclasses.replace(self, **changes)
 
     def to_block_mapping(
@@ -78,7 +78,7 @@ class BlockSpec:
         index_map_tree: Any,
         debug: bool = False,
     ) -> BlockMapping:
-        """Returns the specification for one array, checked and with its index map traced."""
+        """Returns the specification's block mapping for one array."""
         return map_blocks(self, origin, array_aval, index_map_avals, index_map_tree, debug)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids for operands of given types: the parameter ``grid_mapping`` of ``pallas_call``."""
+"""Grid mappings: the parameter ``grid_mapping`` of ``pallas_call``, for operands of given types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INDEX_DTYPE = np.dtype(np.int32)
 
 
 class DynamicGridDim:
-    """Stands for the size of a dimension of the grid that is an operand."""
+    """Placeholder for the size of a grid's dimension that is an operand."""
 
     def __repr__(self) -> str:
         return "DynamicGridDim"
@@ -68,15 +68,15 @@ class GridMapping:
         return f"GridMapping(grid={self.grid}, block_mappings={self.block_mappings})"
 
     def replace(self, **changes: Any) -> GridMapping:
-        """The same with some fields changed."""
+        """Returns the mapping with some fields changed."""
         return dataclasses.replace(self, **changes)
 
     @property
     def static_grid(self) -> tuple[int, ...]:
-        """The sizes, all of which must be known.
+        """The sizes of the grid, which must be known.
 
         Raises:
-          ValueError: where some are operands.
+          ValueError: some are operands.
         """
         if self.num_dynamic_grid_bounds:
             raise ValueError(f"Expected a grid with fully static bounds, got {self.grid}")
@@ -92,7 +92,7 @@ class GridMapping:
 
     @property
     def own_dims(self) -> tuple[int, ...]:
-        """The dimensions of the grid that the user asked for."""
+        """The dimensions of the grid that the user has given."""
         return tuple(dim for dim in range(len(self.grid)) if dim not in self.vmapped_dims)
 
     @property
@@ -101,7 +101,7 @@ class GridMapping:
 
     @property
     def in_shapes(self) -> list[ShapedArray]:
-        """The types of the inputs, those that are prefetched first."""
+        """The types of the inputs, prefetched scalars first."""
         prefetched = [
             aval.inner_aval for aval in self.index_map_avals if isinstance(aval, AbstractRef)
         ]
@@ -129,7 +129,7 @@ class GridMapping:
         return slice(start, start + self.num_scratch_operands)
 
     def check_invariants(self) -> None:
-        """Checks that the numbers of operands fit together; an error is ours."""
+        """Checks that the numbers of operands are consistent; a failure is a bug here."""
         assert len(self.block_mappings) == self.num_inputs + self.num_outputs, self
         assert len(self.index_map_avals) == len(self.grid) + self.num_index_operands, self
         for mapping in self.block_mappings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids of programs, as the user writes them."""
+"""Grid specifications, as the user writes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["GridSpec", "PrefetchScalarGridSpec"]
 
 @dataclasses.dataclass(init=False)
 class GridSpec:
-    """How many programs run, and what each sees of inputs and outputs.
+    """The number of programs, and the blocks of inputs and outputs that each sees.
 
     Args:
       grid: the numbers of programs along each dimension, integers or scalar arrays.
@@ -55,7 +55,7 @@ class GridSpec:
 
 @dataclasses.dataclass(init=False)
 class PrefetchScalarGridSpec(GridSpec):
-    """A grid whose index maps see the first inputs, which are integers in scalar memory.
+    """A grid whose index maps read the first inputs, integers in scalar memory.
 
     Args:
       num_scalar_prefetch: how many inputs these are. Index maps take references to them after the

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which program of the grid a kernel is: `program_id` and `num_programs`.
+"""Indices of the running program: `program_id` and `num_programs`.
 
-While a kernel is traced, they record primitives that say nothing but the axis. What they are is
-known where the kernel is lowered; the interpreter turns them into inputs of the kernel.
+While a kernel is traced, they record primitives with the axis as parameter. Lowering gives them
+values; the interpreter turns them into inputs of the kernel.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _state = _State()
 def inside_grid(
     grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
 ) -> Iterator[None]:
-    """The sizes of the grid of the kernel traced meanwhile, and the place in it where known."""
+    """Sets the sizes of the grid while a kernel is traced, and the program's index if known."""
     saved = _state.grid, _state.place
     _state.grid, _state.place = grid, place
     try:
@@ -92,7 +92,7 @@ def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
 
 
 def program_id(axis: int) -> Any:
-    """The place of the running program along an axis of the grid.
+    """Returns the index of the running program along an axis of the grid.
 
     Args:
       axis: the axis.
@@ -115,7 +115,7 @@ def program_id(axis: int) -> Any:
 
 
 def num_programs(axis: int) -> Any:
-    """The number of programs along an axis of the grid.
+    """Returns the number of programs along an axis of the grid.
 
     Args:
       axis: the axis.
@@ -140,7 +140,7 @@ def num_programs(axis: int) -> Any:
 
 
 def with_program_ids(program: Olympuspr, names: Sequence[Any]) -> Olympuspr:
-    """The program that asks for its place by number where it asked by the name of an axis.
+    """Returns the program with `program_id` in place of `axis_index` of named axes.
 
     Args:
       program: a kernel in which ``lax.axis_index(name)`` may stand for ``program_id(axis)``.
@@ -178,7 +178,7 @@ def _by_number(equation: Equation, names: Sequence[Any], own: frozenset) -> Equa
 
 
 def asks_for_place(program: Olympuspr) -> bool:
-    """Whether a program, or one inside it, asks which program of the grid it is."""
+    """Returns whether a program, or one inside it, reads an index or size of the grid."""
     return any(
         equation.primitive in (program_id_p, num_programs_p)
         or any(map(asks_for_place, olympusprs_in_params(equation.params)))
@@ -187,7 +187,7 @@ def asks_for_place(program: Olympuspr) -> bool:
 
 
 def with_places_as_inputs(program: ClosedOlympuspr, rank: int) -> ClosedOlympuspr:
-    """The program that takes its place in a grid, and the grid's sizes, before its other inputs.
+    """Returns the program that takes its indices in the grid, and the grid's sizes, first.
 
     Args:
       program: the program.
@@ -241,7 +241,7 @@ def _closed(program: Any) -> ClosedOlympuspr:
 
 
 def _in_place(parameter: str) -> Callable[..., Any]:
-    """A call: its program is written out."""
+    """Inlines a call."""
 
     def rule(places: Sequence[Any], operands: Sequence[Any], **params: Any) -> list[Any]:
         return _evaluate(_closed(params[parameter]), places, operands)
@@ -306,12 +306,12 @@ _rules: dict[Primitive, Callable[..., Any]] = {
 
 
 def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
-    """Says what is done with a primitive whose programs ask for their place."""
+    """Defines the rule of a primitive whose programs read indices of the grid."""
     _rules[primitive] = rule
 
 
 def as_index(value: Any) -> Any:
-    """A number of programs as a 32-bit integer."""
+    """Returns a number of programs as a 32-bit integer."""
     if isinstance(value, int):
         return np.asarray(value, INDEX_DTYPE)
     if is_symbolic(value):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of blocks and grids."""
+"""Arithmetic of sizes of blocks and grids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ __all__ = ["align_to", "cdiv", "next_power_of_2", "strides_from_shape"]
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """How many blocks of size ``b`` cover ``a`` elements: the quotient rounded up.
+    """Returns the quotient rounded up: the number of blocks of size ``b`` that cover ``a``
+    elements.
 
     Example:
       >>> cdiv(10, 4)
@@ -21,7 +22,7 @@ def cdiv(a: Any, b: Any) -> Any:
 
 
 def align_to(a: int, alignment: int) -> int:
-    """The smallest multiple of ``alignment`` that is not below ``a``.
+    """Returns the smallest multiple of ``alignment`` that is at least ``a``.
 
     Example:
       >>> align_to(10, 4)
@@ -31,7 +32,7 @@ def align_to(a: int, alignment: int) -> int:
 
 
 def next_power_of_2(x: int) -> int:
-    """The smallest power of two that is not below ``x``.
+    """Returns the smallest power of two that is at least ``x``.
 
     Example:
       >>> next_power_of_2(10)
@@ -43,7 +44,7 @@ def next_power_of_2(x: int) -> int:
 
 
 def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each dimension of a dense array.
+    """Returns the strides of a dense row-major array, in elements.
 
     Example:
       >>> strides_from_shape((2, 3, 4))
@@ -53,5 +54,5 @@ def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_symbolic(size: Any) -> bool:
-    """Whether a size is an expression in variables, whose value is known at run time."""
+    """Returns whether a size is a symbolic expression, whose value is known at run time."""
     return hasattr(size, "dimension_as_value") and not hasattr(size, "dtype")

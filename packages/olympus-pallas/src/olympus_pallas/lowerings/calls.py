@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `pallas_call`, by platform: interpreted, or handed to a compiler of kernels."""
+"""Lowering rules of `pallas_call`, by platform: interpreter, simulation or compiler."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _registered: dict[tuple[str, type], Callable[..., Any]] = {}
 def register_lowering_rule(
     params_cls: type, rule: Callable[..., Any], platform: str | tuple[str, ...]
 ) -> None:
-    """Has kernels lowered by a rule of one's own, where they ask for it by their parameters.
+    """Registers the lowering rule of kernels with compiler parameters of a class.
 
     Args:
       params_cls: the class of ``compiler_params``; kernels with such parameters use the rule.
@@ -48,7 +48,7 @@ def register_lowering_rule(
       platform: the platform, or several.
 
     Raises:
-      ValueError: where there is a rule for the class and platform already.
+      ValueError: there is a rule for the class and platform already.
     """
     for name in (platform,) if isinstance(platform, str) else platform:
         if (name, params_cls) in _registered:
@@ -66,7 +66,7 @@ def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
 
 
 def _settings(params: Any) -> Any:
-    """How a kernel is run on simulated cores; None where it is run as an array program."""
+    """Returns the parameters of simulated cores; None to run an array program."""
     settings = params["interpret"] or interpret_modes.interpret_params()
     if settings is True:
         return InterpretParams() if needs_simulation(params["jaxpr"]) else None
@@ -82,7 +82,7 @@ def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a platform whose own compiler of kernels is ``compiled``."""
+    """Returns the lowering rule of a platform whose compiler of kernels is ``compiled``."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         if params["interpret"] or interpret_modes.interpret_params() is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of kernels over meshes of cores, by platform."""
+"""Lowering rules of kernels over meshes of cores, by platform."""
 
 from __future__ import annotations
 

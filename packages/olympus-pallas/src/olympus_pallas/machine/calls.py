@@ -41,7 +41,7 @@ _WHOLE = (MemorySpace.ANY, MemorySpace.HOST, TpuMemorySpace.HBM)
 
 
 def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., Any]) -> list[Any]:
-    """Calls a function of a device's arrays from a compiled program.
+    """Emits the call of a Python function of a device's arrays into a compiled program.
 
     Args:
       context: the lowering context of the equation.
@@ -82,7 +82,7 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
 def shared_run(
     key: Any, device: int, mesh_axes: Sequence[tuple[Any, int]], settings: Any, together: bool
 ) -> Run:
-    """The run of a kernel: with other devices where it has to do with them."""
+    """Returns the run of a kernel; devices that communicate share one."""
     count = 1
     for _, size in mesh_axes:
         count *= size
@@ -99,7 +99,7 @@ def shared_run(
 
 
 def run_together(core: Core, together: bool, body: Callable[[], Any]) -> Any:
-    """Runs a kernel's body on one device, between the meetings of all that it has to do with."""
+    """Runs a kernel's body on one device; devices that communicate start and end together."""
     run = core.run
     try:
         if together:
@@ -117,7 +117,7 @@ def run_together(core: Core, together: bool, body: Callable[[], Any]) -> Any:
 
 
 def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) -> None:
-    """Runs functions on cores of their own, and waits for all.
+    """Runs functions, each on a core, and waits for all.
 
     Raises:
       BaseException: the first error of any of them.
@@ -168,11 +168,11 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
 def parallel_orders(
     grid_mapping: GridMapping, compiler_params: Any, seed: int | None
 ) -> list[list[int]]:
-    """In which order the programs of the grid's parallel axes run, which come first.
+    """Returns the order of the programs along the parallel axes of the grid, which come first.
 
     Raises:
-      ValueError: where other axes come before a parallel one.
-      ConcretizationTypeError: where the size of a parallel axis is computed.
+      ValueError: other axes come before a parallel one.
+      ConcretizationTypeError: the size of a parallel axis is computed.
     """
     kinds = getattr(compiler_params, "dimension_semantics", None) or ()
     parallel = [str(getattr(kind, "value", kind)).lower() == "parallel" for kind in kinds]
@@ -198,7 +198,7 @@ def parallel_orders(
 
 
 class DynamicParallelAxisError(ConcretizationTypeError):
-    """The number of programs along a parallel axis is not known while tracing."""
+    """Error for a parallel axis whose number of programs is unknown while tracing."""
 
     def __init__(self, message: str) -> None:
         OlympusTypeError.__init__(self, message)
@@ -218,7 +218,7 @@ def run_call(
     interpret: Any = None,
     **params: Any,
 ) -> list[np.ndarray]:
-    """The outputs of a `pallas_call` on one device."""
+    """Returns the outputs of a `pallas_call` on one device."""
     together = communicates(jaxpr)
     run = shared_run(key, device, mesh_axes, settings, together)
     core = Core(run, device, 0, settings, mesh_axes)
@@ -260,7 +260,7 @@ class _Kernel:
         self.orders = orders
 
     def run_all(self, core: Core) -> None:
-        """Runs the programs of the grid, on several cores where there are some."""
+        """Runs the programs of the grid, on several cores if there are any."""
         own = self.mapping.own_dims
         shared, rest = own[: len(self.orders)], own[len(self.orders) :]
         # Axes that `vmap` has added come one after the other, then those whose order is free.
@@ -284,7 +284,7 @@ class _Kernel:
             run_cores(core, bodies)
 
     def run_places(self, core: Core, places: Sequence[tuple[int, ...]]) -> None:
-        """Runs the programs at some places, one after the other."""
+        """Runs the programs at some indices of the grid, one after another."""
         mapping = self.mapping
         own = mapping.own_dims
         core.grid = tuple(self.grid[dim] for dim in own)
@@ -315,7 +315,7 @@ class _Kernel:
 
 
 class _Block:
-    """One operand of a kernel: the array, and the block of it that the core sees."""
+    """An operand of a kernel: the array, and the block of it that the core sees."""
 
     def __init__(
         self, core: Core, mapping: BlockMapping, operand: Site, number: int, is_output: bool
@@ -343,7 +343,7 @@ class _Block:
         self.seen = core.allocate(array, ("block", number))
 
     def enter(self, core: Core, place: Sequence[int], prefetched: Sequence[Site]) -> None:
-        """Goes to the block of a place, and leaves the one before."""
+        """Loads the block of a program, after the previous one is written back."""
         if self.is_direct:
             return
         index_map = self.mapping.index_map_jaxpr
@@ -361,7 +361,7 @@ class _Block:
         self._expanded(block)[within] = array[inside]
 
     def leave(self, core: Core) -> None:
-        """Writes the block back where it is part of an output."""
+        """Writes the block back if it belongs to an output."""
         if self.is_direct or self.index is None or not self.is_output:
             return
         with core.run.changed:
@@ -374,7 +374,7 @@ class _Block:
         return block.reshape(self.mapping.sizes)
 
     def _part(self, shape: tuple[int, ...], block: np.ndarray) -> tuple[Any, Any]:
-        """Which part of the array is in the block, and where in the block it is."""
+        """Returns the part of the array that the block has, and its place in the block."""
         inside, within = [], []
         assert self.index is not None
         for dim, number, size, whole in zip(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cores do with semaphores and copies, of their own and of others."""
+"""Evaluation rules of semaphores and copies on simulated cores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["place_of", "remote"]
 
 
 def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
-    """The number of a device, and of a core where it is named too; None for this one's."""
+    """Returns the numbers of a device and of a core; None for this device's core."""
     sizes = dict(core.mesh_axes)
     on_core: Any = None
     if kind is DeviceIdType.LOGICAL and not isinstance(device_id, Mapping | tuple):
@@ -61,7 +61,7 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
 
 
 def remote(core: Core, site: Site, device: int, on_core: Any = None) -> Site:
-    """The same part of another device's buffer."""
+    """Returns the same part of another device's buffer."""
     if device == core.device and on_core in (None, core.number):
         return site
     if not 0 <= device < core.run.num_devices:
@@ -145,7 +145,7 @@ def _arrived(core: Core, equation: Equation, operands: Sequence[Any]) -> list[An
 
 
 def _num_elements(site: Site) -> int:
-    """How many elements are seen, without reading them."""
+    """Returns the number of elements of a view, without reading them."""
     array = np.broadcast_to(np.zeros((), np.int8), site.buffer.array.shape)
 
     return read(array, site.transforms).size

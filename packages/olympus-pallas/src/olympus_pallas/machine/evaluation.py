@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores: threads that run programs with references, equation by equation, on NumPy arrays."""
+"""Simulated cores: threads that run programs with references on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ class Core:
         return f"core {self.number} of device {self.device}"
 
     def split(self, number: Any, axes: dict[Any, tuple[int, int]] | None = None) -> Core:
-        """One of several cores that this one becomes; ``axes`` has its place and their sizes."""
+        """Returns one of the cores into which this core splits; ``axes`` has its indices, and
+        sizes.
+        """
         core = type(self)(self.run, self.device, number, self.settings, self.mesh_axes)
         core.places.update(self.places)
         core.sizes.update(self.sizes)
@@ -98,7 +100,7 @@ class Core:
     # ---- memories ----
 
     def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
-        """A new buffer, which other cores know by its name; its owner is this core, or as given.
+        """Allocates a buffer with a name for other cores; its owner is this core by default.
 
         A buffer of another owner is shared: the first core that allocates it makes it.
         """
@@ -111,7 +113,7 @@ class Core:
             return Site(known or self.run.register(Buffer(array, label, self.device, owner)))
 
     def new_buffer(self, aval: Any, name: Any, owner: Any = _own) -> Site:
-        """A buffer of a type, as memory is before anybody writes it; semaphores count from 0."""
+        """Allocates a buffer of a type with uninitialized contents; semaphores start at 0."""
         if isinstance(aval.dtype, SemaphoreDType):
             site = self.allocate(np.zeros(aval.shape, np.int32), name, owner)
             axes = getattr(aval.dtype, "collective_axes", ())
@@ -123,7 +125,7 @@ class Core:
         return self.allocate(np.full(aval.shape, fill, np.dtype(aval.dtype)), name, owner)
 
     def fill_value(self, dtype: Any) -> Any:
-        """What memory holds that nobody has written."""
+        """Returns the value of uninitialized elements."""
         if self.settings.uninitialized_memory == "zero":
             return 0
         if dtypes.issubdtype(dtype, np.inexact):
@@ -132,7 +134,7 @@ class Core:
         return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:
-        """The owner of buffers that cores share which differ along some axes alone."""
+        """Returns the owner of buffers that cores share which differ along some axes only."""
         if not axes:
             return _own
         rest = [item for item in self.places.items() if item[0] not in axes]
@@ -158,7 +160,7 @@ class Core:
     def evaluate_with(
         self, program: Olympuspr, operands: Sequence[Any], values: dict[Any, Any]
     ) -> list[Any]:
-        """Runs a program whose constants are among ``values`` already."""
+        """Runs a program whose constants are in ``values``."""
         values.update(zip(program.invars, operands, strict=True))
 
         def value_of(atom: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels over meshes of cores, on simulated cores."""
+"""Simulation of kernels over meshes of cores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_map(
     settings: Any,
     **params: Any,
 ) -> list[np.ndarray]:
-    """The outputs of an `mpmd_map` on one device."""
+    """Returns the outputs of an `mpmd_map` on one device."""
     # Threads of GPUs may reach other devices through views of references too.
     reaches = any(getattr(mesh, "core_type", None) == "gpu" for mesh in meshes)
     together = reaches or any(map(communicates, jaxprs))
@@ -62,7 +62,7 @@ def run_map(
 def mesh_bodies(
     core: Core, program: Olympuspr, mesh: Mesh, sites: Sequence[Site], label: Any = None
 ) -> list[Any]:
-    """What each core of a mesh runs."""
+    """Returns the function that each core of a mesh runs."""
     bodies = []
     for number in range(mesh.size_of_cores()):
         one = core.split(number if label is None else (label, number), mesh.axes_of(number))
@@ -83,7 +83,7 @@ def mesh_bodies(
 
 @machine_rules.define(core_map_p)
 def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    """Within a kernel: the core becomes several, which see what it sees."""
+    """Runs a `core_map` within a kernel: the core splits into several cores."""
     mesh, program = equation.params["mesh"], equation.params["jaxpr"]
     values = dict(zip(program.constvars, operands, strict=True))
     bodies = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix units of simulated cores."""
+"""Evaluation rules of matrix units on simulated cores."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cores do with references, places in grids and meshes, and scoped buffers."""
+"""Evaluation rules of references, grid indices, mesh axes and scoped buffers on simulated cores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["viewed"]
 
 
 def viewed(core: Core, site: Site, transforms: Sequence[Any]) -> Site:
-    """A part of what a reference refers to, which may be somebody else's."""
+    """Returns the part of a buffer that transforms select, which may be another core's."""
     for transform in transforms:
         if hasattr(transform, "locate"):
             site = transform.locate(core, site)
@@ -105,7 +105,7 @@ def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 def _masked_change(
     core: Core, view: Site, mask: Any, change: Any, is_added: bool = False
 ) -> np.ndarray:
-    """Writes what ``change`` makes of what is there; returns what was there."""
+    """Replaces elements by ``change`` of them; returns the old elements."""
     with core.run.access(core, view if mask is None else Site(view.buffer)) as array:
         transforms = view.transforms
         roomy = array

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Races: accesses to one element, one of them a write, which nothing has put in an order.
+"""Detection of races: unordered accesses to one element, one of them a write.
 
-Each core, and each copy, has a clock of how far it knows all others to be. What a semaphore is
-told it passes on to those who wait for it. An access that another core did, and that this core's
-clock does not know of, may happen before or after its own.
+Each core and each copy has a vector clock, with the time of every other actor that it knows. A
+semaphore passes the clocks of those who signal it to those who wait for it. An access by another
+actor that this clock does not cover may happen before or after an own access.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Clock = dict[Any, int]
 
 
 class Race(RuntimeError):
-    """Two accesses of one element, one of them a write, happen in no certain order."""
+    """Error for two accesses of one element in no certain order, one of them a write."""
 
 
 class Races:
-    """Who knows what of whom."""
+    """Vector clocks of cores, copies and semaphores."""
 
     def __init__(self) -> None:
         self._clocks: dict[Any, Clock] = {}
@@ -45,20 +45,20 @@ class Races:
                 clock[actor] = time
 
     def fork(self, core: Any) -> Clock:
-        """What a copy knows that a core begins: what the core does, who then goes on."""
+        """Returns the clock of a copy that a core starts, and advances the core's clock."""
         clock = self._clock(core)
         known = dict(clock)
         clock[core] += 1
         return known
 
     def begin(self, actor: Any, parent: Any) -> None:
-        """Says that a core has been begun by another."""
+        """Gives a core the clock of the core that starts it."""
         clock = self._clock(actor)
         self._join(clock, self._clock(parent))
         self._clock(parent)[parent] += 1
 
     def end(self, actor: Any, parent: Any) -> None:
-        """Says that a core has waited for the end of another."""
+        """Gives a core the clock of a core whose end it has waited for."""
         self._join(self._clock(parent), self._clock(actor))
 
     @staticmethod
@@ -66,17 +66,17 @@ class Races:
         return id(semaphore.buffer), semaphore._number()
 
     def release(self, actor: Any, semaphore: Any) -> None:
-        """Tells a semaphore what an actor knows."""
+        """Adds an actor's clock to a semaphore's."""
         clock = self._actor_clock(actor)
         self._join(self._told.setdefault(self._semaphore(semaphore), {}), clock)
         clock[actor] = clock.get(actor, 0) + 1
 
     def acquire(self, actor: Any, semaphore: Any) -> None:
-        """Tells an actor what a semaphore was told."""
+        """Adds a semaphore's clock to an actor's."""
         self._join(self._clock(actor), self._told.get(self._semaphore(semaphore), {}))
 
     def meet(self, actor: Any, place: Any) -> None:
-        """Tells an actor what all know that have come to a place before it went on."""
+        """Adds the clocks of all actors at a barrier to an actor's."""
         clock = self._clock(actor)
         known = self._places.setdefault(place, {})
         for other, other_clock in self._clocks.items():
@@ -92,10 +92,10 @@ class Races:
         return clock
 
     def access(self, actor: Any, site: Any, *, is_write: bool, is_atomic: bool = False) -> None:
-        """Notes an access and compares it with those before.
+        """Records an access and compares it with earlier ones.
 
         Raises:
-          Race: where it has no certain order with one of them.
+          Race: it has no certain order with one of them.
         """
         buffer = site.buffer
         clock = self._actor_clock(actor)

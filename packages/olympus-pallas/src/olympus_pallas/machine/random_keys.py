@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random keys on simulated cores: the arrays of their data."""
+"""Evaluation rules of random keys on simulated cores, as arrays of their data."""
 
 from __future__ import annotations
 

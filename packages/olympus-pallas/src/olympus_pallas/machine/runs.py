@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of kernels: memories of all devices, semaphores that cores wait for, copies on their way."""
+"""Simulated runs of kernels: memories of all devices, waiting on semaphores, pending copies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Buffer", "Meeting", "Run", "SimulationError", "Site", "Transfer"]
 
 
 class SimulationError(RuntimeError):
-    """A kernel that runs on simulated cores cannot go on."""
+    """Error for a kernel that cannot proceed on simulated cores."""
 
 
 class Buffer:
-    """What a reference refers to: an array in a memory of one core.
+    """An array in a memory of one core, to which references refer.
 
     Attributes:
       array: the elements; of semaphores, their values.
@@ -59,7 +59,7 @@ class Site:
     transforms: tuple[Any, ...] = ()
 
     def is_at(self, other: Site) -> bool:
-        """Whether two semaphores are the same."""
+        """Returns whether two semaphores are the same."""
         return self.buffer is other.buffer and self._number() == other._number()
 
     def _number(self) -> int:
@@ -69,7 +69,7 @@ class Site:
 
 @dataclasses.dataclass(eq=False)
 class Transfer:
-    """A copy that has begun: what is copied where, and the semaphores that learn of it.
+    """A copy that has started: source, target, and the semaphores that it signals.
 
     Attributes:
       source: what is copied.
@@ -91,7 +91,7 @@ class Transfer:
 
 
 class Run:
-    """One run of a kernel on all devices that it is for.
+    """One run of a kernel on all of its devices.
 
     Attributes:
       num_devices: how many devices take part.
@@ -119,15 +119,15 @@ class Run:
     # ---- waiting ----
 
     def touch(self) -> None:
-        """Tells waiting cores that something has changed; the lock is held."""
+        """Wakes the waiting cores; the caller holds the lock."""
         self._version += 1
         self.changed.notify_all()
 
     def wait_until(self, core: Any, ready: Callable[[], bool], what: str) -> None:
-        """Waits for a condition; the lock is held.
+        """Waits for a condition; the caller holds the lock.
 
         Raises:
-          SimulationError: where all cores wait, or where another has failed.
+          SimulationError: all cores wait, or where another has failed.
         """
         try:
             while not self._is_ready(ready):
@@ -156,18 +156,18 @@ class Run:
         self.touch()
 
     def finish_core(self) -> None:
-        """Says that one core has run to its end."""
+        """Records that one core has finished."""
         with self.changed:
             self._live -= 1
             self.touch()
 
     def begin_cores(self, count: int) -> None:
-        """Says that a core has become several."""
+        """Records that a core has split into several."""
         with self.changed:
             self._live += count
 
     def rendezvous(self, core: Any, name: Any, count: int) -> None:
-        """Waits until as many cores have come to a place."""
+        """Waits until a number of cores have arrived."""
         with self.changed:
             number = self._arrived[name] = self._arrived.get(name, 0) + 1
             wanted = -(-number // count) * count
@@ -181,20 +181,20 @@ class Run:
     # ---- memories ----
 
     def register(self, buffer: Buffer) -> Buffer:
-        """Makes a buffer known to other cores."""
+        """Makes a buffer known to other cores by name."""
         with self.changed:
             self.buffers[buffer.device, buffer.core, buffer.name] = buffer
             self.touch()
         return buffer
 
     def forget(self, buffer: Buffer) -> None:
-        """Ends the life of a core's own buffer; others may keep it while they use it."""
+        """Removes the name of a core's buffer; cores that use it keep it."""
         with self.changed:
             if not isinstance(buffer.core, tuple):
                 self.buffers.pop((buffer.device, buffer.core, buffer.name), None)
 
     def elsewhere(self, core: Any, buffer: Buffer, device: int, on_core: Any) -> Buffer:
-        """The buffer of another device or core that has the same name; the lock is held."""
+        """Returns the buffer of that name on another device or core; the caller holds the lock."""
         key = (device, buffer.core if on_core is None else on_core, buffer.name)
         if key not in self.buffers and (device, None, buffer.name) in self.buffers:
             key = (device, None, buffer.name)
@@ -204,7 +204,7 @@ class Run:
         return self.buffers[key]
 
     def read(self, core: Any, site: Site) -> np.ndarray:
-        """What a part of a buffer holds."""
+        """Returns the elements of a part of a buffer."""
         with self.changed:
             if self.races is not None:
                 self.races.access(core, site, is_write=False)
@@ -219,7 +219,7 @@ class Run:
 
     @contextlib.contextmanager
     def access(self, core: Any, site: Site) -> Iterator[np.ndarray]:
-        """A buffer's array, for reading and writing in one step."""
+        """Returns a buffer's array, for an atomic update."""
         with self.changed:
             if self.races is not None:
                 self.races.access(core, site, is_write=True, is_atomic=True)
@@ -259,7 +259,7 @@ class Run:
     # ---- barriers ----
 
     def arrive(self, actor: Any, barrier: Site, needed: int) -> None:
-        """Arrives at a barrier, which is opened where that were enough; the lock is held."""
+        """Arrives at a barrier and opens it if enough have arrived; the caller holds the lock."""
         number = barrier._number()
         arrivals = barrier.buffer.arrivals
         arrivals[number] = arrivals.get(number, 0) + 1
@@ -286,20 +286,20 @@ class Run:
                 self.races.acquire(core, barrier)
 
     def is_open(self, barrier: Site, seen: int) -> bool:
-        """Whether a barrier has been opened more often than a core has seen."""
+        """Returns whether a barrier has been opened more often than a core has seen."""
         with self.changed:
             while self.value(barrier) <= seen and self._deliver(barrier):
                 pass
             return self.value(barrier) > seen
 
     def value(self, semaphore: Site) -> int:
-        """A semaphore's value; the lock is held."""
+        """Returns a semaphore's value; the caller holds the lock."""
         return _only(read(semaphore.buffer.array, semaphore.transforms))
 
     # ---- copies ----
 
     def start(self, core: Any, transfer: Transfer) -> None:
-        """Begins a copy."""
+        """Starts a copy."""
         with self.changed:
             if self.races is not None:
                 transfer.clock = self.races.fork(core)
@@ -309,7 +309,7 @@ class Run:
             self.touch()
 
     def _deliver(self, semaphore: Site) -> bool:
-        """Makes a copy that a semaphore is told of, if there is one."""
+        """Executes a pending copy that signals a semaphore, if there is one."""
         for transfer in self.pending:
             if transfer.received.is_at(semaphore) or (
                 transfer.sent is not None and transfer.sent.is_at(semaphore)
@@ -338,7 +338,7 @@ class Run:
                     self.races.release(transfer, semaphore)
 
     def finish_transfers(self) -> None:
-        """Makes the copies that nobody has waited for."""
+        """Executes the copies that no core has waited for."""
         with self.changed:
             for transfer in list(self.pending):
                 self._perform(transfer)
@@ -348,7 +348,7 @@ class Run:
 
 
 class Meeting:
-    """Where devices that run one kernel of a program find the run that their calls belong to."""
+    """Registry in which the devices that run one kernel of a program find their common run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -356,7 +356,7 @@ class Meeting:
         self._runs: dict[int, tuple[Run, list[int]]] = {}
 
     def join(self, device: int, num_devices: int, make: Callable[[], Run]) -> Run:
-        """The run of a device's call: its n-th call belongs to everybody's n-th.
+        """Returns the run of a device's call: the n-th calls of all devices belong together.
 
         Args:
           device: the device that calls.

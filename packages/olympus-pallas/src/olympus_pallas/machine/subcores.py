@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulated subcores of sparse cores do together."""
+"""Evaluation rules of operations between simulated subcores of sparse cores."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of NumPy arrays behind chains of transforms, read and written in place."""
+"""Views of NumPy arrays through chains of transforms, read and written in place."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["OutOfBounds", "define_view", "read", "write"]
 
 
 class OutOfBounds(IndexError):
-    """A kernel reads or writes elements that its reference does not have."""
+    """Error for a read or write outside of a reference."""
 
 
 def read(array: np.ndarray, transforms: Sequence[Any]) -> np.ndarray:
-    """What is seen of an array, as a new array.
+    """Returns the elements of a view, as a new array.
 
     Raises:
-      OutOfBounds: where indices lie outside.
+      OutOfBounds: indices lie outside.
     """
     for transform in transforms:
         array = _seen(transform, array)
@@ -30,10 +30,10 @@ def read(array: np.ndarray, transforms: Sequence[Any]) -> np.ndarray:
 
 
 def write(array: np.ndarray, transforms: Sequence[Any], value: Any) -> None:
-    """Writes what is seen of an array.
+    """Writes the elements of a view.
 
     Raises:
-      OutOfBounds: where indices lie outside.
+      OutOfBounds: indices lie outside.
     """
     if not transforms:
         array[...] = value
@@ -60,7 +60,7 @@ _VIEWS: dict[type, Callable[[Any, np.ndarray], np.ndarray]] = {}
 
 
 def define_view(kind: type, seen: Callable[[Any, np.ndarray], np.ndarray]) -> None:
-    """Says what is seen through transforms of one more class; it must share the array's memory."""
+    """Defines the view of one class of transforms, which must share the array's memory."""
     _VIEWS[kind] = seen
 
 
@@ -80,7 +80,7 @@ def _seen(transform: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """The bits as another dtype; elements of other widths lie along the last dimension but one."""
+    """Views the bits as another dtype; elements of another width go along the last axis but one."""
     dtype = np.dtype(dtype)
     if array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)
@@ -90,7 +90,7 @@ def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _places(indexer: NDIndexer, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """NumPy's index of what an indexer selects."""
+    """Returns the NumPy index of an indexer."""
     places: list[Any] = []
     for dim, (index, size) in enumerate(zip(indexer.indices, shape, strict=True)):
         if isinstance(index, Slice):
@@ -122,7 +122,7 @@ def _places(indexer: NDIndexer, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def room_for(array: np.ndarray, transforms: Sequence[Any], fill: Any) -> np.ndarray:
-    """The array with room after it, for slices of masked accesses that end outside."""
+    """Returns the array, extended for slices of masked accesses that end outside of it."""
     first = transforms[0] if transforms else None
     if not isinstance(first, NDIndexer):
         return array
@@ -134,6 +134,6 @@ def room_for(array: np.ndarray, transforms: Sequence[Any], fill: Any) -> np.ndar
 
 
 def with_shape(transforms: Sequence[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The chain whose first indexer belongs to an array of another shape."""
+    """Returns the chain with the shape of another array in its first indexer."""
     first, *rest = transforms
     return (NDIndexer(first.indices, shape, first.int_indexer_shape), *rest)

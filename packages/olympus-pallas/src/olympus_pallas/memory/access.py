@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads and stores with masks, and atomic updates, of references in kernels.
+"""Masked loads and stores, and atomic updates, of references in kernels.
 
-The primitives, with operands flattened as the parameter ``args_tree`` says:
+The primitives, with operands flattened as the parameter ``args_tree`` tells:
 
 - ``masked_load(ref, transforms, mask, other)``: what is read; where the mask is false, ``other``.
 - ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives the old.
@@ -58,7 +58,7 @@ for _primitive in (load_p, swap_p, atomic_rmw_p, atomic_cas_p):
 
 
 class AtomicOpType(enum.Enum):
-    """How an atomic update combines what is there with the new value."""
+    """Kinds of atomic updates."""
 
     XCHG = "xchg"
     ADD = "add"
@@ -148,7 +148,7 @@ def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
 
 
 def ref_and_transforms(function: str, ref: Any) -> tuple[Any, tuple]:
-    """A reference, and the transforms that lead from it to a view."""
+    """Returns a reference, and the transforms from it to a view."""
     transforms = getattr(ref, "transforms", None)
     if isinstance(transforms, tuple):
         ref = ref.ref
@@ -281,7 +281,7 @@ atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
-    """Atomically writes a scalar where what is there equals another.
+    """Compares a scalar and swaps it if they are equal, atomically.
 
     Args:
       ref: a reference to a scalar, or a view of one element.
@@ -307,7 +307,7 @@ def _shown(printer: Any, leaf: Any) -> str:
 
 
 def shown_view(printer: Any, ref: Any, transforms: Sequence[Any]) -> Document:
-    """A reference with its transforms, such as ``a[0,i:i+8]``."""
+    """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
     text = "".join([each.pretty(lambda leaf: _shown(printer, leaf)) for each in transforms])
     return Concatenation([printer.atom(ref), Text(text or "[...]")])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the operands of kernels lie: `with_memory_space_constraint`."""
+"""Constraints on the memory space of operands: `with_memory_space_constraint`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _batched(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
 
 
 def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
-    """An array that a kernel finds in a given memory, where it is an operand of one.
+    """Constrains the memory space in which a kernel finds an operand.
 
     Args:
       x: the array.
       memory_space: a memory of a TPU, such as ``tpu.HBM``.
 
     Raises:
-      TypeError: where it is no memory.
+      TypeError: it is no memory.
 
     Example:
       >>> import numpy as np

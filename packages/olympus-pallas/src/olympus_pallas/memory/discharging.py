@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loads, stores and atomic updates do to the array behind a reference."""
+"""Discharge rules of masked loads and stores, and of atomic updates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
-    """The new values of operands of which the first is the reference."""
+    """Returns the new values of operands, the first of which is the reference."""
     return [array, *[None] * (len(operands) - 1)]
 
 
@@ -29,7 +29,7 @@ def _unset(dtype: Any) -> Any:
 
 
 def _with_room(array: Any, transforms: Sequence[Any]) -> tuple[Any, tuple, tuple[int, ...]]:
-    """The array with room for slices that begin inside and end outside.
+    """Returns the array, extended for slices that begin inside and end outside.
 
     Returns:
       The larger array, the transforms for it, and the shape of what was there.
@@ -52,7 +52,7 @@ def _with_room(array: Any, transforms: Sequence[Any]) -> tuple[Any, tuple, tuple
 
 
 def _masked(mask: Any, value: Any, other: Any) -> Any:
-    """The value where the mask is true, else another."""
+    """Returns the value where the mask is true, and another elsewhere."""
     if shape_of(other) != shape_of(value):
         other = lax.broadcast_in_dim(other, shape_of(value), ())
     return lax.select_n(mask, other, value)

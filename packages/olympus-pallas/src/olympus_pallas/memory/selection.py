@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of several references, which one is computed: `select_ref`."""
+"""Selection of one of several references by a computed index: `select_ref`."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class SelectedRef(RefMethods):
         self._each(lambda ref: ref.set(value, idx))
 
     def get(self, idx: Any = ()) -> Any:
-        """Reads it, or the part that an index selects."""
+        """Reads the reference, or the part that an index selects."""
         return self._each(lambda ref: ref.get(idx))
 
     def set(self, value: Any, idx: Any = ()) -> None:
-        """Writes it, or the part that an index selects."""
+        """Writes the reference, or the part that an index selects."""
         self._each(lambda ref: ref.set(value, idx))
 
     def swap(self, value: Any, idx: Any = ()) -> Any:
-        """Writes it, or the part that an index selects; returns what was there."""
+        """Writes the reference, or the part that an index selects; returns the old elements."""
         return self._each(lambda ref: ref.swap(value, idx))
 
     def addupdate(self, value: Any, idx: Any = ()) -> None:
-        """Adds to it, or to the part that an index selects."""
+        """Adds to the reference, or to the part that an index selects."""
         self._each(lambda ref: ref.addupdate(value, idx))
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class SelectedRef(RefMethods):
 
 
 def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
-    """Calls a function with references, in a branch for each choice where one is selected."""
+    """Calls a function with references, in one branch for each choice of a selected one."""
     for place, ref in enumerate(refs):
         if isinstance(ref, SelectedRef):
             ref._each(
@@ -77,7 +77,7 @@ def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
 
 
 def select_ref(idx: Any, *refs: Any) -> SelectedRef:
-    """One of several references, which one is known when the kernel runs.
+    """Selects one of several references by an index that is known when the kernel runs.
 
     Args:
       idx: the number of the reference, an integer scalar; the nearest there is, where there is none
@@ -88,7 +88,7 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
       What stands for the reference: it can be read, written, viewed, and copied.
 
     Raises:
-      ValueError: where there are no references, or where their types differ.
+      ValueError: there are no references, or where their types differ.
 
     Example:
       >>> import numpy as np

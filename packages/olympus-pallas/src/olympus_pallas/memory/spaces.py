@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory spaces, and what is allocated in them: scratch buffers and semaphores."""
+"""Memory spaces, and the buffers and semaphores that kernels allocate in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MemoryRef", "MemorySpace", "SemaphoreType", "TpuMemorySpace"]
 
 
 class MemorySpace(enum.Enum):
-    """Memory spaces that mean something on every platform.
+    """Memory spaces of every platform.
 
     A member is callable: with a shape and a dtype it is a scratch buffer in that memory.
 
@@ -43,7 +43,7 @@ class MemorySpace(enum.Enum):
 
 
 class TpuMemorySpace(enum.Enum):
-    """The memories of a TPU: vector and scalar memory beside the core, and the large one.
+    """Memory spaces of a TPU: memories of the core, and HBM.
 
     A member is callable: with a shape and a dtype it is a scratch buffer in that memory.
 
@@ -75,7 +75,7 @@ TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
 
 @dataclasses.dataclass(frozen=True)
 class MemoryRef:
-    """A buffer that a kernel is given to work with.
+    """A buffer that a kernel allocates.
 
     Args:
       inner_aval: the type of its contents.
@@ -98,7 +98,7 @@ class MemoryRef:
         return self.inner_aval
 
     def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference that the kernel is given."""
+        """The type of the reference that the kernel takes."""
         return AbstractRef(self.inner_aval, self.memory_space)
 
 
@@ -114,15 +114,15 @@ class semaphore_dtype(extended):
 
 
 class semaphore(semaphore_dtype):
-    """The abstract scalar type of semaphores that count what programs signal."""
+    """The abstract scalar type of semaphores that count signals of programs."""
 
 
 class dma_semaphore(semaphore_dtype):
-    """The abstract scalar type of semaphores that count what copies have moved."""
+    """The abstract scalar type of semaphores that count copied elements."""
 
 
 class barrier_semaphore(semaphore_dtype):
-    """The abstract scalar type of semaphores that programs meet at."""
+    """The abstract scalar type of semaphores at which devices meet."""
 
 
 class SemaphoreDType(ExtendedDType):
@@ -178,7 +178,7 @@ class SemaphoreType(enum.Enum):
         return self(()).get_array_aval()
 
     def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference that the kernel is given."""
+        """The type of the reference that the kernel takes."""
         return self(()).get_ref_aval()
 
 

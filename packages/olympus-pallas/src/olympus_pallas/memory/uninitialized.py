@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory holds in the interpreter before anything was written to it."""
+"""Contents of uninitialized memory in the interpreter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["empty_buffer", "interpreted_aval", "uninitialized", "unset_value"]
 
 
 def unset_value(dtype: Any) -> Any:
-    """What stands for elements that were not written: not a number, or the smallest integer."""
+    """Returns the value of uninitialized elements: NaN, or the smallest integer."""
     if dtypes.issubdtype(dtype, np.inexact):
         return np.nan
     if dtypes.issubdtype(dtype, np.bool_):
@@ -28,19 +28,19 @@ def unset_value(dtype: Any) -> Any:
 
 
 def uninitialized(shape: Sequence[int], dtype: Any) -> Any:
-    """An array whose elements were not written."""
+    """Returns an uninitialized array."""
     return lax.full(tuple(shape), unset_value(dtype), dtype)
 
 
 def interpreted_aval(aval: Any) -> Any:
-    """The type of a reference in the interpreter, where semaphores are numbers."""
+    """Returns the type of a reference in the interpreter; semaphores are integers."""
     if aval.is_ref and isinstance(aval.dtype, SemaphoreDType):
         return AbstractRef(ShapedArray(aval.shape, np.dtype(np.int32)), aval.memory_space)
     return aval
 
 
 def empty_buffer(aval: AbstractRef) -> Any:
-    """What a reference of a type holds at first; semaphores count from 0."""
+    """Returns the first contents of a reference of a type; semaphores start at 0."""
     if isinstance(aval.dtype, SemaphoreDType):
         return lax.full(aval.shape, 0, np.dtype(np.int32))
     return uninitialized(aval.shape, aval.dtype)

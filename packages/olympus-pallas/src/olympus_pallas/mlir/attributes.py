@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types and attributes of kernels by what they say; each is made once."""
+"""MLIR types and attributes from their text, cached."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["bytecode", "i32_array", "index_type", "parsed_type", "type_attribute
 
 @functools.cache
 def use_dialect(name: str) -> None:
-    """Makes a dialect of kernels known: ``"triton"`` or ``"tpu"``. Done before its first use."""
+    """Loads a dialect of kernels, ``"triton"`` or ``"tpu"``, before its first use."""
     register_kernel_dialect(mlir.context(), name)
 
 
 @functools.cache
 def parsed_type(text: str) -> Any:
-    """A type from its text, such as ``!tt.ptr<f32>``."""
+    """Returns a type from its text, such as ``!tt.ptr<f32>``."""
     return ir.Type.parse(text, context=mlir.context())
 
 
@@ -33,7 +33,7 @@ def index_type() -> Any:
 
 
 def i32_array(values: Sequence[int]) -> Any:
-    """A dense array of 32-bit integers."""
+    """Returns a dense array of 32-bit integers, as an attribute."""
     return _i32_array(tuple(map(int, values)))
 
 
@@ -47,7 +47,7 @@ def type_attribute(mlir_type: Any) -> Any:
 
 
 def bytecode(operation: Any, version: int | None = None) -> bytes:
-    """An operation in MLIR's binary form."""
+    """Returns an operation in MLIR's bytecode."""
     buffer = io.BytesIO()
     operation.write_bytecode(buffer, desired_version=version)
     return buffer.getvalue()

@@ -30,11 +30,11 @@ BOOL = np.dtype(np.bool_)
 
 
 class KernelLoweringError(OlympusError, NotImplementedError):
-    """A kernel uses something that the language of its platform cannot say."""
+    """Error for a kernel that the language of its platform cannot express."""
 
 
 def element_type(dtype: Any) -> Any:
-    """The MLIR type of an element: integers have no sign, operations do."""
+    """Returns the MLIR type of an element; integer types are signless."""
     dtype = np.dtype(dtype)
     if is_unsigned(dtype) and dtype != BOOL:
         dtype = np.dtype(dtype.name.removeprefix("u"))
@@ -42,7 +42,7 @@ def element_type(dtype: Any) -> Any:
 
 
 def typed_attribute(value: Any, mlir_type: Any, dtype: Any) -> Any:
-    """A scalar constant as an attribute."""
+    """Returns a scalar constant as an attribute."""
     if dtype is None or np.dtype(dtype).kind in "iub":
         number = int(value)
         if dtype is not None and np.dtype(dtype).kind == "u":
@@ -55,7 +55,7 @@ def typed_attribute(value: Any, mlir_type: Any, dtype: Any) -> Any:
 
 
 class KernelBuilder:
-    """A block being filled with operations, and the equation being lowered.
+    """Builder of the operations of a block, with the equation that is being lowered.
 
     Attributes:
       rules: from primitives to `rule(builder, *operands, **params)`.
@@ -80,33 +80,33 @@ class KernelBuilder:
     # ---- types: what the languages differ in ----
 
     def shaped_type(self, shape: Sequence[int], mlir_element: Any) -> Any:
-        """The type of an array with elements of an MLIR type; never of rank 0."""
+        """Returns the type of an array of an MLIR element type; the rank is at least 1."""
         raise NotImplementedError(f"{type(self).__name__} must say what arrays are")
 
     def splat(self, scalar: Any, shape: Sequence[int]) -> Any:
-        """An array whose elements are all one scalar."""
+        """Returns an array whose elements are all one scalar."""
         raise NotImplementedError(f"{type(self).__name__} must say how scalars are spread")
 
     def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
-        """A scalar, or an array with dimensions of size 1, over a whole shape."""
+        """Broadcasts a scalar, or an array with dimensions of size 1."""
         raise NotImplementedError(f"{type(self).__name__} must say how arrays are spread")
 
     def check_aval(self, aval: Any) -> None:
-        """Raises where the language has no such arrays."""
+        """Checks that the language has arrays of a type."""
 
     def value_type(self, aval: Any) -> Any:
-        """The MLIR type of a value."""
+        """Returns the MLIR type of a value of an abstract type."""
         element = element_type(aval.dtype)
         return self.shaped_type(aval.shape, element) if aval.shape else element
 
     def like(self, value: Any, mlir_element: Any) -> Any:
-        """The type of a value's shape with other elements."""
+        """Returns the type of a value's shape with other elements."""
         shape = self.shape_of(value)
         return self.shaped_type(shape, mlir_element) if shape else mlir_element
 
     @staticmethod
     def shape_of(value: Any) -> tuple[int, ...]:
-        """The shape of an MLIR value; () of scalars."""
+        """Returns the shape of an MLIR value; () for scalars."""
         kind = value.type
         try:
             return tuple(ir.ShapedType(kind).shape)
@@ -161,7 +161,7 @@ class KernelBuilder:
     def region(
         self, operation: Any, index: int, argument_types: Sequence[Any] = ()
     ) -> KernelBuilder:
-        """The builder of a new block in one of an operation's regions."""
+        """Returns the builder of a new block in one of an operation's regions."""
         block = operation.regions[index].blocks.append(
             *argument_types, arg_locs=[self.location] * len(argument_types)
         )
@@ -171,17 +171,17 @@ class KernelBuilder:
         return inner
 
     def end(self, results: Sequence[Any] = (), name: str = "scf.yield") -> None:
-        """Ends the block with what it returns."""
+        """Ends the block with a terminator."""
         self.operation(name, [], results)
 
     def scalar(self, value: Any, dtype: Any) -> Any:
-        """A scalar constant."""
+        """Returns a scalar constant."""
         mlir_type = element_type(dtype)
         attribute = typed_attribute(value, mlir_type, dtype)
         return self.create("arith.constant", mlir_type, (), {"value": attribute})
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """An array whose elements are all one constant."""
+        """Returns an array whose elements are all one constant."""
         if not len(shape):
             return self.scalar(value, dtype)
         mlir_element = element_type(dtype)
@@ -195,12 +195,12 @@ class KernelBuilder:
         return self.scalar(value, INT32)
 
     def index(self, value: int) -> Any:
-        """A constant of type ``index``."""
+        """Returns a constant of type ``index``."""
         attribute = ir.IntegerAttr.get(index_type(), value)
         return self.create("arith.constant", index_type(), (), {"value": attribute})
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
-        """An operation of two values of one type."""
+        """Builds an operation of two values of one type."""
         return self.create(name, left.type, (left, right))
 
     def add(self, left: Any, right: Any) -> Any:
@@ -210,7 +210,7 @@ class KernelBuilder:
         return self.binary("arith.muli", left, right)
 
     def compare(self, predicate: int, left: Any, right: Any) -> Any:
-        """``arith.cmpi`` with a numbered predicate."""
+        """Builds ``arith.cmpi`` with a numbered predicate."""
         return self.create(
             "arith.cmpi",
             self.like(left, element_type(BOOL)),
@@ -219,7 +219,7 @@ class KernelBuilder:
         )
 
     def with_known_indices(self, operands: Sequence[Any], first: int = 0) -> list[Any]:
-        """The equation's operands from ``first`` on, known integers among them as such."""
+        """Returns the equation's operands from ``first`` on; known integers are integers."""
         return [
             int(atom.val)
             if atom.__class__ is Literal and np.dtype(atom.aval.dtype).kind in "iu"
@@ -228,7 +228,7 @@ class KernelBuilder:
         ]
 
     def full_operands(self, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-        """The operands with scalars, and dimensions of size 1, spread over ``shape``."""
+        """Returns the operands, broadcast to ``shape``."""
         if not len(shape):
             return list(operands)
         return [
@@ -239,7 +239,7 @@ class KernelBuilder:
     # ---- programs ----
 
     def lower(self, program: Olympuspr | ClosedOlympuspr, arguments: Sequence[Any]) -> list[Any]:
-        """Emits a program's operations; returns the values of its results."""
+        """Lowers a program; returns the values of its results."""
         consts: Sequence[Any] = ()
         if isinstance(program, ClosedOlympuspr):
             program, consts = program.jaxpr, program.consts
@@ -283,7 +283,7 @@ class KernelBuilder:
         return [value_of(atom) for atom in program.outvars]
 
     def expand(self, expansion: Any, operands: Sequence[Any]) -> Any:
-        """Emits the operations that the equation's primitive stands for."""
+        """Lowers the expansion of the equation's primitive."""
         equation = self.equation
         avals = [ShapedArray(aval.shape, aval.dtype) for aval in self.avals_in]
         closed = trace_to_closed(
@@ -293,7 +293,7 @@ class KernelBuilder:
         return results if equation.primitive.multiple_results else results[0]
 
     def constant(self, value: Any) -> Any:
-        """A constant of a program: a scalar, or an array of one value."""
+        """Returns a constant of a program: a scalar, or an array of one value."""
         array = np.asarray(value)
         if array.ndim == 0:
             return self.scalar(array[()], array.dtype)
@@ -311,7 +311,7 @@ def is_float(dtype: Any) -> bool:
 
 
 def is_unsigned(dtype: Any) -> bool:
-    """Whether integers are compared and divided without sign; booleans are."""
+    """Returns whether comparison and division of integers are unsigned; of booleans, they are."""
     return np.dtype(dtype) == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger)
 
 

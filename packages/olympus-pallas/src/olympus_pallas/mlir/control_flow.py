@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control flow and calls in kernels, in the dialect ``scf``.
+"""Lowering of control flow and calls in kernels, to the dialect ``scf``.
 
-Regions see the values and references around them, so only what changes is carried.
+Regions see the values and references around them, so only values that change are carried.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _choose(
     types: Sequence[Any],
     first: int,
 ) -> list[Any]:
-    """The results of the branch that an index chooses, the first of which has a given number."""
+    """Returns the results of the branch that an index chooses; the first has a given number."""
     if len(branches) == 1:
         return builder.lower(branches[0], operands)
     if dtype == BOOL:
@@ -96,7 +96,7 @@ def _scan(
 def for_loop(
     builder: KernelBuilder, start: Any, stop: Any, carry: Sequence[Any], body: Any
 ) -> list[Any]:
-    """``scf.for`` in steps of one; ``body(builder, index, values)`` returns the next values."""
+    """Builds ``scf.for`` with step one; ``body(builder, index, values)`` returns the new values."""
     types = [value.type for value in carry]
     bounds = [start, stop, builder.int32(1)]
     loop = builder.operation("scf.for", types, [*bounds, *carry], regions=1)
@@ -107,7 +107,7 @@ def for_loop(
 
 
 def _counter_position(program: Olympuspr, layout: ScanLayout) -> int | None:
-    """Which carried value counts the iterations, if any: the loop itself can count instead."""
+    """Returns the position of the carried value that counts iterations, or None."""
     producers: dict[Any, Any] = {
         var: equation for equation in program.eqns for var in equation.outvars
     }

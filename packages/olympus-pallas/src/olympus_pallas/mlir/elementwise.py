@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise operations of kernels, in the dialects ``arith`` and ``math``.
+"""Lowering of elementwise operations of kernels, to the dialects ``arith`` and ``math``.
 
-Mathematical functions differ between the languages, so each language has its own rules for them.
+The languages differ in mathematical functions, so each has its own rules for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["cast", "compare", "divide", "maximum", "minimum"]
 
 
 def arithmetic(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[..., Any]:
-    """The rule of an operation that has one form for each kind of numbers."""
+    """Returns the rule of an operation with one form for each kind of numbers."""
 
     def rule(builder: KernelBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out
@@ -152,7 +152,7 @@ def _reduce_precision(
 
 
 def divide(builder: KernelBuilder, x: Any, y: Any, dtype: Any) -> Any:
-    """The quotient; that of narrow numbers, which GPUs cannot divide, in single precision."""
+    """Builds the quotient; narrow floating-point numbers are divided in single precision."""
     if not is_float(dtype):
         return builder.binary("arith.divui" if is_unsigned(dtype) else "arith.divsi", x, y)
     wide = np.dtype(dtype) if np.dtype(dtype).itemsize >= 4 else np.dtype(np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of lowering rules for kernels, one a language."""
+"""Tables of lowering rules for kernels, one a language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ mosaic_rules: RuleTable[KernelRule] = RuleTable(
 
 
 def define_for_both(primitive: Primitive, rule: KernelRule | None = None) -> Any:
-    """Gives a primitive one rule for both languages; without ``rule``, a decorator."""
+    """Defines one rule of a primitive for both languages; without ``rule``, a decorator."""
     if rule is None:
         return lambda function: (define_for_both(primitive, function), function)[1]
     triton_rules.define(primitive, rule)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the elements of arrays are spread over threads, and over tensor memory."""
+"""Layouts of arrays in registers and in tensor memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Layout", "ParameterizedLayout", "TMEMLayout"]
 
 @dataclasses.dataclass(frozen=True)
 class ParameterizedLayout:
-    """A layout with its settings.
+    """A layout with parameters.
 
     Args:
       layout_cls: the kind of layout.
@@ -26,7 +26,7 @@ class ParameterizedLayout:
 
 
 class Layout(enum.Enum):
-    """The kinds of layouts of arrays in registers; called, a member takes settings.
+    """Layouts of arrays in registers; a call of a member gives it parameters.
 
     On simulated threads an array is one array, however it is spread.
 
@@ -60,7 +60,7 @@ class Layout(enum.Enum):
 
 
 class TMEMLayout(enum.Enum):
-    """The kinds of layouts of arrays in tensor memory; called, a member takes settings."""
+    """Layouts of arrays in tensor memory; a call of a member gives it parameters."""
 
     SCALES_LAYOUT = 1
     SPARSE_METADATA_LAYOUT = 2

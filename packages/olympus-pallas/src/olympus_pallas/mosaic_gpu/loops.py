@@ -20,7 +20,7 @@ __all__ = ["NDLoopInfo", "find_swizzle", "nd_loop", "planar_snake"]
 
 @dataclasses.dataclass(frozen=True)
 class NDLoopInfo:
-    """Where a loop over a grid is.
+    """Position in a loop over a grid.
 
     Args:
       index: the place in the grid.
@@ -40,7 +40,7 @@ def nd_loop(
     tiling: Sequence[int] | None = None,
     init_carry: Any = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Runs the decorated function for each place of a grid that is this core's.
+    """Runs the decorated function for each index of a grid that belongs to this core.
 
     Cores along the axes take turns: the first does the first place, the second the second one.
 
@@ -56,7 +56,7 @@ def nd_loop(
       `NDLoopInfo`.
 
     Raises:
-      ValueError: where tiles do not fill the grid.
+      ValueError: tiles do not fill the grid.
     """
     names = collective_axes if isinstance(collective_axes, tuple | list) else (collective_axes,)
     sizes = tuple(grid)
@@ -100,7 +100,7 @@ def nd_loop(
 def planar_snake(
     lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_width: int
 ) -> tuple[Any, Any]:
-    """The place of a step in an order of a plane that stays near where it was.
+    """Returns the index of a step in an order of a plane with short ways between steps.
 
     The plane is cut into strips along one dimension. Each strip is gone through crosswise, every
     other one backwards.
@@ -135,14 +135,14 @@ def _int32(value: Any) -> Any:
 
 
 def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
-    """The widest swizzle that fits rows of memory.
+    """Returns the widest swizzle that fits rows of memory.
 
     Args:
       minor_dim_bits: the size of a row, in bits.
       what: which operand it is, for messages.
 
     Raises:
-      ValueError: where none fits.
+      ValueError: none fits.
 
     Example:
       >>> find_swizzle(512)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes of a GPU: blocks, clusters of them, and the warpgroups of a block."""
+"""Meshes of a GPU: clusters, their blocks, and the warpgroups of a block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WARPS = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mesh(meshes.Mesh):
-    """A grid of clusters of blocks of threads, each of which is a warpgroup of the GPU.
+    """A grid of clusters of blocks; each thread of a block is a warpgroup of the GPU.
 
     Args:
       grid: the numbers of clusters along each axis.
@@ -34,7 +34,7 @@ class Mesh(meshes.Mesh):
       kernel_name: what the kernel is called in profiles.
 
     Raises:
-      ValueError: where there are not as many names as axes, or too many threads.
+      ValueError: there are not as many names as axes, or too many threads.
 
     Example:
       >>> dict(Mesh(grid=(4,), grid_names=("i",), num_threads=2, thread_name="wg").shape)
@@ -67,7 +67,7 @@ class Mesh(meshes.Mesh):
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The names of the axes with their sizes."""
+        """The sizes of the axes, by name."""
         pairs = [
             *zip(self.grid_names, self.grid, strict=True),
             *zip(self.cluster_names, self.cluster, strict=True),
@@ -83,23 +83,23 @@ class Mesh(meshes.Mesh):
 
     @property
     def default_memory_space(self) -> MemorySpace:
-        """The memory that operands of kernels lie in."""
+        """The default memory space of operands."""
         return GMEM
 
     @property
     def supported_memory_spaces(self) -> Sequence[MemorySpace]:
-        """The memories that buffers may be made in."""
+        """The memory spaces of buffers."""
         return list(MemorySpace)
 
     # ---- on simulated cores ----
 
     def block_of(self, core: Core, places: dict[Any, int] | None = None) -> tuple:
-        """The place of a core's block, or of another of its cluster."""
+        """Returns the index of a core's block, or of another block of its cluster."""
         own = {**core.places, **(places or {})}
         return tuple(own[name] for name in (*self.grid_names, *self.cluster_names))
 
     def owner(self, core: Core, aval: Any) -> Any:
-        """Whom a scratch buffer belongs to: memory of a block to all of its threads."""
+        """Returns the owner of a scratch buffer: the threads of a block share its memory."""
         collective = getattr(aval.dtype, "collective_axes", ())
         if collective:
             return ("cluster", self.block_of(core, dict.fromkeys(collective, -1)))
@@ -110,11 +110,11 @@ class Mesh(meshes.Mesh):
         return ("block", self.block_of(core))
 
     def owner_of_globals(self, core: Core) -> Any:
-        """Whom buffers of `get_global` belong to: all blocks of the device."""
+        """Returns the owner of buffers of `get_global`: the blocks of a device share them."""
         return None
 
     def in_block(self, core: Core, site: Site, places: dict[Any, int]) -> Site:
-        """The part of another block's buffer that is this block's of a site."""
+        """Returns the same part of another block's buffer."""
         buffer = site.buffer
         owner = buffer.core
         if not isinstance(owner, tuple) or owner[0] != "block":
@@ -146,7 +146,7 @@ class WarpMesh(meshes.Mesh):
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The name of the axis with its size."""
+        """The size of the axis, by name."""
         return OrderedDict([(self.axis_name, WARPS)])
 
     @property
@@ -165,7 +165,7 @@ class WarpMesh(meshes.Mesh):
 
     @property
     def supported_memory_spaces(self) -> Sequence[MemorySpace]:
-        """The memories that buffers may be made in."""
+        """The memory spaces of buffers."""
         return [MemorySpace.GMEM, MemorySpace.SMEM, MemorySpace.TMEM]
 
 
@@ -189,7 +189,7 @@ def kernel(
     interpret: Any = None,
     **mesh_kwargs: Any,
 ) -> Any:
-    """Makes a function of arrays of a kernel that runs on each thread of each block of a GPU.
+    """Makes a function of arrays from a kernel that runs on each thread of each block of a GPU.
 
     Args:
       body: takes references to the inputs, the outputs, and scratch buffers. Without it, a
@@ -212,7 +212,7 @@ def kernel(
       A function that takes the inputs and returns the outputs.
 
     Raises:
-      ValueError: where both names of an argument are given.
+      ValueError: both names of an argument are given.
 
     Example:
       >>> import numpy as np

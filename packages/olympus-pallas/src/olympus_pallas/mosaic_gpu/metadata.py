@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which elements of sparse factors there are, as tensor cores want to know it."""
+"""Metadata of sparse operands of tensor cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS, _COLUMNS = 128, 64
 
 
 def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
-    """Orders what says where the elements of a sparse factor are, two of every four in a row.
+    """Orders the metadata of an operand in which two of every four elements are stored.
 
     Args:
       meta: for each row and each four columns the places of two elements, of the dtype ``uint2``
@@ -26,8 +26,8 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
       The places in the order of tensor memory, of the shape ``(m // 128, k // 128, 128, 64)``.
 
     Raises:
-      ValueError: where shape or dtype are others.
-      NotImplementedError: where the factor's dtype has another width.
+      ValueError: shape or dtype are others.
+      NotImplementedError: the factor's dtype has another width.
 
     Example:
       >>> import numpy as np

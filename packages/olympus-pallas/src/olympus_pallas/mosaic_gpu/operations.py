@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What threads of a GPU do: copies, barriers, products, atomic updates, and what orders them.
+"""Primitives of a GPU's threads: copies, barriers, products, atomic updates.
 
-Operations are primitives with the parameter ``tree``, the structure of their operands: for each a
-reference and its transforms, or an array and None.
+Their parameter ``tree`` is the structure of the operands: for each a reference and its transforms,
+or an array and None.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ operations: dict[str, Primitive] = {}
 
 
 def operation(name: str) -> Primitive:
-    """A new operation on references and arrays."""
+    """Returns a new primitive on references and arrays."""
     primitive = Primitive(name, multiple_results=True)
     primitive.takes_refs = True
     primitive.spreads_varying = False
@@ -50,7 +50,7 @@ def operation(name: str) -> Primitive:
 
 
 def is_reference(value: Any) -> bool:
-    """Whether a value is a reference or a view of one."""
+    """Returns whether a value is a reference or a view of one."""
     if getattr(value, "transforms", None) is not None:
         return True
     try:
@@ -60,7 +60,7 @@ def is_reference(value: Any) -> bool:
 
 
 def aval_of_view(ref: Any) -> ShapedArray:
-    """The type of what is seen through a view."""
+    """Returns the type of a view."""
     base, transforms = ref_and_transforms("a view", ref)
     return transformed_aval(get_aval(base).inner_aval, transforms)
 
@@ -68,7 +68,7 @@ def aval_of_view(ref: Any) -> ShapedArray:
 def bind_operation(
     primitive: Primitive, operands: Sequence[Any], out_avals: Sequence[Any] = (), **params: Any
 ) -> Any:
-    """Applies an operation to references, arrays and None."""
+    """Binds an operation to references, arrays and None."""
     parts: list[Any] = []
     for operand in operands:
         if operand is not None and is_reference(operand):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines in kernels for GPUs: loops over blocks, which are copied while others are computed."""
+"""Pipelines in kernels for GPUs: loops over blocks that overlap copies with computation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["emit_pipeline", "emit_pipeline_warp_specialized"]
 
 
 class _Operand:
-    """One operand: the array, and its blocks in a block's memory."""
+    """An operand: the array in global memory, and its blocks."""
 
     def __init__(self, ref: Any, spec: BlockSpec, steps: int) -> None:
         shape: Any = ref.shape if spec.block_shape is None else spec.block_shape
@@ -59,7 +59,7 @@ class _Operand:
         return SMEM((self.steps, *self.kept), self.ref.dtype, transforms=self.transforms)
 
     def part(self, place: Sequence[Any]) -> Any:
-        """The block of a place in the grid, in the large memory."""
+        """Returns the block of an index of the grid, in global memory."""
         block = self.index_map(*place)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         index = []
@@ -102,7 +102,7 @@ class _Pipeline:
         self.slots = max(min(max_concurrent_steps, self.steps), 1)
 
     def operands(self, refs: Sequence[Any]) -> list[_Operand]:
-        """Returns the operands that references are.
+        """Returns the operands of a call.
 
         Raises:
           ValueError: there are not as many references as specifications.
@@ -119,7 +119,7 @@ class _Pipeline:
         return lax.rem(step, np.int32(self.slots))
 
     def place(self, step: Any) -> Any:
-        """Returns the place of a step in the grid."""
+        """Returns the index of a step in the grid."""
         return unraveled(step, self.grid)
 
     def loop(self, step: Callable[[Any, Any], Any], carry: Any = None) -> Any:
@@ -350,7 +350,7 @@ def emit_pipeline(
     max_concurrent_steps: int = 1,
     init_carry: Any = None,
 ) -> Callable[..., Any]:
-    """Makes a loop over blocks of arrays, which are copied to the block's memory and back.
+    """Makes a loop over blocks of arrays, which are copied to shared memory and back.
 
     Args:
       body: takes the place in the grid, then references to the blocks of the inputs and of the
@@ -365,7 +365,7 @@ def emit_pipeline(
       A function of references to the inputs and outputs, in GMEM; it gives the last carry.
 
     Raises:
-      ValueError: where there are not as many references as specifications.
+      ValueError: there are not as many references as specifications.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
@@ -423,7 +423,7 @@ def emit_pipeline_warp_specialized(
       A function of references to the inputs and outputs, in GMEM, which all threads call.
 
     Raises:
-      ValueError: where there are not as many references as specifications, or ``pipeline_state``
+      ValueError: there are not as many references as specifications, or ``pipeline_state``
         is given.
     """
     if pipeline_state is not None:

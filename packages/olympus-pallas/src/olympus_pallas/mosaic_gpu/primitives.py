@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that kernels for GPUs call."""
+"""Functions that kernels for GPUs call."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def copy_gmem_to_smem(
     leader_tracked: Any | None = None,
     oob_mode: OOBFillMode = OOBFillMode.ZEROS,
 ) -> None:
-    """Begins a copy from the large memory to a block's, which arrives at a barrier at its end.
+    """Starts a copy from global to shared memory, which arrives at a barrier at its end.
 
     Args:
       src: what is copied, in GMEM.
@@ -100,7 +100,7 @@ def copy_gmem_to_smem(
       oob_mode: what is written for elements outside of the array.
 
     Raises:
-      ValueError: where shapes or dtypes differ, or ``leader_tracked`` is given.
+      ValueError: shapes or dtypes differ, or ``leader_tracked`` is given.
     """
     _same_shape("copy_gmem_to_smem", src, dst)
     if leader_tracked is not None:
@@ -119,7 +119,7 @@ def copy_smem_to_gmem(
     commit_group: bool = True,
     reduction_op: str | None = None,
 ) -> None:
-    """Begins a copy from a block's memory to the large one; see `wait_smem_to_gmem`.
+    """Starts a copy from shared to global memory; see `wait_smem_to_gmem`.
 
     Args:
       src: what is copied, in SMEM; call `commit_smem` after writing it.
@@ -130,7 +130,7 @@ def copy_smem_to_gmem(
         ``"and"``, ``"or"``, ``"xor"``; None for replacing it.
 
     Raises:
-      ValueError: where shapes or dtypes differ.
+      ValueError: shapes or dtypes differ.
     """
     _same_shape("copy_smem_to_gmem", src, dst)
     bind_operation(
@@ -142,12 +142,12 @@ def copy_smem_to_gmem(
 
 
 def commit_smem_to_gmem_group() -> None:
-    """Ends the group of copies to the large memory that are waited for together."""
+    """Ends a group of copies to global memory; a wait counts groups."""
     bind_operation(commit_group_p, ())
 
 
 def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
-    """Waits until at most some groups of copies to the large memory are under way.
+    """Waits until at most some groups of copies to global memory are pending.
 
     Args:
       n: how many.
@@ -166,7 +166,7 @@ def async_store_smem(
     optimized: bool = True,
     atomic: Literal["add", "max", "min", "and", "or", "xor"] | None = None,
 ) -> None:
-    """Stores an array in the memory of another block of the cluster, and arrives at its barrier.
+    """Stores an array in the shared memory of another block of the cluster, and arrives there.
 
     Args:
       src: the array.
@@ -208,7 +208,7 @@ def async_prefetch(
     collective_axes: str | tuple[str, ...] | None = None,
     leader_tracked: Any | None = None,
 ) -> None:
-    """Has the cache fetch what will be read.
+    """Prefetches a part of global memory into the cache.
 
     Args:
       ref: a reference in GMEM.
@@ -219,14 +219,14 @@ def async_prefetch(
 
 
 def set_max_registers(n: int, *, action: Literal["increase", "decrease"]) -> None:
-    """Says how many registers a lane of this thread needs.
+    """Sets the number of registers of each lane of this thread.
 
     Args:
       n: how many, a multiple of 8.
       action: whether these are more than before, or fewer.
 
     Raises:
-      ValueError: where ``n`` is no multiple of 8, or for another action.
+      ValueError: ``n`` is no multiple of 8, or for another action.
     """
     if n % 8:
         raise ValueError(f"the number of registers is a multiple of 8, got {n}")
@@ -248,12 +248,12 @@ def barrier_arrive(barrier: Any) -> None:
 
 
 def barrier_wait(barrier: Any) -> None:
-    """Waits until a barrier has been opened once more than this thread has waited for it."""
+    """Waits until a barrier has completed one phase more than this thread has waited for."""
     bind_operation(barrier_wait_p, (barrier,))
 
 
 def barrier_test(barrier: Any) -> Any:
-    """Whether `barrier_wait` would return at once."""
+    """Returns whether `barrier_wait` would return at once."""
     return bind_operation(barrier_test_p, (barrier,), (_BOOL,))[0]
 
 
@@ -323,7 +323,7 @@ def _axes(axes: Any) -> tuple[Any, ...]:
 
 
 class SemaphoreSignal:
-    """What is added to a semaphore, for `semaphore_signal_parallel`.
+    """A semaphore and its increment, for `semaphore_signal_parallel`.
 
     Args:
       ref: the semaphore.
@@ -357,7 +357,7 @@ copy_to_tmem_p = operation("async_copy_smem_to_tmem")
 def async_copy_smem_to_tmem(
     smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
 ) -> None:
-    """Begins a copy from a block's memory to that of its tensor cores.
+    """Starts a copy from shared memory to tensor memory.
 
     Args:
       smem_ref: what is copied.
@@ -365,7 +365,7 @@ def async_copy_smem_to_tmem(
       collective_axis: the axis along which two blocks make it together; not known here.
 
     Raises:
-      ValueError: where shapes or dtypes differ, or ``collective_axis`` is given.
+      ValueError: shapes or dtypes differ, or ``collective_axis`` is given.
     """
     if collective_axis is not None:
         raise ValueError("copies of two blocks are not simulated")
@@ -374,7 +374,7 @@ def async_copy_smem_to_tmem(
 
 
 def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
-    """What is in tensor memory; call `wait_load_tmem` before writing there.
+    """Loads from tensor memory; call `wait_load_tmem` before writing there.
 
     Args:
       src: the reference.
@@ -384,7 +384,7 @@ def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
 
 
 def async_store_tmem(ref: Any, value: Any) -> None:
-    """Writes to tensor memory; call `commit_tmem` before others read it.
+    """Stores to tensor memory; call `commit_tmem` before others read it.
 
     Args:
       ref: the reference.
@@ -406,7 +406,7 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
 
 
 def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
-    """The same array, spread otherwise over threads.
+    """Changes the layout of an array in registers.
 
     Args:
       x: the array.
@@ -418,7 +418,7 @@ def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any | None = None
 ) -> Any:
-    """An array that counts along a dimension.
+    """Returns an array that counts along a dimension.
 
     Args:
       dtype: its dtype.
@@ -481,7 +481,7 @@ def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hash
 def multimem_load_reduce(
     ref: Any, *, collective_axes: Hashable | tuple[Hashable, ...], reduction_op: str
 ) -> Any:
-    """What the buffers of all devices along axes of the mesh hold, combined.
+    """Loads the buffers of all devices along axes of the mesh, combined.
 
     Args:
       ref: the reference, in GMEM.
@@ -501,7 +501,7 @@ def multimem_load_reduce(
 
 
 def warp_map(f: Callable[[Any], Any], /) -> None:
-    """Calls a function on each of the four warps of a thread, with the number of the warp.
+    """Calls a function on each of the four warps of a thread, with the warp's number.
 
     Args:
       f: the function; it works on references, and returns nothing.

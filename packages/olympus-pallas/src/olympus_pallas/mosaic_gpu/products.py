@@ -49,7 +49,7 @@ def _check_product(name: str, acc: Any, a: Any, b: Any) -> None:
 
 
 def wgmma(acc: Any, a: Any, b: Any) -> None:
-    """Begins to add a product to an accumulator: ``acc[...] += a[...] @ b[...]``.
+    """Starts the addition of a product to an accumulator: ``acc[...] += a[...] @ b[...]``.
 
     Args:
       acc: an accumulator, made by `run_scoped` of `ACC`.
@@ -57,14 +57,14 @@ def wgmma(acc: Any, a: Any, b: Any) -> None:
       b: the right factor, in SMEM.
 
     Raises:
-      ValueError: where shapes or dtypes do not fit together.
+      ValueError: shapes or dtypes do not fit together.
     """
     _check_product("wgmma", acc, a, b)
     bind_operation(wgmma_p, (acc, a, b))
 
 
 def wgmma_wait(n: int) -> None:
-    """Waits until at most some products are being computed.
+    """Waits until at most some products are pending.
 
     Args:
       n: how many.
@@ -73,7 +73,7 @@ def wgmma_wait(n: int) -> None:
 
 
 def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
-    """What an accumulator holds.
+    """Returns the contents of an accumulator.
 
     Args:
       acc: the accumulator.
@@ -96,7 +96,7 @@ def tcgen05_mma(
     accumulate: Any = True,
     collective_axis: str | None = None,
 ) -> None:
-    """Begins to add a product to an accumulator in tensor memory.
+    """Starts the addition of a product to an accumulator in tensor memory.
 
     Args:
       acc: the accumulator, in TMEM.
@@ -110,7 +110,7 @@ def tcgen05_mma(
       collective_axis: the axis along which two blocks compute it together; not known here.
 
     Raises:
-      ValueError: where shapes or dtypes do not fit together, or what is not known is asked for.
+      ValueError: shapes or dtypes do not fit together, or what is not known is asked for.
     """
     for name, value in (
         ("a_scale", a_scale),
@@ -127,14 +127,14 @@ def tcgen05_mma(
 
 
 def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> None:
-    """Arrives at a barrier when the products so far have been computed.
+    """Arrives at a barrier when the earlier products are complete.
 
     Args:
       barrier: the barrier.
       collective_axis: the axis along which two blocks compute them together; not known here.
 
     Raises:
-      ValueError: where ``collective_axis`` is given.
+      ValueError: ``collective_axis`` is given.
     """
     if collective_axis is not None:
         raise ValueError("products of two blocks are not simulated")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that blocks take over from clusters that have not begun."""
+"""Dynamic scheduling: blocks take over the work of clusters that have not started."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ANSWER_BYTES = 16
 
 
 def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
-    """A buffer for the answer to `try_cluster_cancel`.
+    """Buffer for the answer to `try_cluster_cancel`.
 
     Args:
       num_buffers: how many buffers; None for one without a dimension for their number.
@@ -45,7 +45,7 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
 
 
 def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
-    """Asks for the place of a cluster that has not begun, which will not begin then.
+    """Cancels a cluster that has not started, and asks for its index.
 
     All threads of a block call it. On simulated threads all clusters run at once: there is never
     one that has not begun.
@@ -60,7 +60,7 @@ def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
 def query_cluster_cancel(
     result_ref: Any, grid_names: Sequence[Hashable]
 ) -> tuple[tuple[Any, ...], Any]:
-    """What `try_cluster_cancel` was answered.
+    """Returns the answer to `try_cluster_cancel`.
 
     Args:
       result_ref: the answer.
@@ -86,7 +86,7 @@ def dynamic_scheduling_loop(
     cluster_axes: Sequence[Hashable] = (),
     init_carry: Any = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Runs the decorated function for this block's place in the grid, then for those taken over.
+    """Runs the decorated function for this block's index in the grid, then for canceled ones.
 
     Args:
       grid_names: the axes of the grid.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulated threads of a GPU do."""
+"""Evaluation rules of operations on simulated threads of a GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
 
 
 def simulated(primitive: Primitive) -> Callable[[Any], Any]:
-    """Gives an operation its rule: `(core, params, *operands) -> results`, of sites and arrays."""
+    """Defines the rule of an operation: `(core, params, *operands) -> results`, of sites and
+    arrays.
+    """
 
     def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
         def apply(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
@@ -56,7 +58,7 @@ def simulated(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def _needed(barrier: Site) -> int:
-    """How many arrivals open a barrier."""
+    """Returns the number of arrivals that a barrier expects."""
     return barrier.buffer.needed
 
 
@@ -88,7 +90,7 @@ def _test(core: Core, params: Any, barrier: Site) -> list[Any]:
 
 
 def _with_zeros(core: Core, source: Site) -> Site:
-    """What a copy reads of an array and beyond: zeros where there is nothing."""
+    """Returns the elements that a copy reads, with zeros outside of the array."""
     array = source.buffer.array
     try:
         read(array, source.transforms)
@@ -130,7 +132,7 @@ def _copy_out(core: Core, params: Any, source: Site, target: Site, predicate: An
 
 
 def _combine(array: np.ndarray, transforms: Sequence[Any], value: Any, combine: Any) -> None:
-    """Writes a part of an array; elements outside of it are left away."""
+    """Updates a part of an array; elements outside of it are dropped."""
     try:
         write(array, transforms, combine(read(array, transforms), value))
     except OutOfBounds:
@@ -160,7 +162,7 @@ def _wait_copies(core: Core, params: Any, count: Any) -> None:
 
 
 def finish(core: Core) -> None:
-    """Makes the copies that a thread has not waited for."""
+    """Executes the copies that a thread has not waited for."""
     for group in [*core.state.pop("groups", []), core.state.pop("open group", [])]:
         for copy in group:
             copy()
@@ -238,7 +240,7 @@ def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
 
 
 def _devices(core: Core, axes: Sequence[Any]) -> list[int]:
-    """The devices that differ from this one along some axes alone, itself among them."""
+    """Returns the devices that differ from this one along some axes only, including itself."""
     ranges = [
         range(size) if name in axes else (core.places[name],) for name, size in core.mesh_axes
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tilings: arrays with dimensions cut into tiles, these perhaps into smaller ones."""
+"""Tilings: arrays whose dimensions are cut into tiles, on one or several levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Tiling"]
 
 @dataclasses.dataclass(frozen=True)
 class Tiling:
-    """An order of an array's elements, by one level of tiles or several.
+    """An order of an array's elements by tiles, on one or several levels.
 
     Each level cuts the last dimensions, as many as its tile has, in two: the number of tiles and
     the size of one; the sizes move to the end.
@@ -22,7 +22,7 @@ class Tiling:
       tiles: the shapes of tiles, level by level, of ranks that do not grow.
 
     Raises:
-      ValueError: where ranks grow.
+      ValueError: ranks grow.
 
     Example:
       >>> Tiling(((8, 64), (2, 32))).tile_shape((16, 128))
@@ -47,10 +47,10 @@ class Tiling:
             raise ValueError(f"Tiling {self.tiles} does not apply to shape {tuple(whole)}")
 
     def tile_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an array in tiles.
+        """Returns the shape of an array in tiles.
 
         Raises:
-          ValueError: where tiles do not fill it.
+          ValueError: tiles do not fill it.
         """
         whole = shape
         for tile in self.tiles:
@@ -61,10 +61,10 @@ class Tiling:
         return tuple(shape)
 
     def untile_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an array whose shape in tiles is given.
+        """Returns the shape of an array from its shape in tiles.
 
         Raises:
-          ValueError: where it is none in these tiles.
+          ValueError: it is none in these tiles.
         """
         whole = shape
         for tile in reversed(self.tiles):
@@ -77,7 +77,7 @@ class Tiling:
         return tuple(shape)
 
     def tile_strides(self, strides: tuple[int, ...]) -> tuple[int, ...]:
-        """The strides of an array in tiles."""
+        """Returns the strides of an array in tiles."""
         for tile in self.tiles:
             rest, inner = strides[: len(strides) - len(tile)], strides[len(strides) - len(tile) :]
             outer = tuple(s * t for s, t in zip(inner, tile, strict=True))
@@ -85,7 +85,7 @@ class Tiling:
         return tuple(strides)
 
     def tile_indices(self, indices: tuple[int, ...]) -> tuple[int, ...]:
-        """Where an element is in tiles."""
+        """Returns the indices of an element in tiles."""
         for tile in self.tiles:
             rest, own = indices[: len(indices) - len(tile)], indices[len(indices) - len(tile) :]
             pairs = [divmod(i, t) for i, t in zip(own, tile, strict=True)]
@@ -93,7 +93,7 @@ class Tiling:
         return tuple(indices)
 
     def untile_indices(self, indices: tuple[int, ...]) -> tuple[int, ...]:
-        """Where an element is that is at a place in tiles."""
+        """Returns the indices of an element from those in tiles."""
         for tile in reversed(self.tiles):
             rank = len(tile)
             outer, inner = indices[-2 * rank : -rank], indices[-rank:]
@@ -104,7 +104,7 @@ class Tiling:
     def tile_nested_shape_strides(
         self, shape: tuple[tuple[int, ...], ...], strides: tuple[tuple[int, ...], ...]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-        """Shape and strides in tiles, of dimensions that are several in memory."""
+        """Returns nested shape and strides in tiles; a dimension may be several in memory."""
         for tile in self.tiles:
             rank = len(tile)
             sizes, steps = list(shape[: len(shape) - rank]), list(strides[: len(shape) - rank])
@@ -122,7 +122,7 @@ class Tiling:
         return shape, strides
 
     def tile_dimension(self, dim: int) -> tuple[bool, ...]:
-        """For each dimension in tiles whether it is a part of one of the array's."""
+        """Returns for each dimension in tiles whether it is part of one dimension of the array."""
         if not 0 <= dim < len(self.tiles[0]):
             raise ValueError(f"dimension {dim} is not among the {len(self.tiles[0])} of the tiles")
         parts = [place == dim for place in range(len(self.tiles[0]))]
@@ -132,7 +132,7 @@ class Tiling:
         return tuple(parts)
 
     def remove_dimension(self, dim: int) -> Tiling:
-        """The tiling of the array without one of its dimensions."""
+        """Returns the tiling of the array without one of its dimensions."""
         rank = len(self.tiles[0])
         if not 0 <= dim < rank:
             raise ValueError(f"dimension {dim} is not among the {rank} of the tiles")
@@ -145,7 +145,7 @@ class Tiling:
         return Tiling(tuple(tiles))
 
     def canonicalize(self) -> Tiling:
-        """The tiling without levels, and dimensions of tiles, that change nothing."""
+        """Returns the tiling without redundant levels and dimensions."""
         if len(self.tiles) <= 1:
             return self
         tiles = [self.tiles[0]]
@@ -162,7 +162,7 @@ class Tiling:
 
 
 def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
-    """Whether a tile's dimension may be dropped: those before are whole or of size 1 too."""
+    """Returns whether a tile's dimension may be dropped, like all those before it."""
     return all(
         t == o or (t == 1 and all(a == b for a, b in zip(tile[p + 1 :], own[p + 1 :], strict=True)))
         for p, (t, o) in enumerate(zip(tile[: position + 1], own[: position + 1], strict=True))
@@ -170,7 +170,7 @@ def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
 
 
 def _cut(sizes: Sequence[int], steps: Sequence[int], length: int) -> tuple[list, list]:
-    """The pieces of a dimension that number its tiles, and those within a tile."""
+    """Returns the pieces of a dimension that number its tiles, and those within a tile."""
     inner: list[tuple[int, int]] = []
     outer: list[tuple[int, int]] = []
     left = length

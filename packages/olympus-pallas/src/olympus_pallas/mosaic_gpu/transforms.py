@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of references of GPUs: tiles, and buffers of other blocks and devices."""
+"""Transforms of references of GPUs: tilings, swizzles, buffers of other blocks and devices."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ __all__ = [
 
 
 class Transform:
-    """Base of what stands between a reference's memory and what a kernel sees of it."""
+    """Base of transforms between a reference's memory and its view."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
-        """The type of the view of an array."""
+        """Returns the type of the view of an array."""
         raise TypeError(f"{type(self).__name__} must say what the type of its views is")
 
     def undo(self, x: ShapedArray) -> Any:
-        """The transform back from a view to the array."""
+        """Returns the inverse transform."""
         raise TypeError(f"{type(self).__name__} cannot be undone")
 
     def pretty(self, shown: Any) -> str:
-        """The text in an equation."""
+        """Returns the text in an equation."""
         return f"{{{type(self).__name__}}}"
 
     def pretty_print(self, context: Any) -> Document:
-        """The text in an equation, as a document."""
+        """Returns the text in an equation, as a document."""
         return Text(self.pretty(str))
 
     # ---- as a pytree: everything is part of the structure ----
@@ -94,10 +94,10 @@ class TilingTransform(Transform):
         return f"TilingTransform(tiling={self.tiling})"
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
-        """The type of an array in tiles.
+        """Returns the type of an array in tiles.
 
         Raises:
-          ValueError: where tiles do not fill it.
+          ValueError: tiles do not fill it.
         """
         rank = len(self.tiling)
         dims = x.shape[len(x.shape) - rank :]
@@ -107,7 +107,7 @@ class TilingTransform(Transform):
         return x.update(shape=(*x.shape[: len(x.shape) - rank], *counts, *self.tiling))
 
     def undo(self, x: ShapedArray) -> TilingTransform:
-        """The transform back from tiles."""
+        """Returns the inverse transform."""
         return UntilingTransform(self.tiling)
 
     def pretty(self, shown: Any) -> str:
@@ -116,7 +116,7 @@ class TilingTransform(Transform):
 
 @register_pytree_node_class
 class UntilingTransform(TilingTransform):
-    """Sees an array in tiles as it is without them."""
+    """Views an array in tiles as one without them."""
 
     def __repr__(self) -> str:
         return f"UntilingTransform(tiling={self.tiling})"
@@ -138,7 +138,7 @@ class UntilingTransform(TilingTransform):
 
 @register_pytree_node_class
 class SwizzleTransform(Transform):
-    """Lays rows out so that threads that read a column find it in different banks.
+    """Permutes elements of rows so that threads that read a column use different banks.
 
     Args:
       swizzle: the number of bytes within which elements change places: 32, 64 or 128.
@@ -165,11 +165,11 @@ class SwizzleTransform(Transform):
         return f"SwizzleTransform(swizzle={self.swizzle})"
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
-        """The type of the array: elements change places, not the shape."""
+        """Returns the array's type, which a permutation of elements keeps."""
         return x
 
     def undo(self, x: ShapedArray) -> SwizzleTransform:
-        """The transform back: the same changes of places."""
+        """Returns the inverse, which is the same permutation."""
         return self
 
     def pretty(self, shown: Any) -> str:
@@ -207,14 +207,14 @@ define_view(SwizzleTransform, lambda transform, array: array)
 
 
 class _Elsewhere(Transform):
-    """A view of the buffer of the same name somewhere else."""
+    """A view of the buffer of the same name on another block or device."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
-        """The type of the buffer, the same everywhere."""
+        """Returns the type of the buffer, which is the same everywhere."""
         return x
 
     def locate(self, core: Core, site: Site) -> Site:
-        """The buffer that is meant."""
+        """Returns the buffer."""
         raise TypeError(f"{type(self).__name__} must say where it is")
 
 
@@ -246,11 +246,11 @@ class PeerMemRef(_Elsewhere):
         return self is other
 
     def undo(self, x: ShapedArray) -> PeerMemRef:
-        """The view back is not known: who looks is."""
+        """Raises an error: the inverse depends on the device."""
         raise ValueError("a view of another device's buffer cannot be undone")
 
     def commute_ndindexer(self, _: Any, indexer: Any) -> tuple[Any, PeerMemRef]:
-        """The index before the view instead of after it: both give the same part."""
+        """Moves an index before the view, which gives the same part."""
         return indexer, self
 
     def pretty(self, shown: Any) -> str:
@@ -288,7 +288,7 @@ class ClusterRef(_Elsewhere):
 
 @register_pytree_node_class
 class MulticastRef(_Elsewhere):
-    """A view of the buffers of all devices along axes of the mesh, to be copied to."""
+    """A view of the buffers of all devices along axes of the mesh, as target of a copy."""
 
     is_remote = True
 
@@ -313,7 +313,8 @@ class Everywhere(Site):
 
 
 def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> TransformedRef:
-    """A view of a reference on all devices along axes of the mesh, for copies to the large memory.
+    """Returns a view of a reference on all devices along axes of the mesh, for copies to global
+    memory.
 
     Args:
       ref: a reference in the large memory, or a view of one.
@@ -326,7 +327,7 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
 def remote_ref(
     ref: Any, device_id: Any, device_id_type: DeviceIdType = DeviceIdType.MESH
 ) -> TransformedRef:
-    """A view of the buffer of another device that is this one's of ``ref``.
+    """Returns a view of the buffer that is ``ref`` on another device.
 
     Args:
       ref: a reference in the large memory, or a view of one.
@@ -337,7 +338,7 @@ def remote_ref(
 
 
 def cluster_ref(ref: Any, block_id: dict[Any, Any]) -> TransformedRef:
-    """A view of the buffer of another block of the cluster.
+    """Returns a view of the buffer that is ``ref`` in another block of the cluster.
 
     Args:
       ref: a reference in a block's memory, or a view of one.
@@ -352,14 +353,14 @@ def _view(ref: Any, transform: Any) -> TransformedRef:
 
 
 def transform_ref(ref: Any, transform: Any) -> TransformedRef:
-    """A view of a reference through a transform, such as `TilingTransform`.
+    """Returns a view of a reference through a transform, such as `TilingTransform`.
 
     Args:
       ref: the reference.
       transform: the transform.
 
     Raises:
-      ValueError: where it does not fit the reference.
+      ValueError: it does not fit the reference.
     """
     view = _view(ref, transform)
     view._array_aval()
@@ -367,7 +368,7 @@ def transform_ref(ref: Any, transform: Any) -> TransformedRef:
 
 
 def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
-    """A view of a reference with its dimensions in another order.
+    """Returns a view of a reference with its dimensions in another order.
 
     Args:
       ref: the reference.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories of a GPU, what is made in them, and what the compiler is told."""
+"""Memory spaces of a GPU, buffers, barriers, block specifications, compiler parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class MemorySpace(enum.Enum):
-    """The memories of a GPU: the large one, that of a block, that of its tensor cores, registers.
+    """Memory spaces of a GPU: global, shared and tensor memory, registers.
 
     A member is callable: with a shape and a dtype it is a buffer in that memory.
 
@@ -83,7 +83,7 @@ class MemorySpace(enum.Enum):
         return GPUMemoryRef(aval, self, tuple(transforms), layout, collective)
 
     def like(self, shape_dtype_like: Any) -> GPUMemoryRef:
-        """A buffer of the shape and dtype of something else."""
+        """Returns a buffer of the shape and dtype of another value."""
         return self(shape_dtype_like.shape, shape_dtype_like.dtype)
 
 
@@ -139,13 +139,13 @@ def _shape(num_barriers: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _BarrierType:
-    """What barriers have in common."""
+    """Base of barriers."""
 
     def _dtype(self) -> BarrierDType:
         raise TypeError("a kind of barrier says what its dtype is")
 
     def get_array_aval(self) -> ShapedArray:
-        """Nothing: barriers are no arrays.
+        """Raises an error: barriers are no arrays.
 
         Raises:
           ValueError: always.
@@ -153,13 +153,13 @@ class _BarrierType:
         raise ValueError("Barriers are not arrays")
 
     def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference that the kernel is given."""
+        """Returns the type of the reference that the kernel takes."""
         return AbstractRef(ShapedArray(self.num_barriers, self._dtype()), SMEM)  # type: ignore[attr-defined]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Barrier(_BarrierType):
-    """Barriers of a block: threads and copies arrive, threads wait until all have.
+    """Barriers of a block: threads and copies arrive, and threads wait for all arrivals.
 
     Args:
       num_arrivals: how many arrivals open it.
@@ -186,7 +186,7 @@ class Barrier(_BarrierType):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterBarrier(_BarrierType):
-    """Barriers of the blocks of a cluster: who arrives, arrives at those of all of them.
+    """Barriers of the blocks of a cluster: each arrival counts in all of them.
 
     Args:
       collective_axes: the axes of the cluster along which blocks meet.
@@ -214,7 +214,7 @@ class ClusterBarrier(_BarrierType):
 
 
 class SemaphoreType(enum.Enum):
-    """The kinds of semaphores of a GPU, in the large memory; a member is one semaphore."""
+    """The kinds of semaphores of a GPU, in global memory; a member is one semaphore."""
 
     REGULAR = "regular"
     BARRIER = "barrier"
@@ -228,7 +228,7 @@ class SemaphoreType(enum.Enum):
         return self(()).get_array_aval().update(memory_space=GMEM)
 
     def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference that the kernel is given."""
+        """Returns the type of the reference that the kernel takes."""
         return self(()).get_ref_aval()
 
 
@@ -247,7 +247,7 @@ _uninitialized = _Uninitialized()
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WGMMAAccumulatorRef:
-    """An accumulator of products, in registers; zero at first.
+    """An accumulator of products, in registers; it starts at zero.
 
     Args:
       shape: its shape.
@@ -264,17 +264,17 @@ class WGMMAAccumulatorRef:
 
     @property
     def initial_value(self) -> Any:
-        """What it holds at first; None for zeros."""
+        """The first contents; None for zeros."""
         return None if self._init is _uninitialized else self._init
 
     def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference that the kernel is given."""
+        """Returns the type of the reference that the kernel takes."""
         aval = ShapedArray(tuple(self.shape), dtypes.dtype(self.dtype))
         return AbstractRef(aval, REGS, ACCUMULATOR)
 
     @staticmethod
     def init(array: Any) -> WGMMAAccumulatorRef:
-        """An accumulator that holds an array at first."""
+        """Returns an accumulator with an array as first contents."""
         return WGMMAAccumulatorRef(array.shape, array.dtype, array)
 
 
@@ -286,7 +286,7 @@ ACC = WGMMAAccumulatorRef
 
 @dataclasses.dataclass
 class BlockSpec(block_specs.BlockSpec):
-    """Which block of an array each step sees, and how it lies in the block's memory.
+    """The block of an array that each step sees, and its transforms in shared memory.
 
     Args:
       block_shape: the sizes of a block.
@@ -324,7 +324,7 @@ class BlockSpec(block_specs.BlockSpec):
 
 
 class OOBFillMode(enum.IntEnum):
-    """What a copy writes for elements outside of an array."""
+    """Values that a copy writes for elements outside of an array."""
 
     UNDEFINED = 0
     PROMISE_IN_BOUNDS = 1
@@ -342,7 +342,7 @@ class _Replicated:
 
 
 class CopyPartition:
-    """How the blocks of a cluster share a copy that the first of them keeps track of."""
+    """Partition of a copy among the blocks of a cluster, of which the first tracks it."""
 
     PARTITIONED = _Partitioned
     REPLICATED = _Replicated()
@@ -350,7 +350,7 @@ class CopyPartition:
 
 @dataclasses.dataclass(frozen=True)
 class Replicated:
-    """A dimension of a layout along which threads have the same.
+    """A dimension of a layout along which threads hold the same elements.
 
     Args:
       times: how many of them.
@@ -389,14 +389,14 @@ class ShapeDtypeStruct:
 
 
 class LoweringSemantics(enum.Enum):
-    """What one line of a kernel stands for: what a lane does, or what a warpgroup does."""
+    """Unit that one line of a kernel describes: a lane, or a warpgroup."""
 
     Lane = 1
     Warpgroup = 2
 
 
 class TraceScope(enum.Enum):
-    """Who has a line of its own in profiles."""
+    """Unit that has a line in profiles."""
 
     WARP = "warp"
     WARPGROUP = "warpgroup"
@@ -404,7 +404,7 @@ class TraceScope(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompilerParams(calls.CompilerParams):
-    """What the compiler is told of a kernel.
+    """Parameters of the compiler for a kernel.
 
     Args:
       approx_math: whether functions may be less exact.
@@ -439,5 +439,5 @@ class CompilerParams(calls.CompilerParams):
             raise ValueError("profile_space and profile_dir must be given together")
 
     def replace(self, /, **changes: Any) -> CompilerParams:
-        """The same parameters with some changed."""
+        """Returns the parameters with some changed."""
         return dataclasses.replace(self, **changes)

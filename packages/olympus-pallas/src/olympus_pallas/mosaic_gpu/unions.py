@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that may lie in the same memory, one after the other in time."""
+"""Buffers that share memory, since only one group of them is in use at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RefUnion"]
 
 
 class RefUnion:
-    """Buffers of which one group is used at a time, so that they may share memory.
+    """Groups of buffers that share memory; one group is in use at a time.
 
     The kernel is given a union of references, to be taken apart: ``first, second = union``. What
     was written through one group is not to be read through another. On simulated threads each has
@@ -45,21 +45,21 @@ class RefUnion:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of the memory that they share: bytes."""
+        """The dtype of the shared memory: bytes."""
         return np.dtype(np.int8)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size of that memory: that of the largest group."""
+        """The size of the shared memory: that of the largest group."""
         return (max(map(_bytes, self.refs), default=0),)
 
     def get_array_aval(self) -> ShapedArray:
-        """The type of that memory's contents."""
+        """The type of the shared memory's contents."""
         return ShapedArray(self.shape, self.dtype)
 
     @property
     def memory_space(self) -> MemorySpace:
-        """Where the buffers lie."""
+        """The memory space of the buffers."""
         leaves = pytrees.tree_leaves(self.refs)
         spaces = {leaf.memory_space for leaf in leaves}
         if len(spaces) != 1:
@@ -67,7 +67,9 @@ class RefUnion:
         return spaces.pop()
 
     def get_ref_aval(self) -> Any:
-        """The types of the references that the kernel is given, in the same structure."""
+        """Returns the types of the references that the kernel takes, in the structure of the
+        groups.
+        """
         return pytrees.tree_map(lambda leaf: leaf.get_ref_aval(), self.refs)
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices and loops in kernels, as decorators of functions that work on references."""
+"""Conditions and loops in kernels, as decorators of functions with side effects on references."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["loop", "unraveled", "when"]
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
-    """Runs the decorated function where a condition holds.
+    """Runs the decorated function if a condition holds.
 
     Args:
       condition: a boolean scalar, which may be computed.
@@ -67,7 +67,7 @@ def loop(
       A decorator that runs the loop at once, and gives the last carry.
 
     Raises:
-      TypeError: where the function returns something, and there is no carry.
+      TypeError: the function returns something, and there is no carry.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing from kernels, and checks in them."""
+"""Debug prints and checks in kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ debug_check_p = Primitive("debug_check", multiple_results=True)
 
 
 class _CheckEffect(Effect):
-    """Keeps checks where they are."""
+    """Effect that keeps checks in order."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ def debug_print(fmt: str, *args: Any) -> None:
       *args: scalars or arrays.
 
     Raises:
-      ValueError: where there are not as many placeholders as values.
+      ValueError: there are not as many placeholders as values.
     """
     placeholders = fmt.count("{}")
     if placeholders and placeholders != len(args):
@@ -73,7 +73,7 @@ enable_debug_checks = config_states.pallas_enable_debug_checks
 
 
 def debug_checks_enabled() -> bool:
-    """Whether `debug_check` checks."""
+    """Returns whether `debug_check` checks."""
     return enable_debug_checks.value
 
 
@@ -93,14 +93,14 @@ def _debug_check(condition: Any, *, message: str) -> list[Any]:
 
 
 def debug_check(condition: Any, message: str) -> None:
-    """Checks a condition while a kernel runs, where checks are enabled.
+    """Checks a condition while a kernel runs, if checks are enabled.
 
     Args:
       condition: a boolean scalar.
       message: what is wrong where it does not hold.
 
     Raises:
-      ValueError: where the condition is no boolean scalar.
+      ValueError: the condition is no boolean scalar.
 
     See Also:
       `enable_debug_checks`, without which nothing is checked.

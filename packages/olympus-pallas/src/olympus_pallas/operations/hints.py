@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of kernels that are hints to the compiler, or instructions of the hardware."""
+"""Hints to compilers of kernels, and instructions of the hardware."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ delay_p = Primitive("delay", multiple_results=True)
 
 
 class _Marker(Effect):
-    """Keeps an operation without results where it is."""
+    """Effect that keeps an operation without results."""
 
     __slots__ = ("_name",)
 
@@ -86,7 +86,7 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
-    """Promises that an integer is a multiple of a number, so that better code can be made.
+    """Asserts that an integer is a multiple of a number, for better code.
 
     Args:
       x: the integer, or an array of integers.
@@ -103,7 +103,7 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
-    """Promises that as many first elements of an array of integers are consecutive numbers.
+    """Asserts that the first elements of an integer array are consecutive numbers.
 
     Args:
       x: the integers.
@@ -187,7 +187,7 @@ def _broadcast_to_jvp(primals: Any, tangents: Any, *, shape: Any) -> Any:
 
 
 def broadcast_to(a: Any, shape: Sequence[int]) -> Any:
-    """Spreads an array over a shape, as NumPy does.
+    """Broadcasts an array to a shape, as NumPy does.
 
     Example:
       >>> broadcast_to(np.float32([[1], [2]]), (2, 3))
@@ -212,7 +212,7 @@ def _empty(*, shape: tuple[int, ...], dtype: Any, out_sharding: Any) -> Any:
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements are not said to have any particular values.
+    """Returns an array with unspecified elements.
 
     Example:
       >>> empty((2, 3), "float32").shape
@@ -224,7 +224,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def empty_like(x: Any) -> Any:
-    """Arrays of no particular values, with the shapes and dtypes of others.
+    """Returns arrays with unspecified elements, of the shapes and dtypes of others.
 
     Example:
       >>> empty_like(np.ones(3, np.int32)).shape
@@ -234,7 +234,7 @@ def empty_like(x: Any) -> Any:
 
 
 def empty_ref_like(x: Any) -> Any:
-    """References to new arrays of no particular values, with the shapes and dtypes of others.
+    """Returns references to new arrays with unspecified elements, of the shapes of others.
 
     Example:
       >>> empty_ref_like(np.ones(3, np.int32)).shape
@@ -263,7 +263,7 @@ expansion_rules.define(delay_p, lambda nanos: [])
 
 
 def debug_barrier() -> None:
-    """Waits until all threads of the running program are here."""
+    """Waits until all threads of the running program have arrived."""
     debug_barrier_p.bind()
 
 
@@ -334,7 +334,7 @@ def elementwise_inline_asm(
 
 
 def approx_tanh(x: Any) -> Any:
-    """The hyperbolic tangent in the precision of the GPU's own instruction.
+    """Computes the hyperbolic tangent by the GPU's instruction, in its precision.
 
     Args:
       x: numbers of float16, bfloat16 or float32.

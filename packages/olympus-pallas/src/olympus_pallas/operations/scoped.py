@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that live while one function of a kernel runs: `run_scoped`."""
+"""Buffers with the lifetime of one function in a kernel: `run_scoped`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run_scoped_types(*avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
 def run_scoped(
     f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
 ) -> Any:
-    """Calls a function with references to new buffers, which are gone when it returns.
+    """Calls a function with references to new buffers, which live until it returns.
 
     Args:
       f: the function; it takes one reference a type, and may return arrays.
@@ -88,7 +88,7 @@ def run_scoped(
 
 
 def _initialized(f: Callable[..., Any], starts: Sequence[Any]) -> Callable[..., Any]:
-    """The function, before which buffers are given what they hold at first."""
+    """Returns the function, preceded by the initialization of its buffers."""
 
     def wrapped(*refs: Any, **kw_refs: Any) -> Any:
         for ref, start in zip(pytrees.tree_leaves((refs, kw_refs)), starts, strict=True):
@@ -100,7 +100,7 @@ def _initialized(f: Callable[..., Any], starts: Sequence[Any]) -> Callable[..., 
 
 
 def _poisoned(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, before which its buffers are filled with what nobody expects."""
+    """Returns the function, preceded by filling its buffers with NaN or extreme integers."""
 
     def wrapped(*refs: Any, **kw_refs: Any) -> Any:
         for ref in pytrees.tree_leaves((refs, kw_refs)):
@@ -118,7 +118,7 @@ def _get_global_type(*, what: Any) -> Any:
 
 
 def get_global(what: Any) -> Any:
-    """A reference to a buffer that lives as long as the kernel, wherever it is asked for.
+    """Returns a reference to a buffer that lives as long as the kernel.
 
     Args:
       what: the buffer, such as ``tpu.SemaphoreType.REGULAR``. It is the same in all programs.
@@ -127,7 +127,7 @@ def get_global(what: Any) -> Any:
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
-    """A decorator that gives a function references to new buffers; see `run_scoped`.
+    """Decorates a function with references to new buffers; see `run_scoped`.
 
     The decorated function takes its other arguments after the buffers.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of what threads of a GPU do together."""
+"""Effect of operations between the threads of a GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ThreadEffect", "thread_effect"]
 
 
 class ThreadEffect(Effect):
-    """Keeps what threads do in order; what has it runs on simulated threads."""
+    """Effect that keeps threads' operations in order; kernels with it run on simulated threads."""
 
     __slots__ = ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How semaphores and copies are shown in programs."""
+"""Printing rules of semaphores and copies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _print_start(equation: Equation, printer: Any) -> Any:
 
 
 def _remote_params(equation: Equation) -> list[tuple[str, Any]]:
-    """The parameters of a copy to another device, whose operands are shown one by one."""
+    """Returns the printed parameters of a copy to another device."""
     parts = pytrees.tree_unflatten(equation.params["tree"], equation.invars)
     structure = pytrees.tree_structure((0, 0, 0, 0, pytrees.tree_map(lambda _: 0, parts[8])))
     return sorted({**equation.params, "tree": structure}.items())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semaphores, and copies between the memories of a TPU.
 
-The primitives, with operands flattened as a parameter says:
+The primitives, with operands flattened as a parameter tells:
 
 - ``semaphore_signal(ref, transforms, inc, device_id, core_index)`` adds to a semaphore,
 - ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and subtracts it,
@@ -67,7 +67,7 @@ __all__ = [
 
 
 class DeviceIdType(enum.Enum):
-    """How another device is named: by its place in the mesh, or by its number."""
+    """Kinds of device ids: indices in the mesh, or a number."""
 
     MESH = "mesh"
     LOGICAL = "logical"
@@ -77,7 +77,7 @@ class DeviceIdType(enum.Enum):
 
 
 class _SemaphoreEffect(Effect):
-    """Keeps what is done to semaphores where it is."""
+    """Effect that keeps operations on semaphores in order."""
 
     __slots__ = ()
 
@@ -157,7 +157,7 @@ def _barrier_semaphore_type() -> Any:
 
 
 def is_remote(equation: Equation) -> bool:
-    """Whether a copy or a signal is meant for another device."""
+    """Returns whether a copy or a signal goes to another device."""
     name = "args_tree" if equation.primitive is semaphore_signal_p else "tree"
     parts = pytrees.tree_unflatten(equation.params[name], equation.invars)
     if equation.primitive is semaphore_signal_p:
@@ -166,7 +166,7 @@ def is_remote(equation: Equation) -> bool:
 
 
 def communicates(program: Olympuspr) -> bool:
-    """Whether a kernel has to do with other devices."""
+    """Returns whether a kernel communicates with other devices."""
     return any(map(_communicates, program.eqns))
 
 
@@ -209,7 +209,7 @@ def semaphore_signal(
 
 
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
-    """Waits until a semaphore has at least a value, and subtracts it.
+    """Waits until a semaphore has at least a value, then subtracts the value.
 
     Args:
       sem_or_view: the semaphore.
@@ -222,7 +222,7 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
 
 
 def semaphore_read(sem_or_view: Any) -> Any:
-    """The value of a semaphore, a 32-bit integer.
+    """Returns the value of a semaphore, an int32 scalar.
 
     Args:
       sem_or_view: the semaphore.
@@ -233,7 +233,7 @@ def semaphore_read(sem_or_view: Any) -> Any:
 
 
 class AsyncCopy:
-    """A copy from one reference to another that runs beside the program.
+    """A copy from one reference to another that runs asynchronously.
 
     Attributes:
       src_ref: what is copied.
@@ -272,7 +272,7 @@ class AsyncCopy:
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is a copy to another device."""
+        """Returns whether it is a copy to another device."""
         return self.src_sem is not None
 
     def _operands(self, *refs: Any) -> tuple[list[Any], Any]:
@@ -284,7 +284,7 @@ class AsyncCopy:
         return pytrees.tree_flatten(tuple(parts))
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
-        """Begins the copy.
+        """Starts the copy.
 
         Args:
           priority: the copy's priority.
@@ -300,20 +300,20 @@ class AsyncCopy:
         with_selected((self.src_ref, self.dst_ref, self.dst_sem), begin)
 
     def wait(self) -> None:
-        """Waits until everything is there, and of a copy to another device, has been read."""
+        """Waits until the copy is complete; to another device, until its source has been read."""
         if self.is_remote:
             self.wait_send()
         self.wait_recv()
 
     def wait_recv(self) -> None:
-        """Waits until as much has arrived here as the copy moves."""
+        """Waits until as many elements have arrived here as the copy moves."""
         with_selected((self.src_ref, self.dst_ref, self.dst_sem), self._wait)
 
     def wait_send(self) -> None:
-        """Waits until everything has been read, so that the source may be written again.
+        """Waits until the source is read, so that it may be overwritten.
 
         Raises:
-          ValueError: where the copy is not to another device.
+          ValueError: the copy is not to another device.
         """
         if not self.is_remote:
             raise ValueError("Cannot `wait_send` on a local copy.")
@@ -325,7 +325,7 @@ class AsyncCopy:
 
 
 def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
-    """A copy that is begun with ``start()`` and waited for with ``wait()``.
+    """Returns a copy, which ``start()`` starts and ``wait()`` waits for.
 
     Args:
       src_ref: what is copied.
@@ -338,7 +338,7 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
 def async_copy(
     src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False
 ) -> AsyncCopy:
-    """Begins a copy; wait for it with ``wait()`` of what is returned.
+    """Starts a copy; ``wait()`` of the result waits for it.
 
     Args:
       src_ref: what is copied.
@@ -360,7 +360,7 @@ def make_async_remote_copy(
     device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopy:
-    """A copy to another device, begun with ``start()``.
+    """Returns a copy to another device, which ``start()`` starts.
 
     All devices run the same kernel: ``dst_ref`` and ``recv_sem`` are those of the other device.
     ``wait_send()`` waits until what this one sends has been read, ``wait_recv()`` until as much has
@@ -386,7 +386,7 @@ def async_remote_copy(
     device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopy:
-    """Begins a copy to another device; see `make_async_remote_copy`.
+    """Starts a copy to another device; see `make_async_remote_copy`.
 
     Args:
       src_ref: what is copied.
@@ -402,7 +402,7 @@ def async_remote_copy(
 
 
 def get_barrier_semaphore() -> Any:
-    """The semaphore at which all devices meet that run kernels of one ``collective_id``.
+    """Returns the semaphore at which the devices meet that run kernels of one ``collective_id``.
 
     It outlives the kernel: each device takes from it as much as the others have added.
     """
@@ -410,7 +410,7 @@ def get_barrier_semaphore() -> Any:
 
 
 def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
-    """Copies from one reference to another, and waits until everything is there.
+    """Copies from one reference to another, and waits until the copy is complete.
 
     Args:
       src_ref: what is copied.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that concern all kernels of a thread."""
+"""Interpret mode of the kernels of a thread."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _state = _State()
 
 
 def interpret_params() -> Any:
-    """How kernels are interpreted that do not ask for it themselves; None where they are not."""
+    """Returns the mode of kernels that do not set one; None if they are compiled."""
     return _state.interpret
 
 
 def set_interpret_mode(params: Any) -> None:
-    """Interprets all kernels that are lowered from now on; with None, those that ask for it."""
+    """Sets the mode of kernels that are lowered from now on; None resets it."""
     _state.interpret = params
 
 
 @contextlib.contextmanager
 def force_interpret_mode(params: Any) -> Iterator[None]:
-    """Interprets all kernels that are lowered meanwhile."""
+    """Context manager that sets the mode of kernels that are lowered within it."""
     saved, _state.interpret = _state.interpret, params
     try:
         yield

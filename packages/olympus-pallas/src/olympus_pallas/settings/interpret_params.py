@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are interpreted on simulated cores."""
+"""Parameters of interpretation on simulated cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["InterpretParams"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InterpretParams:
-    """Has a kernel run on simulated cores; given as ``interpret=InterpretParams()``.
+    """Parameters of simulated cores, given as ``interpret=InterpretParams()``.
 
     Each core runs its programs equation by equation, on memories of its own and those that it
     shares. Copies and semaphores work between cores, and between the devices of a `shard_map`.
@@ -84,10 +84,10 @@ class InterpretParams:
         return self.num_cores_or_threads
 
     def get_vector_clock_size(self, num_devices: int) -> int:
-        """How many cores clocks have room for on a number of devices.
+        """Returns the number of cores that vector clocks have room for.
 
         Raises:
-          ValueError: where ``vector_clock_size`` is too small for them.
+          ValueError: ``vector_clock_size`` is too small for them.
         """
         cores = num_devices * self.num_cores_or_threads
         if self.vector_clock_size is None:

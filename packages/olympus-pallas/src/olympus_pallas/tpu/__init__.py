@@ -176,12 +176,12 @@ def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Interprets those kernels again that ask for it."""
+    """Resets `set_tpu_interpret_mode`."""
     set_interpret_mode(None)
 
 
 def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
-    """A context manager: all kernels that are lowered meanwhile are interpreted.
+    """Context manager that interprets all kernels that are lowered within it.
 
     Args:
       params: how; None for the default.
@@ -190,7 +190,7 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
 
 
 def is_tpu_device() -> bool:
-    """Whether programs run on a TPU where nothing else is said.
+    """Returns whether the default backend is a TPU.
 
     Example:
       >>> is_tpu_device()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of pipelines: references in the large memory, with several buffers beside the core."""
+"""Operands of pipelines: references to HBM, with several buffers in the core's memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INT32 = np.dtype(np.int32)
 
 
 class BufferType(enum.Enum):
-    """What a pipeline does with an operand."""
+    """Directions in which a pipeline copies an operand."""
 
     INPUT = 1
     OUTPUT = 2
@@ -36,12 +36,12 @@ class BufferType(enum.Enum):
 
     @property
     def is_input(self) -> bool:
-        """Whether its blocks are brought."""
+        """Whether the pipeline copies blocks in."""
         return self in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
 
     @property
     def is_output(self) -> bool:
-        """Whether its blocks are taken away."""
+        """Whether the pipeline copies blocks out."""
         return self in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
 
 
@@ -56,44 +56,44 @@ def _size(dim: Any) -> int:
 
 
 class BufferedRefBase:
-    """What pipelines ask of their operands."""
+    """Base of operands of pipelines."""
 
     is_trivial_windowing: bool = False
     has_allocated_buffer: bool = False
 
     @property
     def spec(self) -> BlockSpec:
-        """Which blocks there are."""
+        """The block specification."""
         raise TypeError(f"{type(self).__name__} must say which blocks it has")
 
     @property
     def buffer_type(self) -> BufferType:
-        """What the pipeline does with it."""
+        """The directions of copies."""
         raise TypeError(f"{type(self).__name__} must say what it is for")
 
     @property
     def is_input(self) -> bool:
-        """Whether its blocks are brought."""
+        """Returns whether its blocks are brought."""
         return self.buffer_type.is_input
 
     @property
     def is_output(self) -> bool:
-        """Whether its blocks are taken away."""
+        """Returns whether its blocks are taken away."""
         return self.buffer_type.is_output
 
     @property
     def is_input_output(self) -> bool:
-        """Whether its blocks are brought and taken away."""
+        """Returns whether its blocks are brought and taken away."""
         return self.buffer_type is BufferType.INPUT_OUTPUT
 
     @property
     def is_manual(self) -> bool:
-        """Whether the kernel moves its blocks itself."""
+        """Returns whether the kernel moves its blocks itself."""
         return self.buffer_type is BufferType.MANUAL
 
     @property
     def is_buffered(self) -> bool:
-        """Whether it has buffers."""
+        """Returns whether it has buffers."""
         return True
 
     @property
@@ -103,25 +103,25 @@ class BufferedRefBase:
 
     @property
     def compute_index(self) -> Callable[..., Any]:
-        """From a place in the grid to that of the block."""
+        """The function from an index of the grid to that of the block."""
         index_map = self.spec.index_map
         rank = len(self.block_shape or ())
         return (lambda *place: (0,) * rank) if index_map is None else index_map
 
     @property
     def has_indirect(self) -> bool:
-        """Whether elements of a dimension are at indices that the index map gives."""
+        """Returns whether elements of a dimension are at indices that the index map gives."""
         return any(isinstance(dim, Indirect) for dim in self.block_shape or ())
 
     def get_dma_slice(self, src_ty: Any, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
-        """The part of an array that is the block of a place in the grid.
+        """Returns the slices of an array that are the block of an index of the grid.
 
         Args:
           src_ty: the type of the array.
           grid_indices: the place.
 
         Raises:
-          ValueError: where blocks do not cover the array evenly.
+          ValueError: blocks do not cover the array evenly.
         """
         shape = src_ty.shape
         block = self.compute_index(*grid_indices)
@@ -140,35 +140,35 @@ class BufferedRefBase:
         return tuple(parts)
 
     def bind_existing_ref(self, window_ref: Any, indices: Any) -> Any:
-        """The same for an array that lies beside the core already: it is its own buffer."""
+        """Binds the operand to an array in the core's memory, which is its own buffer."""
         return self
 
     def unbind_refs(self) -> Any:
-        """The same without the array that it was bound to."""
+        """Returns the operand without the array that it is bound to."""
         return self
 
     def initialize_slots(self) -> Any:
-        """The same with all buffers free."""
+        """Returns the operand with all buffers free."""
         return self
 
     def with_spec(self, spec: BlockSpec) -> Any:
-        """The same with other blocks."""
+        """Returns the operand with another block specification."""
         raise TypeError(f"{type(self).__name__} cannot have other blocks")
 
     def advance_copy_in_slot(self, predicate: Any = True) -> Any:
-        """The same with the next buffer to be filled."""
+        """Returns the operand with the next buffer to fill."""
         return self
 
     def advance_wait_in_slot(self, predicate: Any = True) -> Any:
-        """The same with the next buffer to be read."""
+        """Returns the operand with the next buffer to read."""
         return self
 
     def advance_copy_out_slot(self, predicate: Any = True) -> Any:
-        """The same with the next buffer to be emptied."""
+        """Returns the operand with the next buffer to copy out."""
         return self
 
     def advance_wait_out_slot(self, predicate: Any = True) -> Any:
-        """The same with the next buffer to be waited for."""
+        """Returns the operand with the next buffer to wait for."""
         return self
 
 
@@ -179,7 +179,7 @@ def as_int32(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class BufferedRef(BufferedRefBase):
-    """An operand of a pipeline that has several buffers in vector memory.
+    """An operand of a pipeline with several buffers in vector memory.
 
     It is a pytree, whose leaves are buffers to be made, or references to them, and the numbers of
     the buffers that are in use: counts, which are taken modulo the number of buffers.
@@ -231,7 +231,7 @@ class BufferedRef(BufferedRefBase):
         tiling: Tiling | None = None,
         is_trivial_windowing: bool = False,
     ) -> BufferedRef:
-        """An operand whose buffers are to be made.
+        """Returns an operand whose buffers are to be allocated.
 
         Args:
           spec: which blocks it has.
@@ -277,31 +277,31 @@ class BufferedRef(BufferedRefBase):
 
     @classmethod
     def input(cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any) -> Any:
-        """An operand whose blocks are brought."""
+        """Returns an operand that is copied in."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **kwargs)
 
     @classmethod
     def output(cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any) -> Any:
-        """An operand whose blocks are taken away."""
+        """Returns an operand that is copied out."""
         return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **kwargs)
 
     @classmethod
     def input_output(
         cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
     ) -> Any:
-        """An operand whose blocks are brought and taken away."""
+        """Returns an operand that is copied in and out."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **kwargs)
 
     # ---- what it is ----
 
     @property
     def spec(self) -> BlockSpec:
-        """Which blocks there are."""
+        """The block specification."""
         return self._spec
 
     @property
     def buffer_type(self) -> BufferType:
-        """What the pipeline does with it."""
+        """The directions of copies."""
         return self._buffer_type
 
     @property
@@ -311,21 +311,21 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def is_buffered(self) -> bool:
-        """Whether there are buffers."""
+        """Returns whether there are buffers."""
         return self.has_allocated_buffer
 
     @property
     def use_lookahead(self) -> bool:
-        """Whether blocks are asked for as soon as a buffer is free."""
+        """Returns whether blocks are asked for as soon as a buffer is free."""
         mode = self._spec.pipeline_mode
         return mode is not None and mode.use_lookahead
 
     @property
     def next_fetch_indices(self) -> Sequence[Any]:
-        """The place in the grid of the next block to ask for.
+        """The index in the grid of the next block to copy in.
 
         Raises:
-          ValueError: where there is no lookahead.
+          ValueError: there is no lookahead.
         """
         if self.next_fetch is None:
             raise ValueError("only operands with lookahead know what they fetch next")
@@ -344,27 +344,27 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def cumulative_copy_in(self) -> Any:
-        """How many blocks have been asked for."""
+        """The number of copies in that have started."""
         return self._count("copy_in_slot")
 
     @property
     def cumulative_wait_in(self) -> Any:
-        """How many blocks have been waited for."""
+        """The number of copies in that have been waited for."""
         return self._count("wait_in_slot")
 
     @property
     def cumulative_copy_out(self) -> Any:
-        """How many blocks have been sent."""
+        """The number of copies out that have started."""
         return self._count("copy_out_slot")
 
     @property
     def cumulative_wait_out(self) -> Any:
-        """How many blocks that were sent have been waited for."""
+        """The number of copies out that have been waited for."""
         return self._count("wait_out_slot")
 
     @property
     def current_copy_in_slot(self) -> Any:
-        """The buffer that is filled next."""
+        """The buffer of the next copy in."""
         return self._slot("copy_in_slot")
 
     @property
@@ -374,16 +374,16 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def current_copy_out_slot(self) -> Any:
-        """The buffer that is emptied next."""
+        """The buffer of the next copy out."""
         return self._slot("copy_out_slot")
 
     @property
     def current_wait_out_slot(self) -> Any:
-        """The buffer whose emptying is waited for next."""
+        """The buffer whose copy out is waited for next."""
         return self._slot("wait_out_slot")
 
     def initialize_slots(self) -> BufferedRef:
-        """The same with all buffers free."""
+        """Returns the operand with all buffers free."""
         into = np.int32(0) if self.is_input else None
         out = np.int32(0) if self.is_output else None
         return self.with_slot_index(into, out, into, out)
@@ -395,7 +395,7 @@ class BufferedRef(BufferedRefBase):
         wait_in_slot: Any = None,
         wait_out_slot: Any = None,
     ) -> BufferedRef:
-        """The same with other counts, where they are given."""
+        """Returns the operand with other counts, those that are given."""
         given = {
             "copy_in_slot": copy_in_slot,
             "copy_out_slot": copy_out_slot,
@@ -413,45 +413,45 @@ class BufferedRef(BufferedRefBase):
         return dataclasses.replace(self, **{name: lax.add(value, step)})
 
     def advance_copy_in_slot(self, predicate: Any = True) -> BufferedRef:
-        """The same with the next buffer to be filled, where a predicate holds."""
+        """Returns the operand with the next buffer to fill, if a predicate holds."""
         return self._advanced("copy_in_slot", predicate)
 
     def advance_wait_in_slot(self, predicate: Any = True) -> BufferedRef:
-        """The same with the next buffer to be read, where a predicate holds."""
+        """Returns the operand with the next buffer to read, if a predicate holds."""
         return self._advanced("wait_in_slot", predicate)
 
     def advance_copy_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """The same with the next buffer to be emptied, where a predicate holds."""
+        """Returns the operand with the next buffer to copy out, if a predicate holds."""
         return self._advanced("copy_out_slot", predicate)
 
     def advance_wait_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """The same with the next buffer to be waited for, where a predicate holds."""
+        """Returns the operand with the next buffer to wait for, if a predicate holds."""
         return self._advanced("wait_out_slot", predicate)
 
     def with_spec(self, spec: BlockSpec) -> BufferedRef:
-        """The same with other blocks, of the same shape."""
+        """Returns the operand with other blocks of the same shape."""
         return dataclasses.replace(self, _spec=spec)
 
     def with_next_fetch(self, next_fetch: Sequence[Any] | None = None) -> BufferedRef:
-        """The same with another place to fetch next."""
+        """Returns the operand with another index to fetch next."""
         return dataclasses.replace(self, next_fetch=next_fetch)
 
     # ---- references ----
 
     def bind_existing_ref(self, window_ref: Any, indices: Any) -> BufferedRef:
-        """The same for an array that lies beside the core already, where it has no buffers."""
+        """Binds an operand without buffers to an array in the core's memory."""
         if self.has_allocated_buffer:
             return self
         part = window_ref.at[self.compute_slice(indices)]
         return dataclasses.replace(self, window_ref=part)
 
     def unbind_refs(self) -> BufferedRef:
-        """The same without the array that it was bound to."""
+        """Returns the operand without the array that it is bound to."""
         return self if self.has_allocated_buffer else dataclasses.replace(self, window_ref=None)
 
     @property
     def current_ref(self) -> Any:
-        """The block that the body sees."""
+        """The reference to the block that the body sees."""
         index = [
             0 if dim is None or isinstance(dim, Squeezed) else slice(None)
             for dim in self.block_shape or ()
@@ -462,7 +462,7 @@ class BufferedRef(BufferedRefBase):
         return self.window_ref.at[(slot, *index)]
 
     def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
-        """The part of the array that is the block of a place in the grid."""
+        """Returns the slices of the array that are the block of an index of the grid."""
         block = self.compute_index(*grid_indices)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         return tuple(
@@ -476,7 +476,7 @@ class BufferedRef(BufferedRefBase):
         return ref.at[self.get_dma_slice(ref, grid_indices)]
 
     def copy_in(self, src_ref: Any, grid_indices: Sequence[Any]) -> None:
-        """Begins to bring a block."""
+        """Starts the copy of a block to its buffer."""
         slot = self.current_copy_in_slot
         part = self._part(src_ref, grid_indices)
         make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).start()
@@ -488,13 +488,13 @@ class BufferedRef(BufferedRefBase):
         make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).wait()
 
     def copy_out(self, dst_ref: Any, grid_indices: Sequence[Any]) -> None:
-        """Begins to take a block away."""
+        """Starts the copy of a block from its buffer."""
         slot = self.current_copy_out_slot
         part = self._part(dst_ref, grid_indices)
         make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).start()
 
     def wait_out(self, dst_ref: Any, grid_indices: Sequence[Any]) -> None:
-        """Waits until a block has been taken away."""
+        """Waits for the copy of a block from its buffer."""
         slot = self.current_wait_out_slot
         part = self._part(dst_ref, grid_indices)
         make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).wait()
@@ -516,7 +516,7 @@ _SETTINGS = tuple(
 
 
 class _Settings(tuple):
-    """What belongs to the structure: specifications are compared as objects."""
+    """Static fields of the pytree; specifications are compared by identity."""
 
     def __hash__(self) -> int:
         return hash(tuple(map(id, self)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cores of one device do together: they meet, or one of them acts for all."""
+"""Synchronization of the cores of one device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["core_barrier", "run_on_first_core"]
 
 
 def core_barrier(sem: Any, *, core_axis_name: str) -> None:
-    """Waits until all cores along an axis have come here.
+    """Waits until all cores along an axis have arrived.
 
     Args:
       sem: a semaphore that each core has one of, and that serves nothing else meanwhile.
@@ -34,7 +34,7 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
 
 
 def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], Any]], None]:
-    """Runs the decorated function on the first core along an axis alone.
+    """Runs the decorated function on the first core along an axis only.
 
     Args:
       core_axis_name: the name of the axis.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TPUs of each generation have: cores, memories, speeds."""
+"""Facts of TPUs, by generation: cores, memories, speeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class ChipVersion(enum.Enum):
-    """The generations of TPUs.
+    """Generations of TPUs.
 
     Example:
       >>> ChipVersion.TPU_V5E.is_lite
@@ -46,7 +46,7 @@ class ChipVersion(enum.Enum):
 
     @property
     def is_lite(self) -> bool:
-        """Whether the chip has one core."""
+        """Returns whether the chip has one core."""
         return self in (ChipVersion.TPU_V4I, ChipVersion.TPU_V5E, ChipVersion.TPU_V6E)
 
     @property
@@ -56,13 +56,13 @@ class ChipVersion(enum.Enum):
 
     @property
     def supports_megacore(self) -> bool:
-        """Whether the cores of a chip can be one device."""
+        """Returns whether the cores of a chip can form one device."""
         return self in (ChipVersion.TPU_V4, ChipVersion.TPU_V5P)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SparseCoreInfo:
-    """What the cores for sparse data have.
+    """Facts of the sparse cores of a chip.
 
     Args:
       num_cores: how many there are.
@@ -112,7 +112,7 @@ _PRODUCTS[6] = _PRODUCTS[5]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TpuInfo:
-    """What one device of a TPU has.
+    """Facts of one device of a TPU.
 
     Args:
       chip_version: the chip.
@@ -160,27 +160,27 @@ class TpuInfo:
 
     @property
     def is_lite(self) -> bool:
-        """Whether the chip has one core."""
+        """Returns whether the chip has one core."""
         return self.chip_version.is_lite
 
     @property
     def is_split_chip(self) -> bool:
-        """Whether the device is one of several on a chip."""
+        """Returns whether the device is one of several on a chip."""
         return self.num_cores == 1 and self.chip_version.num_physical_tensor_cores_per_chip > 1
 
     @property
     def is_megacore(self) -> bool:
-        """Whether the device is several cores at once."""
+        """Returns whether the device consists of several cores."""
         return self.num_cores > 1
 
     def is_matmul_supported(self, lhs_dtype: Any, rhs_dtype: Any) -> bool:
-        """Whether the matrix unit multiplies arrays of these dtypes."""
+        """Returns whether the matrix unit multiplies arrays of these dtypes."""
         lhs, rhs = dtypes.dtype(lhs_dtype), dtypes.dtype(rhs_dtype)
         products = _PRODUCTS[min(self.generation, 7)]
         return any(lhs in lefts and rhs in rights for lefts, rights in products)
 
     def get_sublane_tiling(self, dtype: np.dtype) -> int:
-        """How many rows of a dtype lie together in memory."""
+        """Returns how many rows of a dtype form a tile in memory."""
         size = dtypes.itemsize_bits(dtypes.dtype(dtype)) // 8
         if size == 4 or (size == 2 and self.generation < 7):
             return self.num_sublanes
@@ -188,14 +188,14 @@ class TpuInfo:
 
 
 class Tiling(enum.Enum):
-    """How arrays are cut into tiles in memory."""
+    """Tiles of arrays in memory."""
 
     COMPACT = 1
     SPARSE_CORE = 2
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of a tile of numbers of 32 bits."""
+        """The shape of a tile of 32-bit numbers."""
         return (8, 128) if self is Tiling.COMPACT else (8,)
 
 
@@ -239,15 +239,15 @@ _CHIPS[ChipVersion.TPU_7X] = _CHIPS[ChipVersion.TPU_7]
 def get_tpu_info_for_chip(
     chip_version: ChipVersion, num_tensor_cores_per_logical_device: int
 ) -> TpuInfo:
-    """What a device of a TPU has.
+    """Returns the facts of a device of a chip.
 
     Args:
       chip_version: the chip.
       num_tensor_cores_per_logical_device: how many of its tensor cores are one device.
 
     Raises:
-      ValueError: where the chip's cores cannot be one device.
-      NotImplementedError: where nothing is known of the chip.
+      ValueError: the chip's cores cannot be one device.
+      NotImplementedError: nothing is known of the chip.
 
     Example:
       >>> get_tpu_info_for_chip(ChipVersion.TPU_V5P, 2).is_megacore
@@ -315,10 +315,10 @@ _KINDS = {
 
 
 def get_tpu_info() -> TpuInfo:
-    """What the devices that programs run on have.
+    """Returns the facts of the default device.
 
     Raises:
-      ValueError: where they are no TPUs that are known.
+      ValueError: they are no TPUs that are known.
     """
     device = backends.devices()[0]
     kind = device.device_kind

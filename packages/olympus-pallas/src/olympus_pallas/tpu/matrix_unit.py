@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix units, driven by hand: right factors are pushed, left ones multiplied, sums popped."""
+"""Explicit control of matrix units: push right operands, multiply left ones, pop sums."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ simulated_primitives.update((matmul_push_rhs_p, matmul_acc_lhs_p, matmul_pop_p))
 
 
 class _MatrixUnitEffect(Effect):
-    """Keeps what is done to matrix units where it is."""
+    """Effect that keeps operations of matrix units in order."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ def _pop_type(*, shape: tuple[int, int], dtype: Any, **params: Any) -> Any:
 def matmul_push_rhs(
     rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False
 ) -> None:
-    """Hands a right factor to a matrix unit.
+    """Pushes a right operand to a matrix unit.
 
     Args:
       rhs: a matrix as large as the unit.
@@ -84,7 +84,7 @@ def matmul_push_rhs(
 def matmul_acc_lhs(
     acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None
 ) -> None:
-    """Multiplies a left factor with the right one of a matrix unit, and adds the product up.
+    """Multiplies a left operand with the right one of a matrix unit, and accumulates.
 
     Args:
       acc_addr: the address of the accumulators that it is added to.
@@ -99,7 +99,7 @@ def matmul_acc_lhs(
 
 
 def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
-    """Takes a sum of products out of a matrix unit; its accumulators are zero afterwards.
+    """Pops a sum of products from a matrix unit, whose accumulators are zero afterwards.
 
     Args:
       acc_addr: the address of the accumulators.

@@ -21,7 +21,7 @@ __all__ = ["TensorCore", "TensorCoreMesh", "create_tensorcore_mesh"]
 
 @dataclasses.dataclass(frozen=True)
 class TensorCore:
-    """A core of a TPU for matrices and vectors.
+    """A tensor core of a TPU.
 
     Args:
       id: its number.
@@ -53,7 +53,7 @@ class TensorCoreMesh(Mesh):
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The names of the axes with their sizes."""
+        """The sizes of the axes, by name."""
         return OrderedDict(zip(self.axis_names, self.devices.shape, strict=True))
 
     @property
@@ -63,12 +63,12 @@ class TensorCoreMesh(Mesh):
 
     @property
     def dimension_semantics(self) -> Sequence[GridDimensionSemantics]:
-        """For each axis whether its cores depend on one another."""
+        """The semantics of each axis."""
         return [GridDimensionSemantics.PARALLEL] * len(self.axis_names)
 
     @property
     def supported_memory_spaces(self) -> Sequence[Any]:
-        """The memories that buffers may be made in."""
+        """The memory spaces of buffers."""
         return [
             TpuMemorySpace.VMEM,
             TpuMemorySpace.SMEM,
@@ -80,7 +80,7 @@ class TensorCoreMesh(Mesh):
 def create_tensorcore_mesh(
     axis_name: str, devices: Sequence[Any] | None = None, num_cores: int | None = None
 ) -> TensorCoreMesh:
-    """The tensor cores of a device.
+    """Returns the mesh of a device's tensor cores.
 
     Args:
       axis_name: the name of their axis.
@@ -88,7 +88,7 @@ def create_tensorcore_mesh(
       num_cores: how many there are, where no TPU is there to tell.
 
     Raises:
-      ValueError: where both are given, or where the devices are no TPUs.
+      ValueError: both are given, or where the devices are no TPUs.
 
     Example:
       >>> dict(create_tensorcore_mesh("core", num_cores=2).shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several narrow numbers in one wide one, rounding by chance, shapes by letters, and traces."""
+"""Packing of narrow numbers, stochastic rounding, reshapes by letters, and traced values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _pack(*xs: Any, packed_dtype: Any) -> Any:
 
 
 def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
-    """Several arrays of narrow numbers as one of wide numbers.
+    """Packs several arrays of narrow numbers into one of wide numbers.
 
     Args:
       xs: as many arrays as numbers of ``packed_dtype`` have room in one of theirs. Of integers the
@@ -95,7 +95,7 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
       Unsigned integers as wide as the elements of ``xs``; the first array has the lowest bits.
 
     Raises:
-      ValueError: where there are not as many arrays, or where their types differ.
+      ValueError: there are not as many arrays, or where their types differ.
 
     Example:
       >>> packed = pack_elementwise([np.uint16([1]), np.uint16([2])], packed_dtype="uint8")
@@ -136,7 +136,7 @@ def _unpack(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> An
 
 
 def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> Any:
-    """One of the arrays that `pack_elementwise` has packed.
+    """Unpacks one of the arrays that `pack_elementwise` has packed.
 
     Args:
       x: the packed array.
@@ -145,7 +145,7 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
       unpacked_dtype: the dtype of the result, as wide as the elements of ``x``.
 
     Raises:
-      ValueError: where there are not as many.
+      ValueError: there are not as many.
 
     Example:
       >>> packed = pack_elementwise([np.uint16([1]), np.uint16([2])], packed_dtype="uint8")
@@ -179,7 +179,7 @@ def _round_type(x: ShapedArray, random_bits: ShapedArray, *, target_dtype: Any) 
 
 @expansion_rules.define(stochastic_round_p)
 def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Up where the bits that are lost, and as many random ones, come to one more."""
+    """Rounds up where the lost bits and as many random bits have a carry."""
     mantissa = dtypes.finfo(dtypes.dtype(target_dtype)).nmant
     lost = 23 - mantissa
     bits = lax.bitcast_convert_type(x, np.uint32)
@@ -193,7 +193,7 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
 
 def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Rounds to one of the two nearest numbers, the nearer one with the greater probability.
+    """Rounds to one of the two nearest numbers, with probabilities by their distances.
 
     Args:
       x: numbers of type float32.
@@ -201,7 +201,7 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
       target_dtype: the dtype to round to.
 
     Raises:
-      ValueError: where the types are others.
+      ValueError: the types are others.
 
     Example:
       >>> x = np.full((4,), 1.005, np.float32)
@@ -222,7 +222,7 @@ def _groups(side: str) -> list[list[str]]:
 
 
 def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **sizes: int) -> Any:
-    """Splits, orders and joins dimensions, as letters say.
+    """Splits, transposes and merges dimensions by an equation of letters.
 
     Args:
       equation: such as ``"a(bc)->(ba)c"``: a letter is a dimension; letters in parentheses are
@@ -233,7 +233,7 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
       **sizes: the sizes of letters that the array's shape does not tell.
 
     Raises:
-      ValueError: where equation, shape and sizes do not fit together.
+      ValueError: equation, shape and sizes do not fit together.
 
     Example:
       >>> einshape("a(bc)->bac", np.arange(6).reshape(1, 6), b=2)
@@ -298,7 +298,7 @@ def _check_letters(equation: str, names: list[str], wanted: list[str]) -> None:
 def _check_tiles(
     equation: str, left: list[list[str]], right: list[list[str]], sizes: dict[str, int], bits: int
 ) -> None:
-    """Checks that dimensions that lie in tiles are cut between tiles, where they are cut."""
+    """Checks that dimensions within tiles are split between tiles only."""
     for side in (left, right):
         for place, tile in ((-1, 128), (-2, 8 * max(32 // bits, 1))):
             if len(side) < -place or len(side[place]) == 1:
@@ -315,7 +315,7 @@ def _check_tiles(
 
 
 class _TraceEffect(Effect):
-    """Keeps values for traces where they are."""
+    """Effect that keeps traced values in order."""
 
     __slots__ = ()
 
@@ -340,7 +340,7 @@ expansion_rules.define(trace_value_p, lambda value, *, label: [])
 
 
 def trace_value(label: str, value: Any) -> None:
-    """Shows a number in a TPU's profile, at the event that surrounds it.
+    """Shows a number in a TPU's profile, at the enclosing event.
 
     Args:
       label: what it is called.

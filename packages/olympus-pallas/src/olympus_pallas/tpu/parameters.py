@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Mosaic is told of kernels for TPUs."""
+"""Parameters of Mosaic for TPUs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CompilerParams", "CoreType", "GridDimensionSemantics", "SideEffectTy
 
 
 class GridDimensionSemantics(enum.Enum):
-    """Whether the programs along an axis of the grid may run in any order, and where."""
+    """Order and place of the programs along an axis of the grid."""
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -23,7 +23,7 @@ class GridDimensionSemantics(enum.Enum):
 
 
 class CoreType(enum.Enum):
-    """The cores of a TPU: for matrices and vectors, and those for sparse data."""
+    """The cores of a TPU: tensor cores, and the subcores of sparse cores."""
 
     TC = 0
     SC_SCALAR_SUBCORE = 1
@@ -34,7 +34,7 @@ class CoreType(enum.Enum):
 
 
 class SideEffectType(enum.Enum):
-    """What a kernel does besides computing its outputs, as far as the compiler must know."""
+    """Side effects of a kernel, for the compiler."""
 
     PURE = "pure"
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
@@ -43,7 +43,7 @@ class SideEffectType(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams(calls.CompilerParams):
-    """What Mosaic is told of a kernel.
+    """Parameters of Mosaic for a kernel.
 
     Args:
       dimension_semantics: for each axis of the grid whether its programs depend on each other:
@@ -93,5 +93,5 @@ class CompilerParams(calls.CompilerParams):
                 object.__setattr__(self, name, tuple(value))
 
     def replace(self, **changes: Any) -> CompilerParams:
-        """The same parameters with some changed."""
+        """Returns the parameters with some changed."""
         return dataclasses.replace(self, **changes)

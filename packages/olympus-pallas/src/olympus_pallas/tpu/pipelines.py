@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines inside of kernels for TPUs: a loop over blocks that lie in the large memory.
+"""Pipelines in kernels for TPUs: loops over blocks of arrays in HBM.
 
-Each operand has two buffers in vector memory. While the body works on one block, the next one is on
-its way into the other buffer, and the one before on its way out. A block that is wanted again in
-the next step stays where it is, so that outputs can be added to.
+Each operand has two buffers in vector memory. While the body works on one block, the next block is
+copied in, and the previous one is copied out. A block that the next step uses again stays in its
+buffer, so that steps can accumulate in outputs.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ def emit_pipeline(
     trace_scopes: bool = True,
     no_pipelining: bool = False,
 ) -> Callable[..., None]:
-    """Makes a loop over blocks of arrays in the large memory, which are brought as they are needed.
+    """Makes a loop over blocks of arrays in HBM, whose copies overlap with the body.
 
     Args:
       body: takes references to the blocks of the inputs, then of the outputs, in vector memory.
@@ -364,7 +364,7 @@ def emit_pipeline(
       A function of references to the inputs and outputs, to be called in a kernel.
 
     Raises:
-      ValueError: where blocks do not fit the arrays, or where what is not known here is asked for.
+      ValueError: blocks do not fit the arrays, or where what is not known here is asked for.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
@@ -386,7 +386,7 @@ def emit_pipeline(
 def emit_pipeline_with_allocations(
     body: Callable[..., None], *, grid: Sequence[int], in_specs: Any = (), out_specs: Any = ()
 ) -> tuple[Callable[..., None], Callable[..., Any]]:
-    """Makes a pipeline, and what makes its buffers, so that several runs of it share them.
+    """Makes a pipeline, and a function that allocates its buffers, which several runs can share.
 
     Args:
       body: takes references to the blocks of the inputs, then of the outputs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers in kernels: of the core's own generator, and blocks that do not depend on how."""
+"""Random numbers in kernels: the core's generator, and samples that block sizes do not change."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _stateful = register_prng(
 
 
 def _mixed(word: Any) -> Any:
-    """Spreads what differs between words over all of their bits (the end of MurmurHash3)."""
+    """Spreads the differences of words over all of their bits (the finalizer of MurmurHash3)."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         word = lax.bitwise_xor(word, lax.shift_right_logical(word, np.uint32(shift)))
         word = lax.mul(word, np.uint32(factor))
@@ -65,7 +65,7 @@ def _mixed(word: Any) -> Any:
 
 
 def folded_words(first: Any, second: Any, data: Any) -> tuple[Any, Any]:
-    """The words of the key that a key's words and a number give."""
+    """Returns the words of a key with a number folded in."""
     second = _mixed(lax.add(lax.bitwise_xor(second, data), np.uint32(0x9E3779B9)))
     return _mixed(lax.add(first, second)), second
 
@@ -104,7 +104,7 @@ pallas_keys = register_prng(
 
 
 def to_pallas_key(key: Any) -> Any:
-    """A key for kernels, drawn with another key.
+    """Returns a key for kernels, drawn with another key.
 
     In a kernel it is read from scalar memory, and given to samplers, whose bits the core's own
     generator makes: `BlockSpec(memory_space=tpu.SMEM)`.
@@ -158,7 +158,7 @@ def sample_block(
     block_index: tuple[Any, ...] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A block of random numbers that is the same however large the blocks are.
+    """Samples a block of random numbers that do not depend on the size of blocks.
 
     Each tile of the array has a key of its own. So kernels that cut the array into other blocks, in
     another order, draw the same numbers.
@@ -176,7 +176,7 @@ def sample_block(
       The numbers, of the shape ``block_size``.
 
     Raises:
-      ValueError: where blocks do not consist of tiles, or the ranks differ.
+      ValueError: blocks do not consist of tiles, or the ranks differ.
 
     Example:
       >>> from olympus_random import key, uniform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a TPU's vector unit: rotation, bits, memory that is merely touched."""
+"""Operations of a TPU's vector unit: rotation, bitcasts, random bits, dependencies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ simulated_primitives.update((prng_seed_p, prng_random_bits_p))
 
 
 class _RandomEffect(Effect):
-    """Keeps what uses the core's generator of random bits where it is."""
+    """Effect that keeps uses of the core's random generator in order."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ def roll(
       stride_axis: the axis along which the shift grows.
 
     Raises:
-      ValueError: where an axis is out of range, or a known shift is negative.
+      ValueError: an axis is out of range, or a known shift is negative.
 
     Example:
       >>> roll(np.arange(4), 1, 0)
@@ -143,7 +143,7 @@ def _bitcast(x: Any, *, ty: Any) -> Any:
 
 
 def bitcast(x: Any, ty: Any) -> Any:
-    """The bits of numbers as those of another dtype, as vectors of a TPU hold them.
+    """Reinterprets the bits of numbers as another dtype, as the vectors of a TPU hold them.
 
     Where the widths of the dtypes differ, the last dimension but one grows or shrinks: an element
     of 32 bits becomes two of 16 below one another, the lower bits first.
@@ -153,7 +153,7 @@ def bitcast(x: Any, ty: Any) -> Any:
       ty: the other dtype.
 
     Raises:
-      ValueError: where the bits along the dimension are not those of whole elements, or where an
+      ValueError: the bits along the dimension are not those of whole elements, or where an
         array of fewer than two dimensions is seen in another width.
 
     Example:
@@ -207,7 +207,7 @@ expansion_rules.define(prng_random_bits_p, _not_interpreted)
 
 
 def prng_seed(*seeds: Any) -> None:
-    """Sets the state of the core's generator of random bits.
+    """Seeds the core's random generator.
 
     Args:
       *seeds: one integer or more.
@@ -216,7 +216,7 @@ def prng_seed(*seeds: Any) -> None:
 
 
 def prng_random_bits(shape: Any) -> Any:
-    """Random bits of the core's generator, as 32-bit integers.
+    """Returns random bits of the core's generator, as 32-bit integers.
 
     Args:
       shape: the shape of the result.
@@ -238,7 +238,7 @@ def _touched(equation: Any, operands: Any) -> Any:
 
 
 def touch(ref: Any) -> None:
-    """Has the compiler believe that a reference is read and written here.
+    """Makes the compiler assume that a reference is read and written here.
 
     Args:
       ref: the reference.

@@ -16,7 +16,7 @@ __all__ = ["parallel_loop"]
 def parallel_loop(
     lower: Any, upper: Any, step: Any = 1, *, unroll: int = 1, carry: Any = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Runs the decorated function for numbers of a range, in an order that does not matter.
+    """Runs the decorated function for the numbers of a range, in any order.
 
     Args:
       lower: the first number.

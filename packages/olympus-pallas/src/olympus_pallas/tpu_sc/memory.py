@@ -36,7 +36,7 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
 
 
 def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
-    """Writes elements at indices, of which none stands twice.
+    """Writes elements at indices, which must be distinct.
 
     Args:
       ref: the reference.
@@ -51,7 +51,7 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None 
 
 
 def addupdate(ref: Any, x: Any) -> None:
-    """Adds to a reference, in one step.
+    """Adds to a reference, atomically.
 
     Args:
       ref: the reference.
@@ -61,7 +61,7 @@ def addupdate(ref: Any, x: Any) -> None:
 
 
 def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
-    """Adds to elements at indices, as often as they stand there, in one step.
+    """Adds to elements at indices, atomically; repeated indices add repeatedly.
 
     Args:
       ref: the reference.
@@ -73,7 +73,7 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
 
 
 def _compressed(mask: Any) -> Any:
-    """Where elements go when those under a mask come first."""
+    """Returns the index of each element when those under a mask come first."""
     chosen = lax.convert_element_type(mask, np.int32)
     others = lax.sub(np.int32(1), chosen)
     before = lax.sub(lax.cumsum(chosen), np.int32(1))
@@ -82,7 +82,7 @@ def _compressed(mask: Any) -> Any:
 
 
 def load_expanded(ref: Any, *, mask: Any) -> Any:
-    """Reads as many elements as a mask has places, in order, and puts them there.
+    """Reads consecutive elements and expands them to the true places of a mask.
 
     Args:
       ref: the reference, of one dimension.
@@ -95,7 +95,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
 
 
 def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Writes the elements under a mask, one after the other, from the beginning.
+    """Writes the elements under a mask consecutively, from the beginning.
 
     Args:
       ref: the reference, of one dimension.
@@ -106,7 +106,7 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
 
 
 def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Adds the elements under a mask, one after the other, from the beginning, in one step.
+    """Adds the elements under a mask consecutively, from the beginning, atomically.
 
     Args:
       ref: the reference, of one dimension.

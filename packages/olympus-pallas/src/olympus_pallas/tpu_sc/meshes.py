@@ -17,11 +17,11 @@ __all__ = ["ScalarSubcoreMesh", "VectorSubcoreMesh", "get_sparse_core_info"]
 
 
 def get_sparse_core_info() -> SparseCoreInfo:
-    """What the sparse cores have of the devices that programs run on.
+    """Returns the facts of the default device's sparse cores.
 
     Raises:
-      RuntimeError: where they have none.
-      ValueError: where the devices are no TPUs that are known.
+      RuntimeError: they have none.
+      ValueError: the devices are no TPUs that are known.
     """
     info = get_tpu_info().sparse_core
     if info is None:
@@ -30,7 +30,7 @@ def get_sparse_core_info() -> SparseCoreInfo:
 
 
 class _SubcoreMesh(Mesh):
-    """What meshes of subcores have in common."""
+    """Base of meshes of subcores."""
 
     @property
     def size(self) -> int:
@@ -39,14 +39,14 @@ class _SubcoreMesh(Mesh):
 
     @property
     def default_memory_space(self) -> TpuMemorySpace:
-        """The memory that operands of kernels lie in."""
+        """The default memory space of operands."""
         return TpuMemorySpace.HBM
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Raises where one kernel cannot run on this mesh and another at once.
+        """Checks that one kernel can run on this mesh and on another at once.
 
         Raises:
-          ValueError: where the other is of the same kind, or no mesh of sparse cores.
+          ValueError: the other is of the same kind, or no mesh of sparse cores.
         """
         if not isinstance(other_mesh, _SubcoreMesh) or type(self) is type(other_mesh):
             raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at once")
@@ -62,7 +62,7 @@ def _default_subcores() -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScalarSubcoreMesh(_SubcoreMesh):
-    """The subcores for scalars, one of each sparse core.
+    """The scalar subcores, one of each sparse core.
 
     Args:
       axis_name: the name of the axis of cores.
@@ -78,7 +78,7 @@ class ScalarSubcoreMesh(_SubcoreMesh):
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The name of the axis with its size."""
+        """The size of the axis, by name."""
         return OrderedDict([(self.axis_name, self.num_cores)])
 
     @property
@@ -88,18 +88,18 @@ class ScalarSubcoreMesh(_SubcoreMesh):
 
     @property
     def dimension_semantics(self) -> Sequence[GridDimensionSemantics]:
-        """For each axis where its cores are."""
+        """The semantics of each axis."""
         return [GridDimensionSemantics.CORE_PARALLEL]
 
     @property
     def supported_memory_spaces(self) -> Sequence[TpuMemorySpace]:
-        """The memories that buffers may be made in."""
+        """The memory spaces of buffers."""
         return [TpuMemorySpace.SMEM, TpuMemorySpace.VMEM_SHARED, TpuMemorySpace.SEMAPHORE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VectorSubcoreMesh(_SubcoreMesh):
-    """The subcores for vectors, several of each sparse core.
+    """The vector subcores, several of each sparse core.
 
     Args:
       core_axis_name: the name of the axis of cores.
@@ -120,7 +120,7 @@ class VectorSubcoreMesh(_SubcoreMesh):
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
-        """The names of the axes with their sizes."""
+        """The sizes of the axes, by name."""
         return OrderedDict(
             [(self.core_axis_name, self.num_cores), (self.subcore_axis_name, self.num_subcores)]
         )
@@ -132,12 +132,12 @@ class VectorSubcoreMesh(_SubcoreMesh):
 
     @property
     def dimension_semantics(self) -> Sequence[GridDimensionSemantics]:
-        """For each axis where its cores are."""
+        """The semantics of each axis."""
         return [GridDimensionSemantics.CORE_PARALLEL, GridDimensionSemantics.SUBCORE_PARALLEL]
 
     @property
     def supported_memory_spaces(self) -> Sequence[TpuMemorySpace]:
-        """The memories that buffers may be made in."""
+        """The memory spaces of buffers."""
         return [
             TpuMemorySpace.VMEM,
             TpuMemorySpace.VMEM_SHARED,
@@ -146,11 +146,11 @@ class VectorSubcoreMesh(_SubcoreMesh):
         ]
 
     def owner(self, core: Any, aval: Any) -> Any:
-        """Whom a scratch buffer belongs to: shared memory to all subcores of a core."""
+        """Returns the owner of a scratch buffer: the subcores of a core share shared memory."""
         if aval.memory_space is TpuMemorySpace.VMEM_SHARED:
             return ("shared", core.places[self.core_axis_name])
         return core.number
 
     def number_of(self, core: Any, subcore: int) -> int:
-        """The number of a subcore of the same core."""
+        """Returns the number of a subcore of the same core."""
         return core.places[self.core_axis_name] * self.num_subcores + subcore

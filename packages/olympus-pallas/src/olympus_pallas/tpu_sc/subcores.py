@@ -39,12 +39,12 @@ def _fetch_types(ref: Any, value: Any, subcore: Any) -> Any:
 
 
 def subcore_barrier() -> None:
-    """Waits until all subcores of the same core have come here."""
+    """Waits until all subcores of the same core have arrived."""
     subcore_barrier_p.bind()
 
 
 def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
-    """Adds to a number in another subcore's memory, in one step.
+    """Adds to a number in another subcore's memory, atomically.
 
     Args:
       x_ref: a reference to one number in scalar memory, whole.
@@ -55,7 +55,7 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
       What was there.
 
     Raises:
-      ValueError: where ``x_ref`` is a view of a larger one.
+      ValueError: ``x_ref`` is a view of a larger one.
     """
     ref, transforms = ref_and_transforms("fetch_and_add", x_ref)
     if transforms:

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def cumsum(x: Any, *, mask: Any | None = None) -> Any:
-    """Sums of all elements up to each, along the last dimension.
+    """Computes cumulative sums along the last dimension.
 
     Args:
       x: the array.
@@ -44,7 +44,7 @@ def cumsum(x: Any, *, mask: Any | None = None) -> Any:
 
 
 def cummax(x: Any, *, mask: Any | None = None) -> Any:
-    """The largest of all elements up to each, along the last dimension.
+    """Computes cumulative maxima along the last dimension.
 
     Args:
       x: the array.
@@ -74,7 +74,7 @@ def _reduced(x: Any, reduce: int, value: Any) -> Any:
 
 
 def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
-    """The index of the first true element, as each element of a vector.
+    """Returns the index of the first true element, broadcast to a vector.
 
     Args:
       x: booleans; where none is true, the result is their number.
@@ -90,7 +90,7 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
 
 
 def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
-    """The number of true elements, as each element of a vector.
+    """Returns the number of true elements, broadcast to a vector.
 
     Args:
       x: booleans.
@@ -104,7 +104,7 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
 
 
 def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
-    """For each element how often it has occurred so far, and whether it is the last of its kind.
+    """Counts earlier occurrences of each element, and marks the last of each value.
 
     Args:
       x: the array.
@@ -157,7 +157,7 @@ def sort_key_val(
 
 
 def bitcast(x: Any, dtype: Any) -> Any:
-    """The bits of numbers as others, of which the last dimension has more or fewer.
+    """Reinterprets the bits of numbers as another dtype; the last dimension changes its size.
 
     Args:
       x: the array.
@@ -182,7 +182,7 @@ def bitcast(x: Any, dtype: Any) -> Any:
 
 
 class PackFormat(enum.Enum):
-    """Where the elements of two arrays are in one: one array after the other, or by turns."""
+    """Order of the elements of two packed arrays: one array after the other, or interleaved."""
 
     COMPRESSED = "compressed"
     INTERLEAVED = "interleaved"
@@ -210,7 +210,7 @@ def _other_dtype(dtype: Any, preferred: Any, known: dict[str, str], scale: float
 def pack(
     a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
 ) -> Any:
-    """Two arrays as one of narrower numbers.
+    """Packs two arrays into one of narrower numbers.
 
     Args:
       a: the one, of one dimension.
@@ -220,7 +220,7 @@ def pack(
       preferred_element_type: the narrower dtype, half as wide.
 
     Raises:
-      ValueError: where the types do not fit.
+      ValueError: the types do not fit.
 
     Example:
       >>> pack(np.int32([1, 2]), np.int32([3, 4]), format=PackFormat.INTERLEAVED)
@@ -241,7 +241,7 @@ def pack(
 def unpack(
     ab: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
 ) -> tuple[Any, Any]:
-    """The two arrays that `pack` has made one.
+    """Unpacks the two arrays that `pack` has packed.
 
     Args:
       ab: the packed array.
@@ -249,7 +249,7 @@ def unpack(
       preferred_element_type: the wider dtype, twice as wide.
 
     Raises:
-      ValueError: where its shape does not fit the format.
+      ValueError: its shape does not fit the format.
 
     Example:
       >>> unpack(np.int16([1, 3, 2, 4]), format=PackFormat.INTERLEAVED)

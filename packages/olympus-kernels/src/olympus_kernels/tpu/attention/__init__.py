@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as kernels for TPUs: with masks that leave out whole blocks, and dense."""
+"""Kernels of attention for TPUs: dense (`flash`), and with sparse masks (`splash`)."""

@@ -25,7 +25,7 @@ __all__ = ["DEFAULT_MASK_VALUE", "BlockSizes", "SegmentIds", "flash_attention", 
 
 @dataclass(frozen=True)
 class BlockSizes:
-    """How many queries and keys the programs of a kernel work on.
+    """Numbers of queries and keys in the blocks of each kernel.
 
     Args:
       block_q: queries of a program of the forward kernel.
@@ -41,7 +41,7 @@ class BlockSizes:
       block_q_dq: its queries.
 
     Raises:
-      ValueError: where what is computed with at a time does not divide the whole.
+      ValueError: what is computed with at a time does not divide the whole.
 
     Example:
       >>> BlockSizes(128, 256, 128, 1).has_backward_blocks
@@ -73,7 +73,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether there are blocks for the kernels of cotangents."""
+        """Returns whether there are blocks for the kernels of cotangents."""
         return None not in (
             self.block_q_major_dkv,
             self.block_k_major_dkv,
@@ -85,7 +85,7 @@ class BlockSizes:
     def get_default(
         cls, batch_size: int, num_heads: int, q_seq_len: int, kv_len: int, d_model: int
     ) -> BlockSizes:
-        """Blocks of 128 queries and keys, for all shapes."""
+        """Returns blocks of 128 queries and keys, for all shapes."""
         return cls(128, 128, 128, 1, 128, 128, 128, 128, 128, 128, 128)
 
 
@@ -101,7 +101,7 @@ def flash_attention(
     block_sizes: BlockSizes | None = None,
     debug: bool = False,
 ) -> Any:
-    """Attention, computed by blocks so that no array of all queries and keys is made.
+    """Computes attention by blocks, without an array of all pairs of queries and keys.
 
     Args:
       q: queries, [batch, heads, queries, size].
@@ -119,7 +119,7 @@ def flash_attention(
       An array of the shape of queries.
 
     Raises:
-      ValueError: where shapes do not fit together, or do not fall into blocks.
+      ValueError: shapes do not fit together, or do not fall into blocks.
 
     Example:
       >>> import numpy as np
@@ -214,7 +214,7 @@ def mha_reference(
     mask_value: float = DEFAULT_MASK_VALUE,
     sm_scale: float = 1.0,
 ) -> Any:
-    """Attention by the definition; arguments as of `flash_attention`.
+    """Computes attention by its definition; the arguments are those of `flash_attention`.
 
     Args:
       q: queries.

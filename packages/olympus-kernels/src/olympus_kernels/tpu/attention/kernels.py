@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of attention by blocks: softmax over keys that never are in memory all at once.
+"""Kernels of attention by blocks: the scores of all keys are never in memory at once.
 
-The forward kernel keeps for each query the running maximum, sum and weighted values over the keys
-seen so far (Milakov and Gimelshein, 2018; Dao et al., "FlashAttention", 2022). The backward kernels
-compute the probabilities again from the logarithm of the sums. Blocks that the mask hides
-altogether are neither loaded nor computed.
+The forward kernel keeps for each query the running maximum, sum and weighted values of the keys
+(Milakov and Gimelshein, 2018; Dao et al., "FlashAttention", 2022). The backward kernels recompute
+the probabilities from the logarithm of the sums. Blocks that the mask hides are neither loaded nor
+computed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)
 
 
 class Operands(NamedTuple):
-    """What attention is computed of.
+    """Operands of attention.
 
     Attributes:
       q: queries, [heads, queries, size].
@@ -60,7 +60,7 @@ class Operands(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How attention is computed.
+    """Parameters of attention.
 
     Attributes:
       block_q: how many queries a program has.
@@ -87,7 +87,7 @@ def _product(x: Any, y: Any, contracting: tuple[int, int]) -> Any:
 
 
 class _Program(NamedTuple):
-    """What one program of a kernel has at hand.
+    """References and indices of one program of a kernel.
 
     Attributes:
       kind: what the mask lets through, `NONE`, `PARTIAL` or `FULL`.
@@ -111,7 +111,7 @@ class _Program(NamedTuple):
 
 
 def _scores(program: _Program, settings: Settings) -> tuple[Any, Any]:
-    """A block of products of queries and keys, masked; and its derivative by the products."""
+    """Returns a masked block of scores, and its derivative by the products of queries and keys."""
     refs = program.operands
     scores = _product(refs.q[...], refs.k[...], (1, 1))
     slope = settings.scale
@@ -130,7 +130,7 @@ def _scores(program: _Program, settings: Settings) -> tuple[Any, Any]:
 
 
 class _Call:
-    """One of the kernels on its grid of heads, outer and inner blocks."""
+    """A kernel on its grid of heads, outer and inner blocks."""
 
     def __init__(
         self, operands: Operands, mask: MaskBlocks, settings: Settings, by_keys: bool
@@ -148,28 +148,28 @@ class _Call:
         return head // (self.heads // self.mask.kinds.shape[0])
 
     def at_queries(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """The block of queries that a program works on, or loads for the next that works."""
+        """Returns the block of queries that a program uses, or loads for the next active one."""
         return inners[self._mask_head(head), outer, inner] if self.by_keys else outer
 
     def at_keys(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """Likewise, the block of keys."""
+        """Returns the block of keys that a program uses, or loads for the next active one."""
         return outer if self.by_keys else inners[self._mask_head(head), outer, inner]
 
     def of_queries(self, size: int) -> BlockSpec:
-        """Blocks of [heads, queries, size]."""
+        """Returns the specification of blocks of [heads, queries, size]."""
         return BlockSpec(
             (None, self.settings.block_q, size), lambda *at: (at[0], self.at_queries(*at), 0)
         )
 
     def of_keys(self, size: int, heads: int) -> BlockSpec:
-        """Blocks of [heads, keys, size]."""
+        """Returns the specification of blocks of [heads, keys, size]."""
         return BlockSpec(
             (None, self.settings.block_kv, size),
             lambda *at: (at[0] // (self.heads // heads), self.at_keys(*at), 0),
         )
 
     def of_pairs(self) -> BlockSpec:
-        """Blocks of [heads, queries, keys]."""
+        """Returns the specification of blocks of [heads, queries, keys]."""
         return BlockSpec(
             (None, self.settings.block_q, self.settings.block_kv),
             lambda *at: (at[0], self.at_queries(*at), self.at_keys(*at)),
@@ -265,7 +265,7 @@ class _Call:
 def forward(
     operands: Operands, mask: MaskBlocks, settings: Settings, sinks: Any = None
 ) -> tuple[Any, Any]:
-    """Attention, and the logarithm of the sums of exponentials.
+    """Returns the attention, and the logarithm of the sums of exponentials.
 
     Args:
       operands: what it is computed of.
@@ -323,7 +323,7 @@ def forward(
 
 
 def _weights_and_slopes(program: _Program, settings: Settings) -> tuple[Any, Any, Any]:
-    """Probabilities, and the cotangents of the bias and of products."""
+    """Returns the probabilities, and the cotangents of the bias and of the products."""
     logarithm, cotangent, mean = program.inputs
     scores, slope = _scores(program, settings)
     weights = jnp.exp(scores - logarithm[...])
@@ -348,7 +348,7 @@ def backward_queries(
     cotangent: Any,
     mean: Any,
 ) -> tuple[Any, Any]:
-    """The cotangents of queries, and of the bias where there is one.
+    """Returns the cotangents of queries, and of the bias if there is one.
 
     Args:
       operands: as of `forward`.
@@ -405,7 +405,7 @@ def backward_keys(
     cotangent: Any,
     mean: Any,
 ) -> tuple[Any, Any]:
-    """The cotangents of keys and values, for each head of queries by itself.
+    """Returns the cotangents of keys and values, for each head of queries.
 
     Args:
       operands: as of `forward`.

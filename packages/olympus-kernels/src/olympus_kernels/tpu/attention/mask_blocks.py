@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a mask falls into blocks: which of them a kernel leaves out, and which need the mask."""
+"""Blocks of masks: those that a kernel skips, and those that need the mask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE, PARTIAL, FULL = 0, 1, 2
 
 
 class MaskBlocks(NamedTuple):
-    """A mask as a kernel reads it, program by program.
+    """A mask as a kernel reads it, by program.
 
     Kernels go through blocks of one dimension, the outer one (queries, say), and for each through
     those of the other. All indices are of shape [heads, outer blocks, inner blocks], with one head
@@ -52,7 +52,7 @@ def mask_blocks(
       by_keys: whether the outer blocks are those of keys.
 
     Raises:
-      ValueError: where the mask does not fall into whole blocks.
+      ValueError: the mask does not fall into whole blocks.
     """
     heads, queries, keys = mask.shape
     for name, size, block in (("queries", queries, block_q), ("keys", keys, block_kv)):
@@ -75,7 +75,7 @@ def mask_blocks(
 
 
 def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tuple:
-    """Kinds and places of a mask known now; equal blocks are kept once."""
+    """Returns kinds and places of the blocks of a known mask; equal blocks are stored once."""
     heads, queries, keys = mask.shape
     alike = heads // shards if all(each == mask.masks[0] for each in mask.masks) else 1
     known: dict[bytes, int] = {}
@@ -104,7 +104,7 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
-    """Kinds and places of an array, each block of which is kept."""
+    """Returns kinds and places of the blocks of an array, all of which are stored."""
     xp: Any = np if isinstance(mask, np.ndarray) else jnp
     _, queries, keys = mask.shape
     shape = (heads, queries // block_q, keys // block_kv)
@@ -116,7 +116,7 @@ def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
 
 
 def _of_next(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """For each program the value of the next one that wants it, itself among these."""
+    """Returns for each program the value of the next program that needs one, itself included."""
     flat, positions = values.reshape(-1), np.arange(values.size)
     wants = np.where(wanted.reshape(-1), positions, values.size)
     following = np.minimum.accumulate(wants[::-1])[::-1]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys each query of an attention sees: masks that are cut into blocks without being built.
+"""Masks of attention, which are cut into blocks without being materialized.
 
-A mask is indexed by a slice of queries and a slice of keys, and gives booleans for those alone.
+A mask, indexed by a slice of queries and a slice of keys, returns the booleans of those.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ALL = (slice(None), slice(None))
 
 
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
-    """A mask by which queries see the keys up to their own position.
+    """Returns a mask by which queries see the keys up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -78,7 +78,7 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
 def make_local_attention_mask(
     shape: tuple[int, int], window_size: Window, *, offset: int = 0
 ) -> np.ndarray:
-    """A mask by which queries see the keys in a window around their own position.
+    """Returns a mask by which queries see the keys in a window around their position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -93,14 +93,14 @@ def make_local_attention_mask(
 
 
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.ndarray:
-    """A mask by which queries see the keys up to their own position in their chunk.
+    """Returns a mask by which queries see the earlier keys of their chunk.
 
     Args:
       shape: the numbers of queries and of keys.
       chunk_size: how many positions make a chunk.
 
     Raises:
-      ValueError: where chunks have no positions.
+      ValueError: chunks have no positions.
 
     Example:
       >>> make_chunk_attention_mask((3, 3), 2).astype(int).tolist()
@@ -111,7 +111,7 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
 
 
 def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.ndarray:
-    """A random mask.
+    """Returns a random mask.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -131,7 +131,7 @@ def _check_chunk(chunk_size: int) -> None:
 
 
 class Mask:
-    """The base of masks. They are compared by content, so that equal heads share their blocks."""
+    """Base of masks. They are compared by content, so that equal heads share their blocks."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ class _Combined(Mask):
 
 
 class LogicalOr(_Combined):
-    """A query sees what it sees by either of two masks.
+    """Union of two masks: queries see the keys that either mask shows.
 
     Example:
       >>> LogicalOr(CausalMask((2, 2)), FullMask((2, 2)))[:1, :].tolist()
@@ -190,7 +190,7 @@ class LogicalOr(_Combined):
 
 
 class LogicalAnd(_Combined):
-    """A query sees what it sees by both of two masks.
+    """Intersection of two masks: queries see the keys that both masks show.
 
     Example:
       >>> LogicalAnd(CausalMask((2, 2)), FullMask((2, 2)))[:1, :].tolist()
@@ -217,14 +217,14 @@ class _RuledMask(Mask, abc.ABC):
 
     @abc.abstractmethod
     def _rule(self, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Which pairs of positions, of shapes [queries, 1] and [1, keys], are shown."""
+        """Returns the mask of positions of shapes [queries, 1] and [1, keys]."""
 
     def __getitem__(self, idx: Any) -> np.ndarray:
         return _allowed(self._shape, self._rule, idx)
 
 
 class CausalMask(_RuledMask):
-    """Queries see the keys up to their own position.
+    """Mask by which queries see the keys up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -248,7 +248,7 @@ class CausalMask(_RuledMask):
 
 
 class ChunkedCausalMask(_RuledMask):
-    """Queries see the keys up to their own position in their chunk.
+    """Mask by which queries see the keys up to their own position in their chunk.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -256,7 +256,7 @@ class ChunkedCausalMask(_RuledMask):
       shard_count: over how many devices the queries are split.
 
     Raises:
-      ValueError: where chunks have no positions.
+      ValueError: chunks have no positions.
 
     Example:
       >>> ChunkedCausalMask((4, 4), 2)[2:3, :].tolist()
@@ -276,7 +276,7 @@ class ChunkedCausalMask(_RuledMask):
 
 
 class LocalMask(_RuledMask):
-    """Queries see the keys in a window around their own position.
+    """Mask by which queries see the keys in a window around their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -304,7 +304,7 @@ class LocalMask(_RuledMask):
 
 
 class FullMask(_RuledMask):
-    """Queries see all keys.
+    """Mask by which queries see all keys.
 
     Args:
       _shape: the numbers of queries and of keys.
@@ -333,7 +333,7 @@ class NumpyMask(Mask):
       array: of shape [queries, keys].
 
     Raises:
-      ValueError: where it is none.
+      ValueError: it is none.
 
     Example:
       >>> NumpyMask(np.eye(2, dtype=bool))[:1, :].tolist()
@@ -366,7 +366,7 @@ class MultiHeadMask(Mask):
       masks: the masks, of equal shapes.
 
     Raises:
-      ValueError: where there are none, their shapes differ, or one is of several heads itself.
+      ValueError: there are none, their shapes differ, or one is of several heads itself.
 
     Example:
       >>> MultiHeadMask([CausalMask((4, 4)), FullMask((4, 4))]).shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with sparse masks: blocks that a mask hides are neither loaded nor computed."""
+"""Attention with sparse masks: hidden blocks are neither loaded nor computed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class SegmentIds(NamedTuple):
-    """The segments that positions belong to; queries see the keys of their own segment.
+    """Segments of the positions; queries see the keys of their own segment.
 
     Attributes:
       q: the numbers of queries' segments, integers of shape [queries].
@@ -54,7 +54,7 @@ class SegmentIds(NamedTuple):
 
 
 class QKVLayout(enum.IntEnum):
-    """Which dimension of an operand is the minor one in the kernel's memory."""
+    """Minor dimension of an operand in the kernel's memory."""
 
     HEAD_DIM_MINOR = 1
     SEQ_MINOR = 2
@@ -62,7 +62,7 @@ class QKVLayout(enum.IntEnum):
 
 @dataclass(frozen=True)
 class BlockSizes:
-    """How many queries and keys the programs of a kernel work on.
+    """Numbers of queries and keys in the blocks of each kernel.
 
     Those of the kernels for cotangents may be missing where nothing is differentiated.
 
@@ -82,7 +82,7 @@ class BlockSizes:
       v_layout: how values lie in memory.
 
     Raises:
-      ValueError: where a size is no multiple of the part that is computed with at a time, or some
+      ValueError: a size is no multiple of the part that is computed with at a time, or some
         of the backward kernels' sizes are missing.
 
     Example:
@@ -126,17 +126,17 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether there are blocks for the kernels of cotangents."""
+        """Returns whether there are blocks for the kernels of cotangents."""
         return self.block_q_dkv is not None
 
     @classmethod
     def get_default(cls) -> BlockSizes:
-        """Blocks of 128."""
+        """Returns blocks of 128 queries and keys."""
         return cls(128, 128, 128, 128, 128, 128, 128, 128)
 
 
 class _Options(NamedTuple):
-    """How a splash kernel computes, the same for all its calls."""
+    """Options of a splash kernel, the same for all its calls."""
 
     block_sizes: BlockSizes
     is_mqa: bool
@@ -183,7 +183,7 @@ class SplashAttentionKernel:
         self.options = options
 
     def __call__(self, q: Any, k: Any, v: Any, segment_ids: Any = None, sinks: Any = None) -> Any:
-        """Attention.
+        """Computes attention.
 
         Args:
           q: queries, [heads, queries, size]. They are not scaled.
@@ -197,7 +197,7 @@ class SplashAttentionKernel:
           and ``(logarithms of sums,)``, of shape [heads, queries].
 
         Raises:
-          ValueError: where shapes do not fit together, or to the mask.
+          ValueError: shapes do not fit together, or to the mask.
         """
         _check_operands(q, k, v, segment_ids, sinks, self)
         if segment_ids is not None:
@@ -209,14 +209,14 @@ class SplashAttentionKernel:
         return _attention(self.options, masks, q, k, v, segment_ids, sinks)
 
     def manual_sharding_spec(self, sharding: Any) -> SplashAttentionKernel:
-        """The specs with which `shard_map` takes the kernel.
+        """Returns the partition specs of the kernel for `shard_map`.
 
         Args:
           sharding: a `NamedSharding` whose spec names the mesh axes over which heads and queries
             are split.
 
         Raises:
-          ValueError: where the mask was not made for so many shards.
+          ValueError: the mask was not made for so many shards.
         """
         spec = (*sharding.spec, None, None)[:2]
         heads, queries = spec
@@ -245,12 +245,12 @@ class SplashAttentionKernel:
         )
 
     def tree_flatten(self) -> tuple[tuple, _Options]:
-        """The blocks of masks are leaves, all else structure."""
+        """Returns the blocks of masks as leaves, and the rest as structure."""
         return (self.forward, self.queries, self.keys), self.options
 
     @classmethod
     def tree_unflatten(cls, options: Any, children: Any) -> SplashAttentionKernel:
-        """The kernel of what `tree_flatten` gave."""
+        """Returns the kernel from leaves and structure."""
         forward, queries, keys = children
         return cls(forward, queries, keys, options)
 
@@ -354,7 +354,7 @@ _attention.defvjp(_attention_fwd, _attention_bwd)
 
 
 def _sum_of_groups(x: Any, like: Any) -> Any:
-    """The sum over the heads of queries that share a head of keys."""
+    """Sums over the heads of queries that share a head of keys."""
     heads = like.shape[0] if like.ndim == 3 else 1
     total = jnp.sum(x.reshape(heads, -1, *x.shape[1:]), axis=1, dtype=np.float32)
     return total.reshape(like.shape).astype(like.dtype)
@@ -374,7 +374,7 @@ def _make_splash(
     residual_checkpoint_name: str | None = None,
     interpret: Any = False,
 ) -> SplashAttentionKernel:
-    """Makes a function of attention with a mask.
+    """Makes a function that computes attention with a mask.
 
     Args:
       mask: a `MultiHeadMask`, or an array of booleans of shape [heads, queries, keys], which may be
@@ -394,7 +394,7 @@ def _make_splash(
       A `SplashAttentionKernel`.
 
     Raises:
-      ValueError: where the mask has no heads, or does not fall into blocks and shards.
+      ValueError: the mask has no heads, or does not fall into blocks and shards.
 
     Example:
       >>> import numpy as np
@@ -453,7 +453,7 @@ def attention_reference(
     custom_type: str = "flash",
     attn_logits_soft_cap: float | None = None,
 ) -> Any:
-    """Attention of one head, by the definition.
+    """Computes attention of one head, by its definition.
 
     Args:
       mask: booleans of shape [queries, keys].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lowering of kernels to Mosaic, for TPUs."""
+"""Lowering of kernels to Mosaic, for TPUs."""
 
 from ...mlir import control_flow  # noqa: F401 - it fills the table
 from . import (  # noqa: F401 - they fill the table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builder of Mosaic kernels: vectors, and memories of the TPU."""
+"""Builder of Mosaic kernels: vectors, and memories of the TPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["MosaicBuilder", "MosaicKernel", "memory_name", "memref_type", "stora
 
 @dataclasses.dataclass
 class MosaicKernel:
-    """What belongs to a whole kernel.
+    """State of a whole kernel during lowering.
 
     Attributes:
       program_ids: the program's place along each of the user's dimensions of the grid.
@@ -44,12 +44,12 @@ class MosaicKernel:
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """The dtype of elements in memory, where booleans are integers."""
+    """Returns the dtype of elements in memory; booleans are integers."""
     return INT32 if dtype == BOOL else np.dtype(dtype)
 
 
 def memory_name(space: Any) -> str:
-    """The TPU's name of a memory."""
+    """Returns the TPU's name of a memory space."""
     if space is None or space is MemorySpace.DEFAULT:
         return "vmem"
     if space is MemorySpace.KEY:
@@ -69,7 +69,7 @@ _SEMAPHORES = {
 
 
 def memref_type(shape: Sequence[int], dtype: Any, space: str) -> Any:
-    """The type of an array in one of the TPU's memories."""
+    """Returns the type of an array in one of the TPU's memories."""
     if dtypes.issubdtype(dtype, dtypes.prng_key):
         physical = dtype.physical_element_aval()
         shape, dtype = (*shape, *physical.shape), physical.dtype
@@ -96,14 +96,14 @@ class MosaicBuilder(KernelBuilder):
         return self.broadcast_to(scalar, shape)
 
     def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
-        """A scalar, or an array with dimensions of size 1 or fewer dimensions, over a shape."""
+        """Broadcasts a scalar, or an array of lower rank or with dimensions of size 1."""
         if self.shape_of(value) == tuple(shape):
             return value
         kind = self.shaped_type(shape, element_of(value))
         return self.create("vector.broadcast", kind, (value,))
 
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        """Another shape of the same elements, in the same order; () is a scalar."""
+        """Reshapes a value; the shape () gives a scalar."""
         own = self.shape_of(value)
         if own == tuple(shape):
             return value
@@ -121,7 +121,7 @@ class MosaicBuilder(KernelBuilder):
         return self.create("vector.shape_cast", kind, (value,))
 
     def as_index(self, value: Any, dtype: Any = INT32) -> Any:
-        """A number as one of type ``index``."""
+        """Converts an integer to the type ``index``."""
         if isinstance(value, int):
             return self.index(value)
         value = cast(self, value, dtype, INT32)
@@ -137,7 +137,7 @@ class MosaicBuilder(KernelBuilder):
 
 
 def _before_reshape(value: Any) -> Any:
-    """What a value was before its shape was changed; None where it was not."""
+    """Returns the operand of the reshape that made a value; None if there is none."""
     operation = getattr(value.owner, "operation", None)
     if operation is None or operation.name != "vector.shape_cast":
         return None
@@ -145,7 +145,7 @@ def _before_reshape(value: Any) -> Any:
 
 
 def element_of(value: Any) -> Any:
-    """The MLIR type of a value's elements."""
+    """Returns the MLIR type of a value's elements."""
     try:
         return ir.ShapedType(value.type).element_type
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements along one dimension, each at an index of its own, in Mosaic."""
+"""Lowering of gathers along one dimension to Mosaic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in the grid, hints and printing in Mosaic."""
+"""Lowering of program indices, hints and printing to Mosaic."""
 
 from __future__ import annotations
 

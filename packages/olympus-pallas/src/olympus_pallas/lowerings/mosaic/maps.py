@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels over meshes of cores in Mosaic: grids, whose programs are cores."""
+"""Lowering of kernels over meshes of cores to Mosaic: the cores are the programs of a grid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lower_map(
     compiler_params: Any,
     **params: Any,
 ) -> list[Any]:
-    """Builds the kernel of one mesh, checks it, and calls it."""
+    """Lowers the kernel of one mesh to a call."""
     if len(meshes) != 1:
         raise KernelLoweringError(
             f"a kernel for a TPU runs on one mesh of cores, got {len(meshes)} meshes"
@@ -60,7 +60,7 @@ def lower_map(
 def grid_of(
     program: Olympuspr, mesh: Mesh, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> GridMapping:
-    """The grid whose programs are the cores of a mesh, and see all of the operands."""
+    """Returns the grid whose programs are the cores of a mesh; each sees all of the operands."""
     names, sizes = zip(*mesh.shape.items(), strict=True)
     index = ShapedArray((), INDEX_DTYPE)
     index_avals = (index,) * len(sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mathematical functions in Mosaic: those of the dialect ``math``, and formulas for others."""
+"""Lowering of mathematical functions to Mosaic: operations of the dialect ``math``, formulas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def in_single_precision(operation: str) -> Callable[..., Any]:
-    """The rule of a function of the dialect, which not all TPUs know for narrow numbers."""
+    """Returns the rule of an operation of the dialect, computed in single precision."""
 
     def rule(builder: MosaicBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out
@@ -40,7 +40,7 @@ def in_single_precision(operation: str) -> Callable[..., Any]:
 
 
 def by_formula(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a function that is computed from others, in single precision."""
+    """Returns the rule of a function that other functions express, in single precision."""
 
     def wide(*operands: Any) -> Any:
         dtype = operands[0].dtype

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References in Mosaic: arrays in the TPU's memories, and loads and stores of parts of them."""
+"""Lowering of references to Mosaic: arrays in the TPU's memories, their loads and stores."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class MosaicRef:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the array is seen, but for dimensions of size 1."""
+        """Returns whether the reference sees the whole array, dimensions of size 1 apart."""
         return all(axis.start == 0 and axis.stride == 1 for axis in self.axes)
 
 
 def ref_of(memref: Any, dtype: Any, space: str, sizes: Sequence[int], squeezed: Any = ()) -> Any:
-    """The reference to all of an array."""
+    """Returns the reference to a whole array."""
     axes = tuple(Axis(size, kept=dim not in squeezed) for dim, size in enumerate(sizes))
     return MosaicRef(memref, dtype, space, axes)
 
@@ -104,14 +104,14 @@ def _scaled(builder: MosaicBuilder, value: Any, factor: int) -> Any:
 
 
 def _number(builder: MosaicBuilder, value: Any, types: dict[int, Any]) -> Any:
-    """An index as an integer where it is known, else as a 32-bit number."""
+    """Returns an index as an integer if it is known, else as a 32-bit value."""
     if isinstance(value, int):
         return value
     return cast(builder, value, types[id(value)], INT32)
 
 
 def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
-    """The part of an array that a reference sees, as an array of its own."""
+    """Returns the part of an array that a reference sees, as a memref."""
     memref = ref.memref
     if any(axis.stride != 1 for axis in ref.axes):
         raise KernelLoweringError(
@@ -134,7 +134,7 @@ def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
 
 
 def _seen_otherwise(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> MosaicRef:
-    """A reference whose bits are taken as another dtype, or that has another shape."""
+    """Returns a reference with its bits as another dtype, or with another shape."""
     aval = transform.transform_type(ShapedArray(ref.shape, ref.dtype))
     is_bitcast = isinstance(transform, BitcastTransform)
     name = "tpu.memref_bitcast" if is_bitcast else "tpu.memref_reshape"
@@ -146,7 +146,7 @@ def _seen_otherwise(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> M
 def viewed(
     builder: MosaicBuilder, ref: MosaicRef, transforms: Sequence[Any], types: dict[int, Any]
 ) -> MosaicRef:
-    """What a chain of indices, shapes and dtypes makes of a reference."""
+    """Applies a chain of indices, shapes and dtypes to a reference."""
     for transform in transforms:
         if isinstance(transform, BitcastTransform | ReshapeTransform):
             ref = _seen_otherwise(builder, ref, transform)
@@ -199,7 +199,7 @@ def _check_memory(ref: MosaicRef, verb: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class KeyWords:
-    """A random key: its words, as scalars."""
+    """The words of a random key, as scalars."""
 
     words: tuple[Any, ...]
 
@@ -219,7 +219,7 @@ def _load_key(builder: MosaicBuilder, ref: MosaicRef) -> KeyWords:
 
 
 def load_view(builder: MosaicBuilder, ref: MosaicRef) -> Any:
-    """What a reference sees."""
+    """Loads the elements that a reference sees."""
     if dtypes.issubdtype(ref.dtype, dtypes.prng_key):
         return _load_key(builder, ref)
     _check_memory(ref, "read")
@@ -242,7 +242,7 @@ def load_view(builder: MosaicBuilder, ref: MosaicRef) -> Any:
 
 
 def store_view(builder: MosaicBuilder, ref: MosaicRef, value: Any, mask: Any = None) -> None:
-    """Writes what a reference sees, where the mask is true."""
+    """Stores the elements that a reference sees, where the mask is true."""
     _check_memory(ref, "written")
     value = cast(builder, value, ref.dtype, storage_dtype(ref.dtype))
     starts = _starts(builder, ref)

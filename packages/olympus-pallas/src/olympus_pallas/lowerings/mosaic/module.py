@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel as a Mosaic module, and the call of it in a program for a TPU."""
+"""Mosaic modules of kernels, and their calls in programs for TPUs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lower_call(
     metadata: Any,
     **params: Any,
 ) -> list[Any]:
-    """Builds the kernel, checks it, and calls it."""
+    """Lowers a `pallas_call` to the custom call of a Mosaic module."""
     if compiler_params is not None and not isinstance(compiler_params, tpu.CompilerParams):
         raise TypeError(
             f"compiler_params of a kernel for a TPU are tpu.CompilerParams, got {compiler_params!r}"
@@ -115,7 +115,7 @@ def _custom_call(
 
 
 def _serialized(module: Any) -> bytes:
-    """The module in the form that all versions of the compiler understand."""
+    """Returns the module in the stable serialization of Mosaic."""
     copy = module.operation.clone()
     run_mlir_passes(copy, "builtin.module(mosaic-serde{serialize=true})")
     return bytecode(copy, _BYTECODE_VERSION)
@@ -228,7 +228,7 @@ def kernel_module(
     params: Any,
     mesh_axes: tuple[tuple[Any, int], ...] = (),
 ) -> Any:
-    """The Mosaic module of a kernel, checked by MLIR."""
+    """Returns the Mosaic module of a kernel, verified by MLIR."""
     use_dialect("tpu")
     location = mlir.unknown_location()
     module = ir.Module.create(loc=location)
@@ -311,7 +311,7 @@ def _operand_refs(
 
 
 def _is_cut(block: BlockMapping) -> bool:
-    """Whether the pipeline brings blocks of the array to where the kernel sees them."""
+    """Returns whether the pipeline copies blocks of the array to the core's memory."""
     return memory_name(block.block_aval.memory_space) in ("vmem", "smem")
 
 
@@ -386,7 +386,7 @@ def _function(
 def _transform(
     module: Any, name: str, block: BlockMapping, rank: int, prefetched: Sequence[Any]
 ) -> None:
-    """Adds the function from a program's place to that of its block."""
+    """Adds the function from a program's indices to those of its block."""
     i32 = parsed_type("i32")
     types = [i32] * rank + [memref_type(aval.shape, aval.dtype, "smem") for aval in prefetched]
     results = [i32] * len(block.block_shape)

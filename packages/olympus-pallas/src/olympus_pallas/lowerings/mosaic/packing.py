@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing, rounding by chance, matrix units and traces in Mosaic."""
+"""Lowering of packing, stochastic rounding, matrix units and traces to Mosaic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random keys in Mosaic: their data, scalars where generators keep their state themselves."""
+"""Lowering of random keys to Mosaic: key data as scalars."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions in Mosaic."""
+"""Lowering of reductions to Mosaic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _highest(dtype: Any) -> Any:
 def multi_reduction(
     builder: MosaicBuilder, kind: str, x: Any, axes: Sequence[int], start: Any, dtype: Any
 ) -> Any:
-    """``vector.multi_reduction``; narrow floating-point numbers are combined as wide ones."""
+    """Builds ``vector.multi_reduction``; narrow floating-point numbers are widened first."""
     narrow = dtype
     if is_float(dtype) and np.dtype(dtype).itemsize < 4:
         x, dtype = cast(builder, x, dtype, _FLOAT32), _FLOAT32
@@ -75,7 +75,7 @@ mosaic_rules.define(lax.reduce_min_p, _reduction("minimumf", "minsi", _highest, 
 
 
 def _of_booleans(kind: str, start: float) -> Callable[..., Any]:
-    """all and any: the smallest and the largest of zeros and ones."""
+    """Lowers all and any: the minimum and the maximum of zeros and ones."""
 
     def rule(builder: MosaicBuilder, x: Any, *, axes: Sequence[int], **params: Any) -> Any:
         aval = builder.avals_in[0]

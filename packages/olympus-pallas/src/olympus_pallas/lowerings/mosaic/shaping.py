@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and contractions in Mosaic."""
+"""Lowering of shapes and contractions to Mosaic."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _concatenate(builder: MosaicBuilder, *operands: Any, dimension: int) -> Any:
 
 
 def _joined(builder: MosaicBuilder, pieces: Sequence[Any], axis: int) -> Any:
-    """Arrays next to one another."""
+    """Concatenates arrays."""
     if len(pieces) == 1:
         return pieces[0]
     shapes = [builder.shape_of(piece) for piece in pieces]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scoped buffers, semaphores and copies in Mosaic."""
+"""Lowering of scoped buffers, semaphores and copies to Mosaic."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _copy(builder: MosaicBuilder, operands: Sequence[Any], tree: Any) -> tuple[A
 def _destination(
     builder: MosaicBuilder, operands: Sequence[Any], tree: Any, device_id_type: Any
 ) -> tuple[Any, Any, Any]:
-    """Of a copy to another device: the semaphore of this one, the device and the core."""
+    """Returns the sending semaphore, the device and the core of a copy to another device."""
     parts = pytrees.tree_unflatten(tree, builder.with_known_indices(operands))
     if len(parts) == 6:
         return None, None, None
@@ -132,7 +132,7 @@ def _destination(
 
 
 def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) -> tuple[Any, Any]:
-    """The number of a device, and of a core of it where one is named."""
+    """Returns the number of a device, and of its core where one is named."""
     sizes = dict(builder.kernel.mesh_axes)
     if not isinstance(device_id, Mapping | tuple | list):
         if kind is DeviceIdType.LOGICAL or len(sizes) == 1:
@@ -168,7 +168,7 @@ def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) ->
 
 
 def mesh_index(builder: MosaicBuilder, name: Any) -> Any:
-    """This device's, or this core's, place along a named axis."""
+    """Returns the index of this device, or of this core, along a named axis."""
     kernel = builder.kernel
     if name in kernel.core_axes:
         return kernel.program_ids[kernel.core_axes[name]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lowering of kernels to Triton, for NVIDIA's GPUs."""
+"""Lowering of kernels to Triton, for NVIDIA's GPUs."""
 
 from ...mlir import control_flow  # noqa: F401 - it fills the table
 from . import hints, mathematics, memory, reductions, shaping  # noqa: F401 - they fill the table

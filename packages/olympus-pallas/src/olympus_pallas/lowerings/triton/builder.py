@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builder of Triton kernels: tensors of powers of two, pointers, one program a grid point."""
+"""Builder of Triton kernels: tensors whose sizes are powers of two, and pointers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TritonBuilder", "TritonKernel", "pointer_type"]
 
 @dataclasses.dataclass
 class TritonKernel:
-    """What belongs to a whole kernel.
+    """State of a whole kernel during lowering.
 
     Attributes:
       program_ids: the program's place along each of the user's dimensions of the grid.
@@ -33,7 +33,7 @@ class TritonKernel:
 
 
 def pointer_type(mlir_element: Any) -> Any:
-    """The type of pointers to elements in the GPU's global memory."""
+    """Returns the type of pointers to elements in the GPU's global memory."""
     return parsed_type(f"!tt.ptr<{mlir_element}>")
 
 
@@ -64,7 +64,7 @@ class TritonBuilder(KernelBuilder):
     # ---- shapes ----
 
     def arange(self, start: int, stop: int) -> Any:
-        """The integers of a range of a power of two, as 32-bit numbers."""
+        """Returns the integers of a range whose length is a power of two, in 32 bits."""
         kind = self.shaped_type((stop - start,), element_type(INT32))
         attributes = {"start": mlir.i32(start), "end": mlir.i32(stop)}
         return self.create("tt.make_range", kind, (), attributes)
@@ -76,7 +76,7 @@ class TritonBuilder(KernelBuilder):
         return self.create("tt.expand_dims", kind, (value,), {"axis": mlir.i32(axis)})
 
     def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
-        """A scalar, or an array with dimensions of size 1, over a whole shape."""
+        """Broadcasts a scalar, or an array with dimensions of size 1."""
         own = self.shape_of(value)
         if own == tuple(shape):
             return value
@@ -85,14 +85,14 @@ class TritonBuilder(KernelBuilder):
         return self.create("tt.broadcast", self.shaped_type(shape, element_of(value)), (value,))
 
     def along(self, value: Any, axis: int, shape: Sequence[int]) -> Any:
-        """A vector along one dimension of a shape, the same along the others."""
+        """Broadcasts a vector along one dimension of a shape."""
         for dim in range(len(shape)):
             if dim != axis:
                 value = self.expand_dims(value, dim)
         return self.broadcast_to(value, shape)
 
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        """Another shape of the same elements, in the same order."""
+        """Reshapes a value."""
         own = self.shape_of(value)
         if own == tuple(shape):
             return value
@@ -104,7 +104,7 @@ class TritonBuilder(KernelBuilder):
 
 
 def element_of(value: Any) -> Any:
-    """The MLIR type of a value's elements."""
+    """Returns the MLIR type of a value's elements."""
     try:
         return ir.ShapedType(value.type).element_type
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in the grid, hints, printing and instructions of the hardware, in Triton."""
+"""Lowering of program indices, hints, printing and inline assembly to Triton."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _num_programs(builder: TritonBuilder, *, axis: int) -> Any:
 
 
 def _hinted(attribute: str) -> Any:
-    """The rule of a promise about integers: an attribute of what makes them."""
+    """Returns the rule of a hint about integers: it sets an attribute of the defining operation."""
 
     def rule(builder: TritonBuilder, x: Any, *, values: Sequence[int]) -> Any:
         owner = x.owner

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mathematical functions in Triton: those of NVIDIA's library for devices."""
+"""Lowering of mathematical functions to Triton, by NVIDIA's device library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def call_library(builder: TritonBuilder, symbol: str, result_type: Any, operands: Any) -> Any:
-    """A call of a function of the library, for each element."""
+    """Calls a function of the library for each element."""
     attributes = {
         "libname": mlir.string(""),
         "libpath": mlir.string(""),
@@ -33,7 +33,7 @@ def call_library(builder: TritonBuilder, symbol: str, result_type: Any, operands
 
 
 def library(name: str) -> Callable[..., Any]:
-    """The rule of a function that the library has in single and double precision.
+    """Returns the rule of a function that the library has in single and double precision.
 
     Narrower numbers are computed in single precision.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads, stores and atomic updates in Triton."""
+"""Lowering of loads, stores and atomic updates to Triton."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _choice(what: str, value: Any, choices: dict[Any, int]) -> Any:
 def _places(
     builder: TritonBuilder, ref: TritonRef, operands: Sequence[Any], tree: Any, unpack: Any
 ) -> tuple[Places, tuple]:
-    """Where the elements lie that an equation reads or writes, and its unflattened operands."""
+    """Returns the places that an equation reads or writes, and its unflattened operands."""
     types = {
         id(operand): aval.dtype
         for operand, aval in zip(operands, builder.avals_in, strict=True)
@@ -61,7 +61,7 @@ def load_places(
     eviction_policy: str | None = None,
     is_volatile: bool = False,
 ) -> Any:
-    """Reads elements at places."""
+    """Loads the elements at places."""
     stored = storage_dtype(dtype)
     element = element_type(stored)
     kind = builder.shaped_type(places.shape, element) if places.shape else element
@@ -99,7 +99,7 @@ def store_places(
     mask: Any = None,
     eviction_policy: str | None = None,
 ) -> None:
-    """Writes elements at places."""
+    """Stores elements at places."""
     if places.shifts is not None:
         raise KernelLoweringError(
             f"elements of {dtype} share bytes, and cannot be written by kernels for GPUs; have the "
@@ -116,7 +116,7 @@ def store_places(
 
 
 def _is_used(builder: TritonBuilder) -> bool:
-    """Whether anything uses the result of the equation."""
+    """Returns whether another equation or a result uses the equation's result."""
     return builder.equation.outvars[0] in builder.used
 
 
@@ -231,7 +231,7 @@ def _float_extremum(
     mask: Any,
     dtype: Any,
 ) -> Any:
-    """The larger or smaller of floating-point numbers, by their bits.
+    """Builds the atomic maximum or minimum of floating-point numbers, by their bits.
 
     Those of numbers that are not negative are ordered as signed integers are, those of negative
     ones in reverse, as unsigned integers. So there are two updates, each for one kind of numbers.

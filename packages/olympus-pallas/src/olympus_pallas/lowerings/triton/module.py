@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel as a Triton module, and the call of it in a program for a GPU."""
+"""Triton modules of kernels, and their calls in programs for GPUs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lower_call(
     compiler_params: Any,
     **params: Any,
 ) -> list[Any]:
-    """Builds the kernel, checks it, and calls it."""
+    """Lowers a `pallas_call` to the custom call of a Triton module."""
     if grid_mapping.num_dynamic_grid_bounds:
         raise KernelLoweringError(
             "the Triton lowering of kernels needs a grid of known size; only interpret=True knows "
@@ -99,8 +99,7 @@ def _row_major(aval: Any) -> list[int]:
 
 
 def _leading_axes(grid: Sequence[int]) -> int:
-    """How many axes of the grid share the hardware's first one; it has three, of which the others
-    are short."""
+    """Returns how many axes of the grid share the first hardware axis; the two others are short."""
     leading = max(len(grid) - 2, 1)
     while any(size > _LONGEST_AXIS for size in grid[leading:]):
         leading += 1
@@ -108,14 +107,14 @@ def _leading_axes(grid: Sequence[int]) -> int:
 
 
 def _launch_grid(grid: Sequence[int]) -> tuple[int, int, int]:
-    """The sizes of the hardware's axes."""
+    """Returns the sizes of the hardware axes."""
     leading = _leading_axes(grid)
     rest = [*grid[leading:], 1, 1]
     return math.prod(grid[:leading]), rest[0], rest[1]
 
 
 def kernel_module(jaxpr: Olympuspr, grid_mapping: GridMapping, name: str) -> Any:
-    """The Triton module of a kernel, checked by MLIR."""
+    """Returns the Triton module of a kernel, verified by MLIR."""
     use_dialect("triton")
     blocks = grid_mapping.block_mappings
     location = mlir.unknown_location()
@@ -156,7 +155,7 @@ def kernel_module(jaxpr: Olympuspr, grid_mapping: GridMapping, name: str) -> Any
 
 
 def _program_ids(builder: TritonBuilder, grid: Sequence[int]) -> list[Any]:
-    """The running program's place along each axis of the grid."""
+    """Returns the indices of the running program along the axes of the grid."""
 
     def hardware_id(axis: int) -> Any:
         return builder.create("tt.get_program_id", parsed_type("i32"), (), {"axis": mlir.i32(axis)})
@@ -171,7 +170,7 @@ def _program_ids(builder: TritonBuilder, grid: Sequence[int]) -> list[Any]:
 
 
 def _starts(builder: TritonBuilder, mapping: BlockMapping, places: Sequence[Any]) -> list[Any]:
-    """A block's first place along each dimension; None where it is always 0."""
+    """Returns the index of a block's first element along each dimension; None for a constant 0."""
     if mapping.is_whole:
         return [None] * len(mapping.block_shape)
     results = builder.lower(mapping.index_map_jaxpr, places)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions and running sums in Triton: regions that combine two elements."""
+"""Lowering of reductions and cumulative sums to Triton, as regions that combine two elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _without(shape: Sequence[int], axis: int) -> list[int]:
 def reduce_axis(
     builder: TritonBuilder, operands: Sequence[Any], axis: int, combine: Combine
 ) -> list[Any]:
-    """``tt.reduce`` of operands of one shape along one axis."""
+    """Builds ``tt.reduce`` of operands of one shape along one axis."""
     shape = _without(builder.shape_of(operands[0]), axis)
     elements = [element_of(operand) for operand in operands]
     types = [builder.shaped_type(shape, each) if shape else each for each in elements]
@@ -39,7 +39,7 @@ def reduce_axis(
 
 
 def _combiner(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[[Any], Any]:
-    """From a dtype to the function that combines two elements."""
+    """Returns the function of two elements for a dtype."""
 
     def of_dtype(dtype: Any) -> Combine:
         name = for_floats if is_float(dtype) else signed
@@ -80,7 +80,7 @@ triton_rules.define(lax.reduce_xor_p, _reduction(_combiner("", "arith.xori")))
 
 
 def _index_reduction(relation: str) -> Callable[..., Any]:
-    """argmax and argmin: of equal elements the first; what is not a number wins."""
+    """Lowers argmax and argmin: the first of equal elements wins, NaN before all."""
 
     def rule(
         builder: TritonBuilder, x: Any, *, axes: Sequence[int], index_dtype: Any, **params: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and contractions in Triton."""
+"""Lowering of shapes and contractions to Triton."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _dot_general(
 
 
 def _input_precision(precision: Any, dtype: Any) -> int:
-    """How exact the factors of products of single-precision numbers are."""
+    """Returns the precision of the operands of single-precision products."""
     if dtype != np.float32:
         return _INPUT_PRECISION_IEEE
     chosen = precision[0] if isinstance(precision, tuple) else precision

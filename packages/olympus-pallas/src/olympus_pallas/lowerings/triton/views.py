@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References in Triton: pointers, and where the elements of a block lie."""
+"""Lowering of references to Triton: pointers and offsets of elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INT64 = np.dtype(np.int64)
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """The dtype of elements in memory, where booleans take a byte, and narrow numbers share one."""
+    """Returns the dtype of elements in memory: booleans take a byte, narrow numbers share one."""
     return np.dtype(np.int8) if dtype == BOOL or bit_width(dtype) < 8 else np.dtype(dtype)
 
 
@@ -71,7 +71,7 @@ class TritonRef:
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """Where elements are read or written.
+    """Pointers to the elements that are read or written.
 
     Attributes:
       pointers: one an element.
@@ -94,21 +94,21 @@ def _sum(builder: TritonBuilder, left: Any, right: Any) -> Any:
 
 
 def _scaled(builder: TritonBuilder, value: Any, factor: int) -> Any:
-    """An integer times a known one."""
+    """Multiplies an integer value by a constant."""
     if value is None or factor == 1:
         return value
     return builder.multiply(value, builder.full(factor, builder.shape_of(value), INT32))
 
 
 def _as_int32(builder: TritonBuilder, index: Any, dtype: Any) -> Any:
-    """An index as a 32-bit number; None for a known 0."""
+    """Returns an index as a 32-bit value; None for a constant 0."""
     if isinstance(index, int):
         return builder.int32(index) if index else None
     return cast(builder, index, dtype, INT32)
 
 
 def _taken(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
-    """The place along the array's dimension of an index into a block's."""
+    """Returns the index in the array that an index in a block stands for."""
     return _sum(builder, dimension.origin, _scaled(builder, start, dimension.step))
 
 
@@ -124,7 +124,7 @@ def _sliced(builder: TritonBuilder, dimension: Dimension, part: Slice, types: di
 
 
 def _viewed(builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: dict) -> TritonRef:
-    """The part of a block that an index without arrays selects, as a block."""
+    """Returns the part of a block that an index without arrays selects, as a block."""
     dimensions, fixed = [], list(ref.fixed)
     for dimension, index in zip(ref.dimensions, indexer.indices, strict=True):
         if isinstance(index, Slice):
@@ -141,7 +141,7 @@ def _viewed(builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: d
 def place(
     builder: TritonBuilder, ref: TritonRef, transforms: Sequence[Any], types: dict[int, Any]
 ) -> Places:
-    """Where the elements lie that transforms of a reference select.
+    """Returns pointers to the elements that transforms of a reference select.
 
     Args:
       builder: where to build.
@@ -182,7 +182,7 @@ def place(
 def _gathered(
     builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: dict[int, Any]
 ) -> Places:
-    """Places given by arrays of indices."""
+    """Returns pointers to the elements that arrays of indices select."""
     dims = layout(indexer)
     shape = tuple(size for _, size in dims)
     axes = {label: axis for axis, (label, _) in enumerate(dims)}
@@ -317,7 +317,7 @@ def _packed(builder: TritonBuilder, offsets: _Offsets, bits: int) -> Places:
 
 
 def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence[Any]) -> TritonRef:
-    """The reference to a program's block of an array.
+    """Returns the reference to a program's block of an array.
 
     Args:
       builder: where to build.
@@ -340,5 +340,5 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
 
 
 def array_pointer_type(dtype: Any) -> Any:
-    """The type of the pointer to an array with elements of a dtype."""
+    """Returns the type of the pointer to an array of a dtype."""
     return pointer_type(element_type(storage_dtype(dtype)))
