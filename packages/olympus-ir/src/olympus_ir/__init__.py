@@ -25,6 +25,8 @@ from .programs.tracing import Trace as Trace
 from .programs.tracing import Tracer as Tracer
 from .programs.tracing import typeof as typeof
 from .settings import config as config
+from .trees import pytrees as pytrees
+from .types import dtypes as dtypes
 from .types.arrays import Array as Array
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray

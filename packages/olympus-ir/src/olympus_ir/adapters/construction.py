@@ -117,7 +117,7 @@ def new_olympuspr_eqn(
 
 
 def valid_olympustype(x: Any) -> bool:
-    """Whether a value can be the operand of a primitive.
+    """Returns whether a value can be the operand of a primitive.
 
     Example:
       >>> valid_olympustype(1.0), valid_olympustype("one")

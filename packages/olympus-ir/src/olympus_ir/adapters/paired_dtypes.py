@@ -119,7 +119,7 @@ class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
 
 
 def cur_qdd(x: Any) -> Any:
-    """What is known of a value that changes, at this moment.
+    """Returns the current type state of a value whose type changes.
 
     Args:
       x: a value of a type whose ``has_qdd`` is True. It may have a method ``cur_qdd`` that says.

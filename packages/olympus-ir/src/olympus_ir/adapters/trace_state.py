@@ -41,7 +41,7 @@ class TraceTag:
 
 
 class OpaqueTraceState:
-    """What was being traced at some time; equal to another where that was the same."""
+    """Snapshot of what is being traced. Equal to another one of the same trace and axes."""
 
     __slots__ = ("_axes", "_trace")
 
@@ -77,7 +77,7 @@ def find_top_trace(_: Any) -> Trace:
 
 
 def trace_state_clean() -> bool:
-    """Whether nothing is being traced, and no axis has a name."""
+    """Returns whether nothing is being traced and no named axis is bound."""
     return current.trace is evaluation_trace and not current.axes.sizes
 
 
@@ -132,17 +132,17 @@ def axis_names() -> list[Any]:
 
 
 def nonempty_axis_env() -> bool:
-    """Whether any axis has a name."""
+    """Returns whether a named axis is bound."""
     return bool(current.axes.sizes)
 
 
 def am_i_under_a_trace() -> bool:
-    """Whether a function is being staged, as under ``jit``."""
+    """Returns whether a function is being staged, as under ``jit``."""
     return "StagingTrace" in _names_of_traces()
 
 
 def am_i_under_a_vmap() -> bool:
-    """Whether a function is being batched."""
+    """Returns whether a function is being batched."""
     return "BatchTrace" in _names_of_traces()
 
 

@@ -93,7 +93,7 @@ def _dimension_as_value(self: Tracer, dim: int) -> Any:
 
 
 def _pval(self: StagingTracer) -> Any:
-    """What partial evaluation knows of the value: its type."""
+    """The value as partial evaluation knows it: unknown, of a type."""
     return partial_evaluation.PartialVal.unknown(self.aval)
 
 

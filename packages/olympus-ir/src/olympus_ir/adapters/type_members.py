@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What types say of themselves to libraries that define types of their own.
+"""Members of types, for libraries that define types.
 
 A library's type, a subclass of `AbstractValue`, overrides what holds for types of arrays: which
 types its values are made of (`lo_ty`), what tangents and cotangents are, how examples are mapped.
@@ -92,7 +92,7 @@ def _inc_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
 
 
 def _leading_axis_spec(self: AbstractValue) -> Any:
-    """What says that the examples are along the first axis."""
+    """The specification of examples along the first axis."""
     _must_define(self, "leading_axis_spec")
 
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class StoreException(Exception):
-    """What a transformation was to find out is not there, or there already."""
+    """Error for a store that is read while empty, or written twice."""
 
 
 class Store:
@@ -284,7 +284,7 @@ def transformation_with_aux(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Which of two alternative functions was called, and what it stored.
+    """Finds which of two alternative functions was called, and what it stored.
 
     Returns:
       Whether it was the first, and the stored value.

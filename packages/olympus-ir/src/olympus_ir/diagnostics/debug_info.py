@@ -10,7 +10,7 @@ from .source_info import FunctionOrigin
 
 
 class DebugInfo:
-    """What error messages say of a traced function; worked out only when it is asked for.
+    """Names of a traced function, its arguments and results; computed when a message needs them.
 
     Attributes:
       traced_for: the transformation, such as ``"jit"``.

@@ -214,7 +214,7 @@ class UnexpectedTracerError(OlympusTypeError):
 
 
 def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
-    """What is said of a tracer used after, or outside of, the tracing that made it."""
+    """Returns the message for a tracer used after, or outside of, the trace that made it."""
     return (
         f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
         "effect, "

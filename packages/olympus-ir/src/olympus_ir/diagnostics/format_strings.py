@@ -10,7 +10,7 @@ __all__ = ["check_fields"]
 
 
 def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a format string has fields, once they have been found to be those of the values.
+    """Checks the fields of a format string against the values; returns whether it has fields.
 
     Raises:
       IndexError: a position has no value.

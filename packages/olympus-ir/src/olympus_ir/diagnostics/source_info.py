@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where equations come from: the traceback of the user's call and the names given by scopes."""
+"""Origins of equations: the traceback of the user's call and the names given by scopes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def function_name(fun: Any) -> str:
 
 
 class FunctionOrigin:
-    """What is told of a function in error messages. Holds its code, and not the function itself.
+    """Name and place of a function for error messages. Holds its code, not the function itself.
 
     Programs live in caches that must not keep the user's function, or what it closes over, alive.
 

@@ -59,7 +59,7 @@ def register_exclusion(path: str) -> None:
 
 
 def include_frame(frame: Any) -> bool:
-    """Whether tracebacks show a frame."""
+    """Returns whether tracebacks show a frame."""
     file_name = frame.f_code.co_filename
     # Context managers written as generators put frames of contextlib between ours.
     return is_user_file(file_name) and file_name != contextlib.__file__
@@ -88,7 +88,7 @@ def _mode() -> str:
 
 
 def _ipython_hides_frames() -> bool:
-    """Whether the program runs under an IPython that leaves out marked frames (since 7.17)."""
+    """Returns whether the program runs under an IPython that omits marked frames (since 7.17)."""
     ipython = sys.modules.get("IPython")
     return (
         ipython is not None

@@ -128,7 +128,7 @@ def chosen(items: Sequence[Any], flags: Flags) -> list[Any]:
 
 
 def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
-    """Whether an equation must be kept even where nothing uses its results.
+    """Returns whether an equation must be kept even if nothing uses its results.
 
     Args:
       equation: the equation.

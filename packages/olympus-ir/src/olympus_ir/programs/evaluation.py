@@ -26,7 +26,7 @@ ENTRY_POINT_GROUP = "olympus.evaluators"
 
 
 class Evaluator(Protocol):
-    """What runs primitives on concrete values."""
+    """Protocol of evaluators, which apply primitives to concrete values."""
 
     name: str
 

@@ -74,7 +74,7 @@ def _is_of_interest(referrer: Any, known: set[int]) -> bool:
 
 
 def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
-    """What holds the value through a referrer, and by which of its parts."""
+    """Returns the object that holds the value through a referrer, and the part that does."""
     if isinstance(referrer, types.CellType):
         closures = [each for each in gc.get_referrers(referrer) if type(each) is tuple]
         for closure in closures:

@@ -26,7 +26,7 @@ __all__ = ["apply", "call_jitted", "cur_qdd", "functional", "is_mutable", "threa
 
 
 def is_mutable(value: Any) -> bool:
-    """Whether a value is an object that changes, as opposed to an array or its tracer."""
+    """Returns whether a value is a mutable object, as opposed to an array or a tracer."""
     if isinstance(value, Tracer):
         return False
     try:
@@ -36,7 +36,7 @@ def is_mutable(value: Any) -> bool:
 
 
 def cur_qdd(value: Any) -> Any:
-    """What is known of a value that changes, at this moment of the function being traced."""
+    """Returns the type state of a mutable value at this moment of the trace."""
     if not isinstance(value, Tracer):
         value = _resolved(value, current.trace)
     ask = getattr(value, "cur_qdd", None)
@@ -75,7 +75,7 @@ def _scope(trace: StagingTrace) -> _Scope:
 
 
 def _resolved(value: Any, trace: Any) -> Any:
-    """What stands for an object in the function being traced.
+    """Returns the copy that stands for an object in the function being traced.
 
     Raises:
       ClosedOverMutableError: where the function closes over the object.
@@ -204,7 +204,7 @@ class _Copies:
 def functional(
     args: Any, closed_over: Sequence[Any] = ()
 ) -> tuple[list[Any], Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """What a call with objects among its arguments is as a call without them.
+    """Turns a call with mutable objects into a call of their states.
 
     Args:
       args: the pair of positional and keyword arguments.
@@ -271,7 +271,7 @@ _functional_forms = FunctionCache()
 
 
 def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Whether a call has objects that change among its arguments, or uses some it closes over."""
+    """Returns whether a call takes mutable objects, or closes over some."""
     if "closed over" in _functional_forms.of(fun):
         return True
     return any(map(is_mutable, pytrees.tree_leaves((args, kwargs))))

@@ -319,7 +319,7 @@ def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None =
 
 
 def is_literalable(value: Any) -> bool:
-    """Whether a constant is a scalar that is written into the equation itself."""
+    """Returns whether a constant is a scalar that becomes a literal of the equation."""
     kind = value.__class__
     if kind in _python_scalars:
         return True

@@ -86,7 +86,7 @@ class Primitive:
 
     @property
     def is_instruction(self) -> bool:
-        """Whether the primitive is in the instruction set, as opposed to a library's own."""
+        """True if the primitive is in the instruction set, as opposed to a library's own."""
         return _instruction_set.get(self.name) is self
 
     # ---- application ----
@@ -122,7 +122,7 @@ class Primitive:
 
     @property
     def has_shape_rule(self) -> bool:
-        """Whether the types of results can be inferred."""
+        """True if the types of results can be inferred."""
         return self._shape_rule is not None
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ class Primitive:
         return rule
 
     def _several(self, results: Any) -> tuple[AbstractValue, ...]:
-        """What a shape rule returns, as a tuple of types."""
+        """Returns the result of a shape rule as a tuple of types."""
         if isinstance(results, tuple | list) is not self.multiple_results:
             raise ValueError(
                 f"{self.name}.abstract_eval() method should return a tuple or a list iff "
@@ -229,7 +229,7 @@ class Primitive:
     def _infer_varying(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any], varying: frozenset
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-        """What is computed from values that vary over axes of a mesh varies over them too."""
+        """Infers types of results that vary over the mesh axes over which an operand varies."""
         plain = [
             aval.update(vma=frozenset()) if isinstance(aval, ShapedArray) and aval.vma else aval
             for aval in avals

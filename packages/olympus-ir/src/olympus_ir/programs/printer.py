@@ -154,7 +154,7 @@ class Printer:
             self._names.update({var: "_" for var in equation.outvars if var not in used})
 
     def is_hidden(self, var: Var) -> bool:
-        """Whether a variable is shown as ``_``."""
+        """Returns whether a variable is shown as ``_``."""
         return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
@@ -286,7 +286,7 @@ class Printer:
         return Concatenation(parts)
 
     def annotations(self, equation: Equation) -> Sequence[str]:
-        """What stands at the right of an equation."""
+        """Returns the annotations at the right of an equation."""
         if not self.source_info and not self.name_stack:
             return ()
         remarks = []

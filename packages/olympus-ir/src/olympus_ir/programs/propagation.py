@@ -38,7 +38,7 @@ Split: TypeAlias = Callable[..., Any]
 
 
 class Propagation:
-    """What one primitive does with the layouts of its operands.
+    """Propagation rule of one primitive: the layouts of its results from those of its operands.
 
     Attributes:
       split: `(operands, results, **params)` to the entries of the result; a list of such for

@@ -320,74 +320,93 @@ class StagingTracer(Tracer):
         return self.atom.val if isinstance(self.atom, Literal) else None
 
     def _origin_message(self) -> str:
-        return _origin_of(self._trace, self.atom)
+        return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # a staging trace
 
     def __repr__(self) -> str:
         return f"JitTracer({self.atom.aval})"
 
 
-def _origin_of(trace: Any, atom: Any) -> str:
-    debug_info = trace.debug_info
-    where = (
-        f"while tracing the function {debug_info.func_src_info} for {debug_info.traced_for}"
-        if debug_info is not unknown_debug_info
-        else "while tracing a function"
-    )
-    prefix = (
-        f"The error occurred {where}."
-        if not trace.finished
-        else (
-            f"The function being traced when the value leaked was {debug_info.func_src_info} "
-            f"traced for {debug_info.traced_for}."
-        )
-    )
-    producers = {id(var): equation for equation in trace.equations for var in equation.outvars}
-    positions = {id(var): position for position, var in enumerate(trace.invars)}
-    pending, seen, arguments, sources = [atom], set(), [], []
-    while pending:
-        var = pending.pop()
-        if id(var) in seen or isinstance(var, Literal):
-            continue
-        seen.add(id(var))
-        if id(var) in positions:
-            arguments.append(positions[id(var)])
-        elif id(var) in producers:
-            sources.append(producers[id(var)])
-            pending.extend(producers[id(var)].invars)
-    if trace.finished and id(atom) in producers:
-        equation = producers[id(atom)]
+def _origin_of(trace: StagingTrace, atom: Atom) -> str:
+    """Explains, in the user's terms, what a value of a trace depends on."""
+    producers = {var: equation for equation in trace.equations for var in equation.outvars}
+    prefix = _where_traced(trace)
+    if trace.finished and atom in producers:
+        equation = producers[atom]  # type: ignore[index]  # a variable, as it is among them
         return (
             f"{prefix}\nThe leaked intermediate value was created on line "
             f"{source_info.summarize(equation.source_info)}, by `{equation.primitive.name}`."
         )
+    arguments, sources = _dependencies(trace, atom, producers)
     if arguments:
-        names = debug_info.arg_names or ()
-        arguments = sorted(arguments)
-        shown = [
-            f"the argument {names[i]}" if i < len(names) else f"argument {i}" for i in arguments[:5]
-        ]
-        more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
-        listed = " and ".join(
-            [", ".join(shown[:-1]), shown[-1]]
-            if len(shown) > 1 and not more
-            else [", ".join(shown)]
-        )
         plural = "s" if len(arguments) > 1 else ""
         return (
             f"{prefix} This concrete value was not available in Python because it depends on the "
-            f"value{plural} of {listed}{more}."
+            f"value{plural} of {_listed_arguments(trace, arguments)}."
         )
     if sources:
         lines = "\n".join(
             f"  operation `{equation.primitive.name}`\n"
             f"    from line {source_info.summarize(equation.source_info)}"
-            for equation in sources[:5]
+            for equation in sources[:_SHOWN]
         )
         return (
             f"{prefix} This value became a tracer due to operations on these lines, whose results "
             f"are not known until the program runs:\n{lines}"
         )
     return prefix
+
+
+# The number of arguments or operations that a message names.
+_SHOWN = 5
+
+
+def _where_traced(trace: StagingTrace) -> str:
+    info = trace.debug_info
+    if trace.finished:
+        return (
+            f"The function being traced when the value leaked was {info.func_src_info} traced for "
+            f"{info.traced_for}."
+        )
+    if info is unknown_debug_info:
+        return "The error occurred while tracing a function."
+    return (
+        f"The error occurred while tracing the function {info.func_src_info} for {info.traced_for}."
+    )
+
+
+def _dependencies(
+    trace: StagingTrace, atom: Atom, producers: dict[Var, Equation]
+) -> tuple[list[int], list[Equation]]:
+    """Returns the positions of the arguments and the equations that a value depends on."""
+    positions = {var: position for position, var in enumerate(trace.invars)}
+    arguments: list[int] = []
+    sources: list[Equation] = []
+    pending, seen = [atom], set()
+    while pending:
+        var = pending.pop()
+        if isinstance(var, Literal) or var in seen:
+            continue
+        seen.add(var)
+        if var in positions:
+            arguments.append(positions[var])
+        elif var in producers:
+            sources.append(producers[var])
+            pending.extend(producers[var].invars)
+    return sorted(arguments), sources
+
+
+def _listed_arguments(trace: StagingTrace, arguments: Sequence[int]) -> str:
+    """Returns the names of arguments, joined for a sentence."""
+    names = trace.debug_info.arg_names or ()
+    shown = [
+        f"the argument {names[i]}" if i < len(names) else f"argument {i}"
+        for i in arguments[:_SHOWN]
+    ]
+    if len(arguments) > _SHOWN:
+        return f"{', '.join(shown)} and {len(arguments) - _SHOWN} more"
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # ---- from functions to programs ----

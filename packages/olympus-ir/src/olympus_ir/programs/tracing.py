@@ -220,7 +220,7 @@ empty_axis_environment = AxisEnvironment()
 
 
 class _Current(threading.local):
-    """What a thread's tracing depends on. Read attributes; set them with the context managers."""
+    """State of a thread's tracing. Read the attributes; set them with the context managers."""
 
     trace: Trace = evaluation_trace
     axes: AxisEnvironment = empty_axis_environment
@@ -534,7 +534,7 @@ def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerEr
 
 
 def find_tracers(args: Sequence[Any]) -> bool:
-    """Whether tracers are among the operands."""
+    """Returns whether an operand is a tracer."""
     return any(isinstance(arg, Tracer) for arg in args)
 
 
@@ -555,7 +555,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def is_constant_dim(size: Any) -> bool:
-    """Whether a dimension's size is a number, not a symbolic dimension."""
+    """Returns whether a dimension's size is a number, not a symbolic dimension."""
     return type(size) is int or not hasattr(size, "_is_symbolic_dimension")
 
 

@@ -89,7 +89,7 @@ def _input(discharged: Discharged, position: int) -> Var:
 
 
 def uses_refs(olympuspr: Olympuspr | ClosedOlympuspr) -> bool:
-    """Whether a program has references among its inputs, or inside."""
+    """Returns whether a program has references among its inputs, or inside."""
     effects = olympuspr.effects
     return (bool(effects) and bool(reference_effects.filter_in(effects))) or _has_ref_inputs(
         olympuspr

@@ -45,12 +45,12 @@ class Slice:
 
     @property
     def is_dynamic_start(self) -> bool:
-        """Whether the start is computed."""
+        """True if the start is computed."""
         return not isinstance(self.start, int)
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Whether the size is computed."""
+        """True if the size is computed."""
         return not isinstance(self.size, int)
 
     @classmethod
@@ -225,7 +225,7 @@ class NDIndexer:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether everything is selected, in order."""
+        """Returns whether the index selects everything, in order."""
         return all(
             isinstance(index, Slice)
             and index.stride == 1
@@ -255,7 +255,7 @@ class NDIndexer:
         return aval.update(shape=self.get_indexer_shape())
 
     def read(self, array: Any) -> Any:
-        """What is selected of an array."""
+        """Returns the selected part of an array."""
         return array if self.is_trivial else windows.read(array, self)
 
     def write(self, array: Any, value: Any) -> Any:

@@ -25,7 +25,7 @@ __all__ = ["Ref", "RefMethods", "TransformedRef"]
 
 
 class RefMethods:
-    """What references and views of them can do.
+    """Methods of references and of views of them.
 
     Tracer classes for values of type `AbstractRef` have this class before that of other tracers,
     so that its methods are found first.
@@ -159,7 +159,7 @@ for _name in "neg pos abs invert lt le gt ge float int complex index round".spli
 
 
 class RefIndexer:
-    """What ``ref.at`` is: indexed, it gives a view."""
+    """Value of ``ref.at``: indexing it gives a view."""
 
     __slots__ = ("_ref",)
 

@@ -64,12 +64,12 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
 
 
 def _is_window(indexer: NDIndexer) -> bool:
-    """Whether it selects one block, of neighbouring elements or at equal distances."""
+    """Returns whether an index selects one block, of neighbouring elements or with a stride."""
     return not indexer.int_indexer_shape
 
 
 def read(array: Any, indexer: NDIndexer) -> Any:
-    """What an index selects of an array."""
+    """Returns the part of an array that an index selects."""
     if not _is_window(indexer):
         return _gathered(array, indexer)
     indices = indexer.indices

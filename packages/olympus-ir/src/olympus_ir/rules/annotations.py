@@ -34,7 +34,7 @@ dead_code_rules.define(lax.fused_call_p, _annotated_call("out_spaces"))
 def dce_olympuspr_xla_metadata_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """What is left of a call with attributes where some of its results are not used.
+    """Removes the unused results of a call with attributes.
 
     Returns:
       Which operands are used, and the call; None where nothing is left.

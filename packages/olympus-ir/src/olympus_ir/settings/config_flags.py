@@ -21,7 +21,7 @@ count_or_none = typed(int, None)
 
 
 class ExplicitX64Mode(enum.IntEnum):
-    """What happens when a 64-bit type is asked for by name while they are disabled."""
+    """Reaction to a request for a 64-bit type by name while 64-bit types are disabled."""
 
     WARN = 1
     ERROR = 2

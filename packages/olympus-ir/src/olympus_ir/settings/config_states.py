@@ -22,14 +22,14 @@ from .naming import naming
 
 
 class NumpyDtypePromotion(enum.StrEnum):
-    """How operands of different dtypes are combined."""
+    """Mode in which operands of different dtypes are combined."""
 
     STANDARD = "standard"
     STRICT = "strict"
 
 
 class LegacyPrngKeyState(enum.StrEnum):
-    """What happens to random keys that are plain uint32 arrays."""
+    """Reaction to random keys that are plain uint32 arrays."""
 
     ALLOW = "allow"
     WARN = "warn"

@@ -361,7 +361,7 @@ class Configuration:
 
     @property
     def x64_enabled(self) -> bool:
-        """Whether 64-bit types are enabled in the current thread."""
+        """True if 64-bit types are enabled in the current thread."""
         return self._flags["olympus_enable_x64"].value
 
     def __getattr__(self, name: str) -> Any:

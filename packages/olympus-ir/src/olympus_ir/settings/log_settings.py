@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the flags about logs do to Python's loggers.
+"""Python's loggers, as the flags about logs set them.
 
 OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus.compilation"``.
 ``olympus_logging_level`` sets the level of all of them, ``olympus_debug_log_modules`` shows all

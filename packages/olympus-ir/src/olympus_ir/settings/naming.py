@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What messages call the library and its main module.
+"""Names of the library and its main module in messages.
 
 Programs that were written for another name of the library look for that name in messages, so it is
 a setting; `olympus.compat` changes it.

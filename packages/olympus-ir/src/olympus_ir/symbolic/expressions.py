@@ -535,7 +535,7 @@ def _extreme(name: str, first: Any, second: Any) -> Any:
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension stands for any number.
+    """Returns whether a dimension is symbolic.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape

@@ -57,7 +57,7 @@ class _Parser:
         return self.tokens[self.position][0]
 
     def take(self, *wanted: str) -> bool:
-        """Whether the next token is one of those wanted; if so it is passed over."""
+        """Skips the next token if it is one of those wanted; returns whether it was."""
         if self.token in wanted:
             self.position += 1
             return True
@@ -112,7 +112,7 @@ class _Parser:
             raise self.error(f"different size {size} for known dimension; like={self.like}")
 
     def _closes_at_end(self) -> bool:
-        """Whether the first parenthesis is closed by the last token."""
+        """Returns whether the last token closes the first parenthesis."""
         depth = 0
         for place, (token, _) in enumerate(self.tokens):
             depth += (token == "(") - (token == ")")

@@ -31,7 +31,7 @@ class Constraint:
 
 
 class SymbolicScope:
-    """What is assumed of dimension variables; variables of different scopes do not mix.
+    """Assumptions about dimension variables. Variables of different scopes do not mix.
 
     Args:
       constraints_str: assumptions such as ``"a >= 8"``, ``"a <= b"`` or ``"mod(a, 2) == 0"``. The
@@ -155,7 +155,7 @@ class SymbolicScope:
             self._know_term(term, polynomial)
 
     def _know_term(self, term: Term, polynomial: Polynomial) -> None:
-        """What a polynomial that is not negative says of one of its terms."""
+        """Bounds one term of a polynomial that is not negative."""
         count = polynomial[term]
         rest = {other: number for other, number in polynomial.items() if other != term}
         most = bounds.bounds_of_terms(rest, self)[1]
@@ -170,7 +170,7 @@ class SymbolicScope:
         self._forget_bounds()
 
     def _know_operands(self, term: Term, lower: float, upper: float) -> None:
-        """What the bounds of an operation say of its operands."""
+        """Bounds the operands of an operation by the bounds of its value."""
         if len(term) != 1 or term[0][1] != 1 or not term[0][0].operands:
             return
         factor = term[0][0]

@@ -71,7 +71,7 @@ class Check:
 
 
 class Solution:
-    """How the variables follow from the sizes of arguments.
+    """Equations that determine the variables from the sizes of arguments.
 
     Attributes:
       variables: from the names of variables to dimensions over the sizes of arguments.

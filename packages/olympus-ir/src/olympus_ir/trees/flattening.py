@@ -80,7 +80,7 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: inspect.Signature | None = None,
 ) -> DebugInfo:
-    """What error messages will say of a function; nothing of it is worked out now.
+    """Returns the debug information of a function. Names are computed when a message needs them.
 
     Args:
       traced_for: the transformation.
@@ -114,7 +114,7 @@ def debug_info(
 
 
 class _SignedOrigin(FunctionOrigin):
-    """What is told of a function whose parameters are not those of its code."""
+    """Origin of a function whose parameters are not those of its code."""
 
     __slots__ = ("_parameters",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which types are nodes of pytrees, and how users add theirs."""
+"""Types that are nodes of pytrees, and functions that register more."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def register_static(cls: NodeType) -> NodeType:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether instances of the type are nodes of pytrees; those of any other type are leaves.
+    """Returns whether instances of a type are nodes of pytrees, as opposed to leaves.
 
     Example:
         >>> is_tree_node(list), is_tree_node(int)

@@ -255,7 +255,7 @@ def _reduce_by_halves(operation: Callable[[Any, Any], Any], leaves: list[Any]) -
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Whether all leaves of a pytree are true.
+    """Returns whether all leaves of a pytree are true.
 
     Example:
         >>> tree_all([True, {"a": True, "b": False}])
@@ -306,7 +306,7 @@ def tree_transpose(
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Whether the elements of an iterable are all leaves.
+    """Returns whether the elements of an iterable are all leaves.
 
     Args:
         iterable: the elements.
@@ -369,7 +369,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is that of one leaf, or of a node without children.
+    """Returns whether a structure is one leaf, or a node without children.
 
     Example:
         >>> treedef_is_leaf(tree_structure(0)), treedef_is_leaf(tree_structure([0]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all arrays share: one list of methods, attached to every class of arrays.
+"""Methods that all arrays share: one list, attached to every class of arrays.
 
 Tracers, the reference evaluator's arrays and device arrays know no NumPy. olympus-numpy hands its
 operators and methods to `attach_methods` once; they are set on each class registered here, now or

@@ -41,7 +41,7 @@ class AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
 
     def matches(self, other: AbstractValue) -> bool:
-        """Whether another type is equal to this one but for weak types."""
+        """Returns whether another type is equal apart from weak types."""
         return self == other
 
 
@@ -160,14 +160,14 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """How the array is laid out: a `NamedSharding` over the mesh in force, or an empty one."""
+        """The layout of the array: a `NamedSharding` over the mesh in force, or an empty one."""
         if self.layout is not None:
             return self.layout
         return layouts.replicated(self.ndim)
 
     @property
     def manual_axis_type(self) -> layouts.ManualAxisType:
-        """What becomes of the value along the manual axes of the mesh."""
+        """The variation of the value along the manual axes of the mesh."""
         return layouts.manual_axis_type(self.vma, self.layout)
 
     mat = manual_axis_type
@@ -394,7 +394,7 @@ def argument_aval(value: Any) -> Any:
 
 
 def is_valid_value(value: Any) -> bool:
-    """Whether a value may be an operand of a primitive."""
+    """Returns whether a value may be an operand of a primitive."""
     try:
         get_aval(value)
     except TypeError:
@@ -452,7 +452,7 @@ for _scalar_type in (bool, int, float, complex):
 
 
 def typematch(first: AbstractValue, second: AbstractValue) -> bool:
-    """Whether two types are equal but for weak types."""
+    """Returns whether two types are equal apart from their weak types."""
     if first is second:
         return True
     if isinstance(first, ShapedArray) and isinstance(second, ShapedArray):

@@ -129,24 +129,24 @@ numpy_scalar_types: frozenset[type] = frozenset(
 
 
 def is_extended(dtype: Any) -> bool:
-    """Whether ``dtype`` is an extended dtype, such as that of typed random keys."""
+    """Returns whether ``dtype`` is an extended dtype, such as that of typed random keys."""
     return isinstance(dtype, ExtendedDType)
 
 
 def is_python_scalar(value: Any) -> bool:
-    """Whether ``value`` is a bool, int, float or complex and not of a NumPy type."""
+    """Returns whether ``value`` is a bool, int, float or complex and not of a NumPy type."""
     return type(value) in _PYTHON_SCALAR_DTYPES or (
         isinstance(value, python_scalar_types) and not isinstance(value, np.generic)
     )
 
 
 def is_string_dtype(dtype: Any) -> bool:
-    """Whether ``dtype`` is NumPy's dtype of strings of any length."""
+    """Returns whether ``dtype`` is NumPy's dtype of strings of any length."""
     return isinstance(dtype, np.dtypes.StringDType)
 
 
 def is_valid_dtype(dtype: Any) -> bool:
-    """Whether arrays may have this dtype."""
+    """Returns whether arrays may have this dtype."""
     if isinstance(dtype, np.dtype):
         return dtype in representative or dtype == float0 or is_string_dtype(dtype)
     return isinstance(dtype, ExtendedDType)
@@ -383,7 +383,7 @@ _subdtype_answers: dict[tuple[Any, Any], bool] = {}
 
 
 def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
-    """Whether ``a`` is ``b`` or below it in the hierarchy of scalar types.
+    """Returns whether ``a`` is ``b`` or below it in the hierarchy of scalar types.
 
     As in NumPy, but bfloat16 and the other floats of ml_dtypes are below ``np.floating``, its
     integers below ``np.integer``, and extended dtypes below `extended`.
@@ -438,7 +438,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
-    """Whether ``dtype`` is of a kind, as the array API standard defines kinds.
+    """Returns whether ``dtype`` is of a kind, as the array API standard defines kinds.
 
     Args:
         dtype: the dtype in question.
@@ -574,7 +574,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
 
 
 def supports_inf(dtype: DTypeLike) -> bool:
-    """Whether a floating dtype can represent infinity."""
+    """Returns whether a floating dtype can represent infinity."""
     return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype))))
 
 

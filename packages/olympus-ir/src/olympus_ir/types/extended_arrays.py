@@ -168,7 +168,7 @@ class ExtendedArray(ArrayBase):
 
     @property
     def sharding(self) -> Any:
-        """How the array is laid out over devices."""
+        """The layout of the array over devices."""
         sharding = self.physical.sharding
         if isinstance(sharding, NamedSharding):
             spec = PartitionSpec(*tuple(sharding.spec)[: self._aval.ndim])

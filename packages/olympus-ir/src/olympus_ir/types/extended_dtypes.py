@@ -46,7 +46,7 @@ class ExtendedDType(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What is printed, such as ``key<fry>``."""
+        """The printed name, such as ``key<fry>``."""
 
     @property
     def itemsize(self) -> int:

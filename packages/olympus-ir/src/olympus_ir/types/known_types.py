@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds of types there are beside those of arrays, and an error about one of them.
+"""Kinds of types besides those of arrays, and an error about one of them.
 
 Apart from `high_types` and `mutable_types`, for those that ask on every call.
 """
@@ -19,7 +19,7 @@ def use_high_types() -> None:
 
 
 def is_high(aval: Any) -> bool:
-    """Whether values of a type are made of several arrays."""
+    """Returns whether values of a type are made of several arrays."""
     return high and getattr(aval, "is_high", False) is True
 
 

@@ -260,7 +260,7 @@ def check_no_axis_twice(what: str, layout_entries: Sequence[Any], shown: Any) ->
 
 
 class ManualAxisType:
-    """What becomes of a value along the manual axes of a mesh, inside `shard_map`.
+    """Variation of a value along the manual axes of a mesh, inside `shard_map`.
 
     Args:
       varying: the axes along which it differs from device to device.
@@ -302,7 +302,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing of any axis."""
+        """True if no axis is named."""
         return not (self.varying or self.unreduced or self.reduced)
 
     def _key(self) -> tuple:
@@ -322,7 +322,7 @@ class ManualAxisType:
 
 
 def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> ManualAxisType:
-    """What a type with this layout says of manual axes."""
+    """Returns the variation along manual axes of a type with this layout."""
     if layout is None:
         return ManualAxisType(varying=varying)
     manual = frozenset(layout.mesh.manual_axes)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class MemorySpace(enum.Enum):
-    """Where a value lies, whatever the device calls its memories.
+    """Memory that holds a value, whatever the device calls its memories.
 
     Example:
       >>> MemorySpace.Host
@@ -45,7 +45,7 @@ def space_of_kind(kind: str | None) -> MemorySpace | None:
 
 
 def on_host(avals: Sequence[Any]) -> bool:
-    """Whether one of some types is of values in the host's memory."""
+    """Returns whether one of some types is of values in the host's memory."""
     return any(getattr(aval, "memory_space", None) is MemorySpace.Host for aval in avals)
 
 

@@ -53,7 +53,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are laid out over a mesh axis.
+    """Kind of a mesh axis: who decides how arrays are laid out over it.
 
     Attributes:
       Auto: the compiler, guided by constraints.
@@ -115,7 +115,7 @@ _set_field = object.__setattr__
 
 
 class PartitionSpec(_Frozen):
-    """Which mesh axes each dimension of an array is split over.
+    """Assignment of mesh axes to the dimensions of an array: partition spec.
 
     Args:
       *partitions: for each dimension the name of a mesh axis, a tuple of names (the first one
@@ -292,7 +292,7 @@ def _check_axis_groups(partitions: tuple, unreduced: frozenset, reduced: frozens
 
 
 class AbstractDevice(Record):
-    """What a compiler must know of the devices of a mesh that are not at hand."""
+    """Description of a mesh's devices for a compiler that has none of them at hand."""
 
     device_kind: str
     num_cores: int | None
@@ -318,7 +318,7 @@ class BaseMesh(_Frozen):
 
     @property
     def empty(self) -> bool:
-        """Whether the mesh has no axes."""
+        """True if the mesh has no axes."""
         return not self.axis_names
 
     axis_names: tuple[MeshAxisName, ...]
@@ -360,17 +360,17 @@ class BaseMesh(_Frozen):
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """Whether there are axes, all of type `AxisType.Auto`."""
+        """True if there are axes, all of type `AxisType.Auto`."""
         return self._all_axes_are(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """Whether there are axes, all of type `AxisType.Explicit`."""
+        """True if there are axes, all of type `AxisType.Explicit`."""
         return self._all_axes_are(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether there are axes, all of type `AxisType.Manual`."""
+        """True if there are axes, all of type `AxisType.Manual`."""
         return self._all_axes_are(AxisType.Manual)
 
     def _axes_text(self) -> str:
@@ -443,7 +443,7 @@ class AbstractMesh(BaseMesh):
 
     @property
     def empty(self) -> bool:
-        """Whether the mesh has no axes."""
+        """True if the mesh has no axes."""
         return not self.axis_names
 
     def update(self, **changes: Any) -> AbstractMesh:

@@ -287,7 +287,7 @@ _PYTHON_TYPES = frozenset(dtypes.python_scalar_types)
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Whether the dtype of ``x`` gives way in promotion, as that of a Python scalar does.
+    """Returns whether ``x`` is weakly typed: its dtype gives way, as that of a Python scalar.
 
     Example:
         >>> is_weakly_typed(1.0), is_weakly_typed(np.float32(1))

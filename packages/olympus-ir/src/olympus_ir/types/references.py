@@ -138,7 +138,7 @@ def _forget(key: tuple, reference: weakref.ref) -> None:
 
 
 def is_ref_aval(aval: Any) -> bool:
-    """Whether a type is that of references."""
+    """Returns whether a type is that of references."""
     return isinstance(aval, AbstractRef)
 
 
@@ -148,7 +148,7 @@ def inner_aval(aval: Any) -> Any:
 
 
 def any_ref(avals: Iterable[Any]) -> bool:
-    """Whether there are references among values of these types."""
+    """Returns whether one of the types is that of references."""
     return any(isinstance(aval, AbstractRef) for aval in avals)
 
 

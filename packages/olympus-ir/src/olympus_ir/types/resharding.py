@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user asks for by ``out_sharding``, and functions whose results are to lie so.
+"""Shardings that users request with ``out_sharding``, and functions that lay results out so.
 
 Laying out anew is an instruction of the package that has meshes of devices; it is found here by
 those that are below it.

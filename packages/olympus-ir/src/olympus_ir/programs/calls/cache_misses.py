@@ -55,7 +55,7 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
 
 
 def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:
-    """How grave a difference is, of how many parts, and what it is."""
+    """Rank of a difference, the number of its parts, and its text."""
     _, new_tree, new_avals, new_statics, new_axes, new_context = new
     _, old_tree, old_avals, old_statics, old_axes, old_context = old
     parts = []

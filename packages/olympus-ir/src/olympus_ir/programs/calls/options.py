@@ -14,7 +14,7 @@ __all__ = ["JitOptions", "jit_options"]
 
 
 class JitOptions:
-    """How a function is to be compiled; immutable, compared by value.
+    """Options of a compiled function; immutable, compared by value.
 
     Attributes:
       static_argnums: positions of arguments that are not traced but compiled in.
