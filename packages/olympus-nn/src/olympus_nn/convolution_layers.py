@@ -45,9 +45,9 @@ def GeneralConv(
         what, such as ``("NHWC", "HWIO", "NHWC")``.
       out_chan: the number of output features.
       filter_shape: the sizes of the kernel's window.
-      strides: by how much the window moves; 1 where not given.
+      strides: by how much the window moves; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) a dimension.
-      W_init: initialiser of the kernel; `glorot_normal` of its features where not given.
+      W_init: initialiser of the kernel; `glorot_normal` of its features by default.
       b_init: initialiser of the offsets.
 
     Example:
@@ -258,11 +258,11 @@ def MaxPool(
 
     Args:
       window_shape: the sizes of the window along the spatial dimensions.
-      strides: by how much the window moves; 1 where not given.
+      strides: by how much the window moves; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each spatial
         dimension.
       spec: a string with ``N`` at the place of the batch, ``C`` at that of the features, and
-        another letter a spatial dimension; ``"NHWC"`` and its like where not given.
+        another letter a spatial dimension; ``"NHWC"`` and its like by default.
 
     Example:
       >>> init, apply = MaxPool((2, 2), strides=(2, 2))

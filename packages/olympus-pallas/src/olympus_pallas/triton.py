@@ -50,8 +50,8 @@ class CompilerParams(calls.CompilerParams):
     """Parameters of Triton for a kernel.
 
     Args:
-      num_warps: how many groups of 32 threads run one program; 4 where not given.
-      num_stages: over how many stages loads in loops are spread; 3 where not given.
+      num_warps: how many groups of 32 threads run one program; 4 by default.
+      num_stages: over how many stages loads in loops are spread; 3 by default.
 
     Example:
       >>> CompilerParams(num_warps=8)

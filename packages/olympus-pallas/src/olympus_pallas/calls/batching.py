@@ -52,7 +52,7 @@ def _pallas_call(
     is_batched = []
     for place, (arg, dim) in enumerate(zip(args, batch_dims, strict=True)):
         if dim is None and place in aliased:
-            # Each example's output takes the memory of an input of its own.
+            # The output of each example aliases the input of the same example.
             operands.append(materialize(arg, axis_size, None, 0))
             is_batched.append(True)
         else:

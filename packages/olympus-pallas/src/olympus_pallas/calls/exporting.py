@@ -30,7 +30,7 @@ def lower_as_mlir(
         case; such programs are refused where they are lowered.
       device: the device that the program is for.
       static_argnames: the arguments that are part of the program.
-      platforms: the platforms that it is for, ``("tpu",)`` where not given.
+      platforms: the platforms that it is for, ``("tpu",)`` by default.
       **kwargs: its keyword arguments.
 
     Example:

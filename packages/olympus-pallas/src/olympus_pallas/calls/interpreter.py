@@ -3,7 +3,7 @@
 
 References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
 program out of the operands, runs the kernel on them, and puts those back that it has written.
-Elements that nobody has written yet are not numbers, or the smallest integer.
+Uninitialized elements are NaN, or the smallest integer.
 """
 
 from __future__ import annotations

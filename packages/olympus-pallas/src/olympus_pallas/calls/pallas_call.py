@@ -99,13 +99,13 @@ def pallas_call(
       out_specs: for each output, likewise.
       scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``;
         those of a dictionary are keyword arguments of the kernel.
-      input_output_aliases: from the position of an input to that of the output which takes its
+      input_output_aliases: map from positions of inputs to those of the outputs that take their
         memory, and starts with its values; or pairs of positions.
       debug: whether to print the kernel, and what comes of it.
       interpret: whether the kernel is run as a loop of array operations, as on a CPU it must be.
-      name: what the kernel is called in messages and profiles.
-      compiler_params: what the compiler is told: `triton.CompilerParams`, `tpu.CompilerParams`.
-      cost_estimate: what the kernel costs.
+      name: name of the kernel in messages and profiles.
+      compiler_params: parameters of the compiler: `triton.CompilerParams`, `tpu.CompilerParams`.
+      cost_estimate: estimated cost of the kernel.
       metadata: further properties that are handed on to the compiler.
 
     Returns:

@@ -93,11 +93,11 @@ def kernel(
         cores run at once. Within the kernel ``lax.axis_index("core")`` says which one it is.
       scratch_types: buffers for each core to work with; those of a dictionary are keyword
         arguments of the kernel.
-      compiler_params: what the compiler is told.
+      compiler_params: parameters of the compiler.
       interpret: whether the kernel runs on simulated cores: True, or ``tpu.InterpretParams()``.
-      cost_estimate: what the kernel costs.
+      cost_estimate: estimated cost of the kernel.
       debug: whether to print the kernel, and what comes of it.
-      name: what the kernel is called in messages and profiles.
+      name: name of the kernel in messages and profiles.
       metadata: further properties that are handed on to the compiler.
 
     Returns:
@@ -259,11 +259,11 @@ def core_map(
 
     Args:
       mesh: the cores.
-      compiler_params: what the compiler is told.
+      compiler_params: parameters of the compiler.
       interpret: whether it runs on simulated cores: True, or ``tpu.InterpretParams()``.
       debug: whether to print the kernel, and what comes of it.
-      cost_estimate: what the kernel costs.
-      name: what the kernel is called in messages and profiles; by default as the function.
+      cost_estimate: estimated cost of the kernel.
+      name: name of the kernel in messages and profiles; by default that of the function.
       metadata: further properties that are handed on to the compiler.
       scratch_shapes: buffers for each core to work with; they are arguments of the function.
 

@@ -36,7 +36,7 @@ class BlockIndexTransform:
 
     Args:
       block_shape: its shape.
-      block_index_transform: from the place of the result's block to that of this one.
+      block_index_transform: function from the index of the result's block to that of this one.
       memory_space: the memory that it lies in.
       pipeline_mode: how it is brought there.
 

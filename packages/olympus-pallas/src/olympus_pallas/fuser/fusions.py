@@ -285,7 +285,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
     Args:
       f: the function.
-      allow_transpose: whether arrays may be transposed meanwhile.
+      allow_transpose: whether the function may transpose arrays.
 
     Raises:
       ValueError: they are transposed, and may not be.

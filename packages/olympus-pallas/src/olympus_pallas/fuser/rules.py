@@ -26,7 +26,7 @@ class Block:
 
     Attributes:
       shape: one size a dimension.
-      place: from the program's indices to the block's place, counted in blocks.
+      place: function from the program's indices to the index of the block.
     """
 
     shape: tuple[int | None, ...]

@@ -46,13 +46,13 @@ class BlockMapping:
     Attributes:
       block_shape: one entry a dimension of the array.
       transformed_block_aval: the type of the reference that the kernel is given.
-      index_map_jaxpr: from the program's indices to the block's place.
+      index_map_jaxpr: program from the indices in the grid to the index of the block.
       index_map_out_tree: the structure of what the index map returned.
       array_aval: the type of the array.
-      origin: which operand it is, for messages.
-      transforms: how the block is stored.
-      pipeline_mode: how the block is brought to where the kernel sees it.
-      debug: whether to print what comes of it.
+      origin: name of the operand, for messages.
+      transforms: transforms of the block in memory.
+      pipeline_mode: number of buffers, and other settings of the pipeline.
+      debug: whether to print the result.
     """
 
     block_shape: tuple[BlockDim, ...]

@@ -33,10 +33,10 @@ class BlockSpec:
       block_shape: the sizes of a block: integers, `Blocked`, `Element`, `Squeezed` ..., or None for
         a dimension of which a program sees one index and that the reference does not have.
         Without it, a program sees the whole array.
-      index_map: from the program's place in the grid to the block's place in the array, counted
-        in blocks. Without it, it is the first block.
+      index_map: function from the program's indices in the grid to the index of the block,
+        counted in blocks. Without it, every program sees the first block.
       memory_space: the memory that the block lies in while the program runs.
-      pipeline_mode: how the block is brought there.
+      pipeline_mode: number of buffers, and other settings of the pipeline.
 
     Example:
       >>> BlockSpec((8, 128), lambda i, j: (i, j)).block_shape

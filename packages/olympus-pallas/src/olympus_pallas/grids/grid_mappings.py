@@ -36,7 +36,7 @@ class GridMapping:
 
     Attributes:
       grid: the sizes; `dynamic_grid_dim` for those that are operands.
-      grid_names: names of the dimensions, where they have some.
+      grid_names: names of the dimensions, or None.
       block_mappings: one for each input that is cut, then one for each output.
       index_map_tree: the structure of the arguments of index maps.
       index_map_avals: their types: indices, then references to prefetched scalars.
@@ -45,9 +45,9 @@ class GridMapping:
       num_index_operands: how many operands are prefetched scalars.
       num_inputs: how many inputs are cut into blocks.
       num_outputs: how many outputs there are.
-      get_grid_indices: how index maps get their indices, where not from the grid.
-      local_grid_env: what `program_id` sees, where not the grid.
-      debug: whether to print what comes of it.
+      get_grid_indices: source of the index maps' indices, if not the grid.
+      local_grid_env: grid that `program_id` sees, if not this one.
+      debug: whether to print the result.
     """
 
     grid: tuple[Any, ...]

@@ -42,13 +42,13 @@ def register_lowering_rule(
     """Registers the lowering rule of kernels with compiler parameters of a class.
 
     Args:
-      params_cls: the class of ``compiler_params``; kernels with such parameters use the rule.
+      params_cls: class of ``compiler_params``; kernels with such parameters use the rule.
       rule: `(context, *operands, **params) -> results`, a lowering rule as those of olympus-xla;
         the parameters are those of ``pallas_call`` equations.
       platform: the platform, or several.
 
     Raises:
-      ValueError: there is a rule for the class and platform already.
+      ValueError: the class has a rule for the platform already.
     """
     for name in (platform,) if isinstance(platform, str) else platform:
         if (name, params_cls) in _registered:

@@ -53,7 +53,7 @@ class Core:
       grid: the sizes of the grid that `program_id` counts in.
       place: the program's place in it.
       mesh: the mesh of cores that it is one of, if any.
-      state: what operations of one platform keep between them, such as random generators.
+      state: state that operations of one platform share, such as random generators.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Buffer:
 
     Attributes:
       array: the elements; of semaphores, their values.
-      name: what other cores know it by; cores that run one program give it the same name.
+      name: name for other cores; cores that run one program give it the same name.
       device: the number of the device.
       core: the number of the core, or None where the device's cores share it.
     """
@@ -72,13 +72,13 @@ class Transfer:
     """A copy that has started: source, target, and the semaphores that it signals.
 
     Attributes:
-      source: what is copied.
-      target: where to.
+      source: part of a buffer that is copied.
+      target: part of a buffer that is written.
       received: the semaphore, or barrier, that learns of its end.
       sent: the semaphore that learns when the source has been read.
-      add: whether it adds to what is there.
+      add: whether the copy adds to the target's elements.
       notify: tells a barrier; without it, the semaphore counts bytes.
-      clock: what the copy knows of others, where races are looked for.
+      clock: vector clock of the copy, if races are detected.
     """
 
     source: Site
@@ -97,7 +97,7 @@ class Run:
       num_devices: how many devices take part.
       eager: whether copies are made when they begin, not when they are waited for.
       changed: wakes up cores that wait; its lock protects everything.
-      races: who did what before what, or None where races are not looked for.
+      races: detector of races, or None.
     """
 
     def __init__(self, num_devices: int, cores: int, eager: bool, detect_races: bool) -> None:

@@ -3,10 +3,10 @@
 
 The primitives, with operands flattened as the parameter ``args_tree`` tells:
 
-- ``masked_load(ref, transforms, mask, other)``: what is read; where the mask is false, ``other``.
-- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives the old.
+- ``masked_load(ref, transforms, mask, other)``: reads; gives ``other`` where the mask is false.
+- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives old values.
 - ``atomic_rmw(ref, transforms, value, mask)``: reads, combines and writes in one step.
-- ``atomic_cas(ref, transforms, compared, value)``: writes where what is there equals ``compared``.
+- ``atomic_cas(ref, transforms, compared, value)``: writes if the old value equals ``compared``.
 """
 
 from __future__ import annotations
@@ -178,9 +178,9 @@ def load(
       ref: the reference, or ``ref.at[...]``.
       mask: booleans of the shape of what is read. Where they are false, memory is not touched, so
         the place may lie outside of the array.
-      other: what stands where the mask is false; anything, where it is not given.
+      other: value where the mask is false; unspecified by default.
       cache_modifier: how caches treat the data, in Triton's terms.
-      eviction_policy: which data caches give up first, in Triton's terms.
+      eviction_policy: eviction policy of caches, in Triton's terms.
       volatile: whether the memory is read even if its contents seem to be known.
 
     Returns:
@@ -226,7 +226,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
       ref: the reference, or ``ref.at[...]``.
       val: an array of the shape and dtype of what is written.
       mask: booleans of that shape; where they are false, memory is not touched.
-      eviction_policy: which data caches give up first, in Triton's terms.
+      eviction_policy: eviction policy of caches, in Triton's terms.
 
     Example:
       >>> import numpy as np
@@ -261,7 +261,7 @@ def _atomic_function(kind: AtomicOpType, verb: str) -> Any:
 
     Args:
       x_ref_or_view: the reference or a view of one.
-      idx: which part of it: integers, slices, `ds`, integer arrays; ``()`` for everything.
+      idx: index of a part: integers, slices, `ds`, integer arrays; ``()`` for everything.
       val: an array of the shape and dtype of that part.
       mask: booleans of that shape; where they are false, nothing happens.
 
@@ -273,8 +273,8 @@ def _atomic_function(kind: AtomicOpType, verb: str) -> Any:
 
 atomic_xchg = _atomic_function(AtomicOpType.XCHG, "replaces a part of a reference")
 atomic_add = _atomic_function(AtomicOpType.ADD, "adds to a part of a reference")
-atomic_max = _atomic_function(AtomicOpType.MAX, "takes the larger of what is there and a value")
-atomic_min = _atomic_function(AtomicOpType.MIN, "takes the smaller of what is there and a value")
+atomic_max = _atomic_function(AtomicOpType.MAX, "takes the maximum of the old value and a new one")
+atomic_min = _atomic_function(AtomicOpType.MIN, "takes the minimum of the old value and a new one")
 atomic_and = _atomic_function(AtomicOpType.AND, "keeps the bits that a value has too")
 atomic_or = _atomic_function(AtomicOpType.OR, "adds the bits of a value")
 atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
@@ -285,8 +285,8 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
 
     Args:
       ref: a reference to a scalar, or a view of one element.
-      cmp: what must be there.
-      val: what is written then.
+      cmp: scalar that the old value is compared with.
+      val: scalar that is written if they are equal.
 
     Returns:
       What was there.

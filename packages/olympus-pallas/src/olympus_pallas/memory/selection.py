@@ -18,7 +18,7 @@ class SelectedRef(RefMethods):
     Whatever is done to it is done in a branch of a `lax.switch`.
 
     Attributes:
-      index: which one it is.
+      index: index of the selected reference.
       refs: the references.
     """
 

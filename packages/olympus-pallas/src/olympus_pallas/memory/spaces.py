@@ -79,7 +79,7 @@ class MemoryRef:
 
     Args:
       inner_aval: the type of its contents.
-      memory_space: where it lies.
+      memory_space: memory space of the buffer.
     """
 
     inner_aval: Any

@@ -58,8 +58,8 @@ class KernelBuilder:
     """Builder of the operations of a block, with the equation that is being lowered.
 
     Attributes:
-      rules: from primitives to `rule(builder, *operands, **params)`.
-      kernel: what belongs to the whole kernel; its class depends on the language.
+      rules: table from primitives to `rule(builder, *operands, **params)`.
+      kernel: state of the whole kernel; its class depends on the language.
       equation: the equation being lowered.
       used: the variables of its program that something uses.
     """

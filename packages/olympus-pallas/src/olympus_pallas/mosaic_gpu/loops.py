@@ -48,7 +48,7 @@ def nd_loop(
       grid: the sizes.
       collective_axes: the axes of cores that share the grid.
       tiling: the sizes of tiles that are gone through one after the other.
-      init_carry: what is passed on from step to step, at first. With it the function takes a
+      init_carry: initial carry of the loop. With it the function takes a
         keyword argument ``carry`` and returns the next.
 
     Returns:
@@ -139,7 +139,7 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
 
     Args:
       minor_dim_bits: the size of a row, in bits.
-      what: which operand it is, for messages.
+      what: name of the operand, for messages.
 
     Raises:
       ValueError: none fits.

@@ -31,7 +31,7 @@ class Mesh(meshes.Mesh):
       cluster_names: the names of these axes.
       num_threads: the number of threads of a block, each 128 of the GPU's.
       thread_name: the name of their axis.
-      kernel_name: what the kernel is called in profiles.
+      kernel_name: name of the kernel in profiles.
 
     Raises:
       ValueError: there are not as many names as axes, or too many threads.
@@ -198,7 +198,7 @@ def kernel(
       out_type: the types of the outputs.
       scratch_types: buffers of a block, in `SMEM` and `TMEM`, and its barriers.
       scratch_shapes: the older name of ``scratch_types``.
-      compiler_params: what the compiler is told.
+      compiler_params: parameters of the compiler.
       grid: the numbers of clusters along each axis.
       grid_names: the names of these axes, for ``lax.axis_index``.
       cluster: the numbers of blocks of a cluster along each axis.

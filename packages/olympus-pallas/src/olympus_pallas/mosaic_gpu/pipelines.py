@@ -219,7 +219,7 @@ class _Warpgroups:
 
     Attributes:
       axis: the axis of the threads.
-      num_compute: how many of them compute.
+      num_compute: number of the computing threads.
       memory_thread: the number of the thread that copies.
       memory_registers: how many registers it keeps.
       manual_consumed_barriers: whether the body arrives at the barriers of the inputs.
@@ -358,8 +358,8 @@ def emit_pipeline(
       grid: the numbers of steps along each axis.
       in_specs: for each input a `BlockSpec`.
       out_specs: for each output, likewise.
-      max_concurrent_steps: how many steps' blocks are on their way at once.
-      init_carry: what is passed on from step to step, at first.
+      max_concurrent_steps: number of steps whose blocks are copied at once.
+      init_carry: initial carry of the loop.
 
     Returns:
       A function of references to the inputs and outputs, in GMEM; it gives the last carry.
@@ -406,18 +406,18 @@ def emit_pipeline_warp_specialized(
         outputs, then, where asked for, the inputs' barriers, then the carry of the context. All
         threads that compute run it on the same blocks.
       grid: the numbers of steps along each axis.
-      memory_registers: how many registers the copying thread keeps.
+      memory_registers: number of registers that the copying thread keeps.
       in_specs: for each input a `BlockSpec`.
       out_specs: for each output, likewise.
-      max_concurrent_steps: how many steps' blocks are on their way at once.
+      max_concurrent_steps: number of steps whose blocks are copied at once.
       wg_axis: the axis of the block's threads.
-      num_compute_wgs: how many of them compute.
-      pipeline_state: must be None: pipelines begin and end by themselves here.
+      num_compute_wgs: number of the computing threads.
+      pipeline_state: must be None, since no pipeline continues another one here.
       manual_consumed_barriers: whether the body itself arrives at a barrier an input when it has
         read it.
       compute_context: a function of a function from the carry at first to the last one; runs on
         the computing threads, around the loop.
-      memory_thread_idx: which thread copies; the last one where not given.
+      memory_thread_idx: number of the copying thread; the last one by default.
 
     Returns:
       A function of references to the inputs and outputs, in GMEM, which all threads call.

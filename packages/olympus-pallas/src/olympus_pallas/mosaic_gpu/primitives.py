@@ -92,12 +92,12 @@ def copy_gmem_to_smem(
     """Starts a copy from global to shared memory, which arrives at a barrier at its end.
 
     Args:
-      src: what is copied, in GMEM.
-      dst: where to, in SMEM.
+      src: source, a reference in GMEM.
+      dst: destination, a reference in SMEM.
       barrier: the barrier; one arrival of it is the copy's.
       collective_axes: axes of the cluster along which blocks make the same copy at once.
-      leader_tracked: how blocks share a copy of which the first one keeps track; not known here.
-      oob_mode: what is written for elements outside of the array.
+      leader_tracked: how blocks share a copy of which the first one keeps track; not supported.
+      oob_mode: value that is written for elements outside of the array.
 
     Raises:
       ValueError: shapes or dtypes differ, or ``leader_tracked`` is given.
@@ -122,11 +122,11 @@ def copy_smem_to_gmem(
     """Starts a copy from shared to global memory; see `wait_smem_to_gmem`.
 
     Args:
-      src: what is copied, in SMEM; call `commit_smem` after writing it.
-      dst: where to, in GMEM.
+      src: source, a reference in SMEM; call `commit_smem` after writing it.
+      dst: destination, a reference in GMEM.
       predicate: a boolean scalar: whether it is made.
       commit_group: whether it ends the group of copies that are waited for together.
-      reduction_op: how it is combined with what is there: ``"add"``, ``"min"``, ``"max"``,
+      reduction_op: how old and new elements are combined: ``"add"``, ``"min"``, ``"max"``,
         ``"and"``, ``"or"``, ``"xor"``; None for replacing it.
 
     Raises:
@@ -170,12 +170,12 @@ def async_store_smem(
 
     Args:
       src: the array.
-      ref: where to, in SMEM.
+      ref: destination, a reference in SMEM.
       barrier: the barrier, of the other block.
       cluster_idx: the other block's place along an axis of the cluster.
       cluster_dim: the axis.
       optimized: whether slow stores are refused by the compiler.
-      atomic: how it is combined with what is there; None for replacing it.
+      atomic: how old and new elements are combined; None to replace the old ones.
     """
     bind_operation(
         async_store_smem_p, (src, ref, barrier, cluster_idx), axis=cluster_dim, atomic=atomic
@@ -275,7 +275,7 @@ def semaphore_signal(
       semaphore: the semaphore.
       inc: how much is added.
       device_id: the device whose semaphore it is, where that is another one.
-      memory_scope: who sees it: all devices, or this one.
+      memory_scope: devices that see the signal: all, or this one.
     """
     _check_scope(memory_scope)
     transfers.semaphore_signal(semaphore, inc, device_id=device_id)
@@ -360,9 +360,9 @@ def async_copy_smem_to_tmem(
     """Starts a copy from shared memory to tensor memory.
 
     Args:
-      smem_ref: what is copied.
-      tmem_ref: where to.
-      collective_axis: the axis along which two blocks make it together; not known here.
+      smem_ref: source, a reference in SMEM.
+      tmem_ref: destination, a reference in TMEM.
+      collective_axis: the axis along which two blocks make it together; not supported.
 
     Raises:
       ValueError: shapes or dtypes differ, or ``collective_axis`` is given.
@@ -398,7 +398,7 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
 
     Args:
       src: the reference.
-      idx: which part of it.
+      idx: index of a part of the reference.
       layout: how the elements are spread over threads.
       optimized: whether slow loads are refused by the compiler.
     """
@@ -455,8 +455,8 @@ def _atomic(kind: str, verb: str) -> Callable[[Any, Any], None]:
 
 atomic_add = _atomic("add", "adds to a reference")
 atomic_and = _atomic("and", "keeps the bits that a value has too")
-atomic_max = _atomic("max", "takes the larger of what is there and a value")
-atomic_min = _atomic("min", "takes the smaller of what is there and a value")
+atomic_max = _atomic("max", "takes the maximum of the old value and a new one")
+atomic_min = _atomic("min", "takes the minimum of the old value and a new one")
 atomic_or = _atomic("or", "adds the bits of a value")
 atomic_xor = _atomic("xor", "flips the bits of a value")
 
@@ -472,7 +472,7 @@ def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hash
 
     Args:
       source: the array.
-      ref: where to, in GMEM.
+      ref: destination, a reference in GMEM.
       collective_axes: the axes.
     """
     bind_operation(multimem_store_p, (source, ref), axes=_axes(collective_axes))

@@ -102,15 +102,15 @@ def tcgen05_mma(
       acc: the accumulator, in TMEM.
       a: the left factor, in SMEM or TMEM.
       b: the right factor, in SMEM.
-      barrier: where the end of the product arrives; None where `tcgen05_commit_arrive` says it.
-      a_scale: factors of blocks of ``a``; not known here.
-      b_scale: factors of blocks of ``b``; not known here.
-      a_sparse_metadata: which elements of ``a`` there are; not known here.
-      accumulate: whether it is added; otherwise it replaces what is there.
-      collective_axis: the axis along which two blocks compute it together; not known here.
+      barrier: barrier that the end of the product arrives at; None with `tcgen05_commit_arrive`.
+      a_scale: factors of blocks of ``a``; not supported.
+      b_scale: factors of blocks of ``b``; not supported.
+      a_sparse_metadata: positions of the elements of a sparse ``a``; not supported.
+      accumulate: whether the product is added to the accumulator, or replaces it.
+      collective_axis: the axis along which two blocks compute it together; not supported.
 
     Raises:
-      ValueError: shapes or dtypes do not fit together, or what is not known is asked for.
+      ValueError: shapes or dtypes do not fit, or an option is not supported.
     """
     for name, value in (
         ("a_scale", a_scale),
@@ -131,7 +131,7 @@ def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> N
 
     Args:
       barrier: the barrier.
-      collective_axis: the axis along which two blocks compute them together; not known here.
+      collective_axis: the axis along which two blocks compute them together; not supported.
 
     Raises:
       ValueError: ``collective_axis`` is given.

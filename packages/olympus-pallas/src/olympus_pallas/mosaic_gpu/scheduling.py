@@ -51,8 +51,8 @@ def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
     one that has not begun.
 
     Args:
-      result_ref: where the answer goes, a `TryClusterCancelResult`.
-      barrier: where the answer arrives.
+      result_ref: buffer for the answer, a `TryClusterCancelResult`.
+      barrier: barrier that the answer arrives at.
     """
     bind_operation(try_cluster_cancel_p, (result_ref, barrier))
 
@@ -92,7 +92,7 @@ def dynamic_scheduling_loop(
       grid_names: the axes of the grid.
       thread_axis: the axis of the block's threads, where it has several.
       cluster_axes: the axes of the cluster.
-      init_carry: what is passed on from run to run, at first. With it the function takes a keyword
+      init_carry: initial carry of the loop. With it the function takes a keyword
         argument ``carry`` and returns the next.
 
     Returns:

@@ -99,7 +99,7 @@ class GPUMemoryRef(memory.MemoryRef):
 
     Args:
       inner_aval: the type of its contents.
-      memory_space: where it lies.
+      memory_space: memory space of the buffer.
       transforms: how its elements are laid out.
       layout: how they are spread over tensor memory.
       collective: whether two blocks have a part each.
@@ -290,8 +290,8 @@ class BlockSpec(block_specs.BlockSpec):
 
     Args:
       block_shape: the sizes of a block.
-      index_map: from the step's place in the grid to the block's place.
-      pipeline_mode: how the block is brought there.
+      index_map: function from the indices of the step to the index of the block.
+      pipeline_mode: number of buffers, and other settings of the pipeline.
       transforms: how its elements are laid out.
       delay_release: how many steps later its memory is used again.
       collective_axes: axes of the cluster along which blocks see the same.
@@ -413,9 +413,9 @@ class CompilerParams(calls.CompilerParams):
       unsafe_no_auto_barriers: whether no barriers are added to those of the kernel.
       reduction_scratch_bytes: how much memory reductions may use.
       profile_space: how many events a profile has room for.
-      profile_dir: where profiles go.
-      profile_trace_scope: who has a line of its own in them.
-      lowering_semantics: what one line of a kernel stands for.
+      profile_dir: folder for profiles.
+      profile_trace_scope: unit that has a line in profiles.
+      lowering_semantics: unit that one line of a kernel describes.
 
     Example:
       >>> CompilerParams(max_concurrent_steps=2).max_concurrent_steps

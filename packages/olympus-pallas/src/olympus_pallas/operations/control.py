@@ -58,7 +58,7 @@ def loop(
     Args:
       lower: the first number.
       upper: the number before which it ends.
-      init_carry: what is passed on from one run to the next, at first. With it, the function takes
+      init_carry: initial carry of the loop. With it, the function takes
         the number and the carry and returns the next carry, else it takes the number alone.
       step: the distance between the numbers.
       unroll: how many runs are written out in one step of the loop.

@@ -68,7 +68,7 @@ def debug_print(fmt: str, *args: Any) -> None:
 # ---- checks ----
 
 
-# Whether `debug_check` checks, in kernels that are traced meanwhile; also a context manager.
+# Flag and context manager: whether `debug_check` checks, in kernels that are traced.
 enable_debug_checks = config_states.pallas_enable_debug_checks
 
 
@@ -97,7 +97,7 @@ def debug_check(condition: Any, message: str) -> None:
 
     Args:
       condition: a boolean scalar.
-      message: what is wrong where it does not hold.
+      message: message of the error if the condition is false.
 
     Raises:
       ValueError: the condition is no boolean scalar.

@@ -5,14 +5,14 @@ The primitives, with operands flattened as a parameter tells:
 
 - ``semaphore_signal(ref, transforms, inc, device_id, core_index)`` adds to a semaphore,
 - ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and subtracts it,
-- ``semaphore_read(ref, transforms)`` gives its value,
-- ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` begins a
-  copy, ``dma_wait`` of the same waits until it is there. A copy to another device has besides
-  ``sent, its transforms, device_id``: the semaphore that learns when the source has been read;
-- ``get_barrier_semaphore()`` gives the semaphore at which the devices of a kernel meet.
+- ``semaphore_read(ref, transforms)`` returns its value,
+- ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` starts a
+  copy, and ``dma_wait`` of the same operands waits for it. A copy to another device also has
+  ``sent, its transforms, device_id``: ``sent`` is signaled when the source has been read;
+- ``get_barrier_semaphore()`` returns the semaphore at which the devices of a kernel meet.
 
-The interpreter of array programs runs one program after the other: copies are made when they begin,
-and what is waited for has happened. Several devices are simulated by `olympus_pallas.machine`.
+The interpreter of array programs runs one program after another: a copy is complete when it starts,
+and waits return at once. `olympus_pallas.machine` simulates several devices.
 """
 
 from __future__ import annotations
@@ -236,8 +236,8 @@ class AsyncCopy:
     """A copy from one reference to another that runs asynchronously.
 
     Attributes:
-      src_ref: what is copied.
-      dst_ref: where to.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy.
       dst_sem: counts what has arrived.
       src_sem: counts what has been read, of a copy to another device.
       device_id: the device, where it is another one.
@@ -288,7 +288,7 @@ class AsyncCopy:
 
         Args:
           priority: the copy's priority.
-          add: whether it adds to what is there.
+          add: whether the copy adds to the target's elements.
         """
 
         def begin(*refs: Any) -> None:
@@ -328,8 +328,8 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
     """Returns a copy, which ``start()`` starts and ``wait()`` waits for.
 
     Args:
-      src_ref: what is copied.
-      dst_ref: where to.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy.
       sem: a semaphore for copies, ``tpu.SemaphoreType.DMA``.
     """
     return AsyncCopy(src_ref, dst_ref, sem)
@@ -341,11 +341,11 @@ def async_copy(
     """Starts a copy; ``wait()`` of the result waits for it.
 
     Args:
-      src_ref: what is copied.
-      dst_ref: where to.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy.
       sem: a semaphore for copies.
       priority: the copy's priority.
-      add: whether it adds to what is there.
+      add: whether the copy adds to the target's elements.
     """
     copy = AsyncCopy(src_ref, dst_ref, sem)
     copy.start(priority, add=add)
@@ -367,13 +367,13 @@ def make_async_remote_copy(
     arrived from whoever sends to this one; ``wait()`` does both.
 
     Args:
-      src_ref: what is copied.
-      dst_ref: where to, in the other device's memory.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy, in the other device's memory.
       send_sem: a semaphore for copies, of this device.
       recv_sem: a semaphore for copies, of the other device.
       device_id: the device: its place along the axes of the mesh, as a tuple of all or a dictionary
         of those that differ, or its number.
-      device_id_type: which of these.
+      device_id_type: kind of ``device_id``.
     """
     return AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
 
@@ -389,8 +389,8 @@ def async_remote_copy(
     """Starts a copy to another device; see `make_async_remote_copy`.
 
     Args:
-      src_ref: what is copied.
-      dst_ref: where to, in the other device's memory.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy, in the other device's memory.
       send_sem: a semaphore for copies, of this device.
       recv_sem: a semaphore for copies, of the other device.
       device_id: the device.
@@ -413,9 +413,9 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     """Copies from one reference to another, and waits until the copy is complete.
 
     Args:
-      src_ref: what is copied.
-      dst_ref: where to.
-      add: whether it adds to what is there.
+      src_ref: source of the copy.
+      dst_ref: destination of the copy.
+      add: whether the copy adds to the target's elements.
     """
     run_scoped(
         lambda semaphore: async_copy(src_ref, dst_ref, semaphore, add=add).wait(),
@@ -427,7 +427,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
 
 
 _ONE_DEVICE = (
-    "kernels that have to do with other devices are interpreted on CPUs, on several simulated "
+    "kernels that communicate with other devices are interpreted on CPUs, on several simulated "
     "devices: in shard_map, with interpret=tpu.InterpretParams()."
 )
 

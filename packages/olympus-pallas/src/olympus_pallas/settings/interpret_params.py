@@ -14,18 +14,18 @@ __all__ = ["InterpretParams"]
 class InterpretParams:
     """Parameters of simulated cores, given as ``interpret=InterpretParams()``.
 
-    Each core runs its programs equation by equation, on memories of its own and those that it
+    Each core runs its programs equation by equation, on its own memories and those that it
     shares. Copies and semaphores work between cores, and between the devices of a `shard_map`.
     A kernel whose cores all wait for one another is stopped.
 
     Args:
       detect_races: whether to raise where two cores, or a core and a copy, use an element at the
         same time and one of them writes it.
-      out_of_bounds_reads: what becomes of reads outside of arrays: ``"raise"``, or
-        ``"uninitialized"`` for what memory holds that nobody has written.
+      out_of_bounds_reads: treatment of reads outside of arrays: ``"raise"``, or
+        ``"uninitialized"`` for uninitialized elements.
       skip_floating_point_ops: whether results of floating-point operations are infinite, where
         only the order of things is of interest.
-      uninitialized_memory: what memory holds at first: ``"nan"`` (integers: the largest) or
+      uninitialized_memory: contents of uninitialized memory: ``"nan"`` (integers: the largest) or
         ``"zero"``.
       num_cores_or_threads: how many cores a device has. The programs of the grid's parallel axes,
         which come first, are divided among them.

@@ -36,12 +36,12 @@ class BufferType(enum.Enum):
 
     @property
     def is_input(self) -> bool:
-        """Whether the pipeline copies blocks in."""
+        """Returns whether the pipeline copies blocks in."""
         return self in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
 
     @property
     def is_output(self) -> bool:
-        """Whether the pipeline copies blocks out."""
+        """Returns whether the pipeline copies blocks out."""
         return self in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
 
 
@@ -73,17 +73,17 @@ class BufferedRefBase:
 
     @property
     def is_input(self) -> bool:
-        """Returns whether its blocks are brought."""
+        """Returns whether the pipeline copies blocks in."""
         return self.buffer_type.is_input
 
     @property
     def is_output(self) -> bool:
-        """Returns whether its blocks are taken away."""
+        """Returns whether the pipeline copies blocks out."""
         return self.buffer_type.is_output
 
     @property
     def is_input_output(self) -> bool:
-        """Returns whether its blocks are brought and taken away."""
+        """Returns whether the pipeline copies blocks in and out."""
         return self.buffer_type is BufferType.INPUT_OUTPUT
 
     @property
@@ -186,13 +186,13 @@ class BufferedRef(BufferedRefBase):
 
     Attributes:
       window_ref: the buffers.
-      copy_in_slot: how many blocks have been asked for.
-      wait_in_slot: how many have been waited for.
-      copy_out_slot: how many have been sent.
-      wait_out_slot: how many of these have been waited for.
-      next_fetch: the place in the grid of the next block to ask for, with lookahead.
-      sem_recvs: what learns of blocks that arrive, one semaphore a buffer.
-      sem_sends: what learns of blocks that have been taken away.
+      copy_in_slot: number of copies in that have started.
+      wait_in_slot: number of copies in that have been waited for.
+      copy_out_slot: number of copies out that have started.
+      wait_out_slot: number of copies out that have been waited for.
+      next_fetch: index in the grid of the next block to copy in, with lookahead.
+      sem_recvs: semaphores of copies in, one a buffer.
+      sem_sends: semaphores of copies out, one a buffer.
       tiling: how blocks are laid out.
       is_trivial_windowing: whether there is one block, the whole array.
       has_allocated_buffer: whether the buffers are its own.
@@ -234,13 +234,13 @@ class BufferedRef(BufferedRefBase):
         """Returns an operand whose buffers are to be allocated.
 
         Args:
-          spec: which blocks it has.
+          spec: block specification.
           dtype_or_type: the dtype of its elements, or the array's type.
-          buffer_type: what the pipeline does with it.
+          buffer_type: directions of copies.
           buffer_count: the number of buffers.
           grid_rank: the rank of the pipeline's grid, for lookahead.
-          use_lookahead: whether blocks are asked for as soon as a buffer is free.
-          source_memory_space: where the array lies; beside the core it needs no buffers.
+          use_lookahead: whether a block is copied in as soon as a buffer is free.
+          source_memory_space: memory space of the array; in VMEM it needs no buffers.
           tiling: how blocks are laid out.
           is_trivial_windowing: whether there is one block, the whole array.
         """
@@ -316,7 +316,7 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def use_lookahead(self) -> bool:
-        """Returns whether blocks are asked for as soon as a buffer is free."""
+        """Returns whether a block is copied in as soon as a buffer is free."""
         mode = self._spec.pipeline_mode
         return mode is not None and mode.use_lookahead
 

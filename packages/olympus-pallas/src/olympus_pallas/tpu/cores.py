@@ -19,7 +19,7 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     """Waits until all cores along an axis have arrived.
 
     Args:
-      sem: a semaphore that each core has one of, and that serves nothing else meanwhile.
+      sem: a semaphore of each core, without other use during the barrier.
       core_axis_name: the name of the axis.
     """
     count = current.axes.size(core_axis_name)

@@ -69,7 +69,7 @@ class SparseCoreInfo:
       num_subcores: how many subcores each has.
       num_lanes: how many elements a vector has.
       vmem_capacity_bytes: the vector memory of a subcore.
-      dma_granule_size_bytes: what copies are made of.
+      dma_granule_size_bytes: granularity of copies.
     """
 
     num_cores: int
@@ -132,7 +132,7 @@ class TpuInfo:
       int8_ops_per_second: likewise in integers of 8 bits; 0 where they are not known.
       fp8_ops_per_second: likewise in floating-point numbers of 8 bits.
       int4_ops_per_second: likewise in integers of 4 bits.
-      sparse_core: what cores for sparse data have, where there are some.
+      sparse_core: facts of the sparse cores, or None.
 
     Example:
       >>> get_tpu_info_for_chip(ChipVersion.TPU_V6E, 1).mxu_column_size

@@ -140,7 +140,7 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
 
     Args:
       x: the packed array.
-      index: which one.
+      index: index of the array.
       packed_dtype: the dtype in which it is packed.
       unpacked_dtype: the dtype of the result, as wide as the elements of ``x``.
 
@@ -343,7 +343,7 @@ def trace_value(label: str, value: Any) -> None:
     """Shows a number in a TPU's profile, at the enclosing event.
 
     Args:
-      label: what it is called.
+      label: name of the value.
       value: a scalar, an integer or a floating-point number of 32 bits.
     """
     trace_value_p.bind(value, label=label)

@@ -50,8 +50,8 @@ class CompilerParams(calls.CompilerParams):
         ``"parallel"`` or ``"arbitrary"``.
       allow_input_fusion: for each input, whether what computes it may become part of the kernel.
       vmem_limit_bytes: how much vector memory the kernel may use.
-      collective_id: what kernels on other devices that it meets have in common.
-      has_side_effects: whether it runs even if nobody uses its outputs.
+      collective_id: common number of the kernels on several devices that communicate.
+      has_side_effects: whether the kernel runs even if its outputs are not used.
       flags: flags of the compiler.
       internal_scratch_in_bytes: how much memory the compiler may use for itself.
       serialization_format: the version of the form in which the kernel is handed on.

@@ -350,21 +350,22 @@ def emit_pipeline(
 
     Args:
       body: takes references to the blocks of the inputs, then of the outputs, in vector memory.
-      grid: the numbers of steps along each axis; in the body, `program_id` counts them.
+      grid: the numbers of steps along each axis; in the body, `program_id` is the index of the
+        step.
       in_specs: for each input a `BlockSpec`.
       out_specs: for each output, likewise.
-      tiling: how blocks are laid out, where not as the compiler chooses; not known here.
-      core_axis: the axis that is divided among cores; not known here.
-      core_axis_name: the axis of a mesh of cores; not known here.
+      tiling: how blocks are laid out, where not as the compiler chooses; not supported.
+      core_axis: the axis that is divided among cores; not supported.
+      core_axis_name: the axis of a mesh of cores; not supported.
       dimension_semantics: whether the steps along an axis depend on each other.
       trace_scopes: whether profiles show the parts of a step.
-      no_pipelining: whether each block is waited for before the next is asked for.
+      no_pipelining: whether to wait for each block before the copy of the next one starts.
 
     Returns:
       A function of references to the inputs and outputs, to be called in a kernel.
 
     Raises:
-      ValueError: blocks do not fit the arrays, or where what is not known here is asked for.
+      ValueError: blocks do not fit the arrays, or an option is not supported.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

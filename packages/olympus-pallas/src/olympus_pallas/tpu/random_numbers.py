@@ -164,12 +164,12 @@ def sample_block(
     another order, draw the same numbers.
 
     Args:
-      sampler_fn: from a key to random numbers, such as ``random.uniform``.
+      sampler_fn: function from a key to random numbers, such as ``random.uniform``.
       global_key: the key of the whole array.
       block_size: the shape of a block.
       tile_size: the shape of a tile; blocks of all kernels consist of whole tiles.
       total_size: the shape of the array.
-      block_index: which block is wanted; by default that of the program's place in the grid.
+      block_index: index of the block; by default the program's indices in the grid.
       **kwargs: further arguments of the sampler.
 
     Returns:

@@ -23,7 +23,7 @@ def parallel_loop(
       upper: the number before which it ends.
       step: the distance between the numbers.
       unroll: how many runs are written out in one step of the loop.
-      carry: what is passed on from run to run, at first. With it, the function takes the number and
+      carry: initial carry of the loop. With it, the function takes the number and
         the carry, and returns the next one.
 
     Returns:

@@ -30,7 +30,7 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
     Args:
       ref: the reference.
       indices: for each dimension an array of indices, all of one shape.
-      mask: which of them are read; the others are what memory holds that nobody has written.
+      mask: boolean array of the elements that are read; the others are uninitialized.
     """
     return access.load(ref.at[tuple(indices)], mask=mask)
 
@@ -42,7 +42,7 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None 
       ref: the reference.
       indices: for each dimension an array of indices, all of one shape.
       x: the values.
-      mask: which of them are written.
+      mask: boolean array of the elements that are written.
     """
     if mask is None:
         ref[tuple(indices)] = x
@@ -67,7 +67,7 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
       ref: the reference.
       indices: for each dimension an array of indices, all of one shape.
       x: the values.
-      mask: which of them are added.
+      mask: boolean array of the elements that are added.
     """
     access.atomic_add(ref, tuple(indices), x, mask=mask)
 
@@ -89,7 +89,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
       mask: the places.
 
     Returns:
-      An array of the mask's shape; elsewhere is what memory holds that nobody has written.
+      An array of the mask's shape, uninitialized where the mask is false.
     """
     return access.load(ref.at[_compressed(mask)], mask=mask)
 
@@ -100,7 +100,7 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
     Args:
       ref: the reference, of one dimension.
       x: the values.
-      mask: which of them are written.
+      mask: boolean array of the elements that are written.
     """
     access.store(ref.at[_compressed(mask)], x, mask=mask)
 
@@ -111,6 +111,6 @@ def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
     Args:
       ref: the reference, of one dimension.
       x: the values.
-      mask: which of them are added.
+      mask: boolean array of the elements that are added.
     """
     access.atomic_add(ref, (_compressed(mask),), x, mask=mask)

@@ -48,7 +48,7 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
 
     Args:
       x_ref: a reference to one number in scalar memory, whole.
-      value: what is added.
+      value: increment.
       subcore_id: the other subcore, of the same core.
 
     Returns:

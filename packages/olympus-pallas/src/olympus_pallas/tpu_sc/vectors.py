@@ -32,7 +32,7 @@ def cumsum(x: Any, *, mask: Any | None = None) -> Any:
 
     Args:
       x: the array.
-      mask: which elements count.
+      mask: boolean array of the elements that count.
 
     Example:
       >>> cumsum(np.int32([1, 2, 3]), mask=np.array([True, False, True]))
@@ -48,7 +48,7 @@ def cummax(x: Any, *, mask: Any | None = None) -> Any:
 
     Args:
       x: the array.
-      mask: which elements count; before the first of them the result is ``x``.
+      mask: boolean array of the elements that count; before the first of them the result is ``x``.
 
     Example:
       >>> cummax(np.int32([5, 1, 3]), mask=np.array([False, True, True]))
@@ -108,7 +108,7 @@ def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
 
     Args:
       x: the array.
-      mask: which elements count.
+      mask: boolean array of the elements that count.
 
     Returns:
       The numbers, from 1 on; and a mask of the last occurrences, of those that count.
@@ -136,7 +136,7 @@ def sort_key_val(
     Args:
       keys: the keys.
       values: the values.
-      mask: which of them count; the others come last.
+      mask: boolean array of the elements that count; the others come last.
       descending: whether the largest key comes first.
 
     Returns:

@@ -31,7 +31,7 @@ class BlockSizes:
       block_q: queries of a program of the forward kernel.
       block_k_major: its keys.
       block_k: how many of these are computed with at a time; a divisor of ``block_k_major``.
-      block_b: of how many examples a program is; each has programs of its own, so this is a hint.
+      block_b: examples of a program; a hint, since each example has its own programs here.
       block_q_major_dkv: queries of a program for cotangents of keys.
       block_k_major_dkv: its keys.
       block_k_dkv: how many of these are computed with at a time.
@@ -223,7 +223,7 @@ def mha_reference(
       ab: the bias, or None.
       segment_ids: the segments, or None.
       causal: whether queries see only keys up to their own position.
-      mask_value: what hidden products are replaced by.
+      mask_value: value of hidden products.
       sm_scale: by which products are multiplied.
 
     Example:

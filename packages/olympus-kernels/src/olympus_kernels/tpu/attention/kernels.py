@@ -65,7 +65,7 @@ class Settings(NamedTuple):
     Attributes:
       block_q: how many queries a program has.
       block_kv: how many keys.
-      mask_value: what hidden products are replaced by.
+      mask_value: value of hidden products.
       scale: by which products are multiplied.
       soft_cap: towards which they are bent, by a hyperbolic tangent, or None.
       interpret: as of `pallas_call`.
@@ -90,7 +90,7 @@ class _Program(NamedTuple):
     """References and indices of one program of a kernel.
 
     Attributes:
-      kind: what the mask lets through, `NONE`, `PARTIAL` or `FULL`.
+      kind: part that the mask shows, `NONE`, `PARTIAL` or `FULL`.
       is_first: whether it is the first one of an outer block.
       is_last: whether it is the last one.
       operands: references to blocks of the operands.
@@ -196,9 +196,9 @@ class _Call:
         """Runs a kernel.
 
         Args:
-          body: what a `_Program` does.
+          body: function of a `_Program`.
           more: inputs besides the operands, with their blocks.
-          outputs: what comes out.
+          outputs: types of the outputs.
           scratch: the shapes of buffers.
           name: the kernel's name.
         """
@@ -268,7 +268,7 @@ def forward(
     """Returns the attention, and the logarithm of the sums of exponentials.
 
     Args:
-      operands: what it is computed of.
+      operands: operands of attention.
       mask: its blocks, those of queries the outer ones.
       settings: how it is computed.
       sinks: the score of a key without value that all queries of a head see, [heads, 1, 1]; or

@@ -382,7 +382,7 @@ def _make_splash(
       block_sizes: how many queries and keys programs work on; blocks of 128 where None.
       is_mqa: whether all heads share keys and values, which then have no dimension of heads.
       save_residuals: whether the logarithms of sums are returned, too; not differentiable.
-      mask_value: what the products of hidden pairs are replaced by.
+      mask_value: value of the products of hidden pairs.
       attn_logits_soft_cap: towards which products are bent, or None.
       downcast_smem_data: ignored; indices of blocks have 32 bits.
       head_shards: over how many devices heads are split.
@@ -462,7 +462,7 @@ def attention_reference(
       v: values, [keys, size of values].
       segment_ids: as of `SplashAttentionKernel`.
       sinks: the score of a key without value, or None.
-      mask_value: what the products of hidden pairs are replaced by.
+      mask_value: value of the products of hidden pairs.
       save_residuals: whether the logarithms of sums are returned, too.
       custom_type: ignored: derivatives are those of the operations.
       attn_logits_soft_cap: towards which products are bent, or None.

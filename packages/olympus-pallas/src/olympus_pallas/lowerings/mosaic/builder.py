@@ -33,7 +33,7 @@ class MosaicKernel:
       grid: the sizes of these dimensions.
       name: the kernel's name, for messages.
       mesh_axes: names and sizes of the axes of the mesh of devices.
-      core_axes: from the name of an axis of cores to the axis of the grid that stands for it.
+      core_axes: map from names of axes of cores to axes of the grid.
     """
 
     program_ids: list[Any]

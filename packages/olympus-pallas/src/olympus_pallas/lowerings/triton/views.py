@@ -75,10 +75,10 @@ class Places:
 
     Attributes:
       pointers: one an element.
-      inside: which of them lie inside of the array; None where all do.
+      inside: mask of the pointers to elements of the array; None where all are.
       shape: the shape of what is read or written.
       shifts: by how many bits elements are shifted in the bytes that they share, as numbers of
-        eight bits; None where each has bytes of its own.
+        eight bits; None where elements share no bytes.
     """
 
     pointers: Any
@@ -144,7 +144,7 @@ def place(
     """Returns pointers to the elements that transforms of a reference select.
 
     Args:
-      builder: where to build.
+      builder: builder of the operations.
       ref: the reference.
       transforms: the transforms, with MLIR values as leaves.
       types: the dtypes of these values, by their identity.
@@ -270,7 +270,7 @@ def _pointers(
     """Returns pointers to elements.
 
     Args:
-      builder: where to build.
+      builder: builder of the operations.
       ref: the reference.
       shape: the shape of what is read or written.
       places: the dimensions, each with the elements' places from its origin; None for 0.
@@ -320,7 +320,7 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
     """Returns the reference to a program's block of an array.
 
     Args:
-      builder: where to build.
+      builder: builder of the operations.
       pointer: to the array's first element.
       block: the `BlockMapping`.
       starts: the block's first place along each dimension, as 32-bit numbers; None for 0.
