@@ -10,9 +10,7 @@ from .annotations import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
-from .collectives import *  # noqa: F403
 from .contractions import *  # noqa: F403
-from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .dimensions import *  # noqa: F403
@@ -39,7 +37,9 @@ from .windows import *  # noqa: F403
 if _typing.TYPE_CHECKING:
     # Loaded when first used: see the table in `later` and `__getattr__` below.
     from .approximate import *  # noqa: F403
+    from .collectives import *  # noqa: F403
     from .composites import *  # noqa: F403
+    from .control_flow import *  # noqa: F403
     from .control_flow.linear_solves import *  # noqa: F403
     from .convolution import *  # noqa: F403
     from .convolution_shapes import *  # noqa: F403

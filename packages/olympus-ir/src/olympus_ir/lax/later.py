@@ -13,7 +13,16 @@ __all__ = ["MODULES", "MODULE_OF", "load_all"]
 
 MODULES = {
     "approximate": "approx_max_k approx_min_k approx_top_k_p",
+    "collectives": (
+        "all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p pbroadcast "
+        "pbroadcast_p pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p "
+        "psum_scatter pswapaxes reduce_scatter_p"
+    ),
     "composites": "composite composite_p",
+    "control_flow": (
+        "associative_scan cond cond_p fori_loop map platform_dependent platform_index_p scan "
+        "scan_p switch while_loop while_p"
+    ),
     "control_flow.linear_solves": "linear_solve_p",
     "convolution": ("conv conv_general_dilated conv_general_dilated_p conv_with_general_padding"),
     "convolution_shapes": (

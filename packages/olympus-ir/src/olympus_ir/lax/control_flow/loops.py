@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...diagnostics.traceback_filtering import api_boundary
-from ...loading import deferred
 from ...programs.olympuspr import Olympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
@@ -22,6 +21,7 @@ from ..elementwise import add
 from ..logic import lt
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .operands import WhileLayout
 from .primitives import while_p
 from .scanning import scan
 from .subprograms import (
@@ -34,11 +34,6 @@ from .subprograms import (
     trace_subprogram,
     tracing_key,
 )
-
-if TYPE_CHECKING:
-    from . import operands as operand_roles
-else:
-    operand_roles = deferred(".operands", milliseconds=0.8)
 
 
 @api_boundary
@@ -168,9 +163,7 @@ class _WhileProgram:
                 outvars=[body_olympuspr.outvars[i] for i in self.kept],
             )
         check_returned_references(body_olympuspr)
-        layout = operand_roles.WhileLayout(
-            len(condition.consts), len(self.moved) + len(body.consts)
-        )
+        layout = WhileLayout(len(condition.consts), len(self.moved) + len(body.consts))
         self.params = {
             "cond_jaxpr": close_olympuspr(cond_olympuspr),
             "body_jaxpr": close_olympuspr(body_olympuspr),

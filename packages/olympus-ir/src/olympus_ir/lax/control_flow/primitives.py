@@ -7,20 +7,15 @@ and values that the traced function closes over are the first operands.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...loading import deferred
 from ...programs.olympuspr import ClosedOlympuspr
 from ...programs.primitives import instruction
 from ...types import known_types
 from ...types.avals import AbstractValue, ShapedArray
 from ...types.effects import no_effects
 from ...types.layouts import with_dimension, without_dimension
-
-if TYPE_CHECKING:
-    from . import operands as operand_roles
-else:
-    operand_roles = deferred(".operands", milliseconds=0.8)
+from .operands import ScanLayout
 
 # Runs one of several programs, chosen by an index:
 #   outs = cond[branches] index *operands
@@ -78,7 +73,7 @@ def _scan_types(
     num_carry: int,
     **params: Any,
 ) -> tuple[list[AbstractValue], frozenset]:
-    carry, ys = operand_roles.ScanLayout(num_consts, num_carry).results(jaxpr.out_avals)
+    carry, ys = ScanLayout(num_consts, num_carry).results(jaxpr.out_avals)
     return [*carry, *(stacked_aval(aval, length) for aval in ys)], jaxpr.effects
 
 

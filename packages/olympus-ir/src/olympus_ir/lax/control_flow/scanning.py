@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...diagnostics.errors import ConcretizationTypeError
 from ...diagnostics.traceback_filtering import api_boundary
-from ...loading import deferred
 from ...programs.olympuspr import close_olympuspr
 from ...programs.tracing import Tracer, concrete_or_error
 from ...settings import config_states
@@ -22,6 +21,7 @@ from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .operands import ScanLayout, ScanOperands
 from .primitives import scan_p, sliced_aval
 from .subprograms import (
     Subprogram,
@@ -34,11 +34,6 @@ from .subprograms import (
     trace_subprogram,
     tracing_key,
 )
-
-if TYPE_CHECKING:
-    from . import operands as operand_roles
-else:
-    operand_roles = deferred(".operands", milliseconds=0.8)
 
 
 @api_boundary
@@ -253,7 +248,7 @@ class _ScanProgram:
         self.has_refs = any(var.aval.is_ref for var in body.closed.jaxpr.invars)
         self.out_tree = body.out_tree
         olympuspr = body.closed.jaxpr
-        layout = operand_roles.ScanLayout(len(body.consts), len(carry_avals))
+        layout = ScanLayout(len(body.consts), len(carry_avals))
         const_vars, carry_vars, x_vars = layout.operands(olympuspr.invars)
         carry_atoms, y_atoms = layout.results(olympuspr.outvars)
         unchanged = [atom is var for var, atom in zip(carry_vars, carry_atoms, strict=True)]
@@ -262,7 +257,7 @@ class _ScanProgram:
         slices = {id(var): place for place, var in enumerate(x_vars)}
         self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
         self.is_rearranged = bool(self.moved) or any(place is not None for place in self.forwarded)
-        inputs = operand_roles.ScanOperands(
+        inputs = ScanOperands(
             [*(carry_vars[place] for place in self.moved), *const_vars],
             [carry_vars[place] for place in self.kept],
             x_vars,
