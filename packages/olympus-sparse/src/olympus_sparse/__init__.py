@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse arrays, and functions of dense arrays as functions of sparse ones."""
+"""Sparse arrays, and `sparsify`, which applies functions of dense arrays to them."""
 
 from __future__ import annotations
 

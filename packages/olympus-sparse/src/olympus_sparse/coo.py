@@ -40,12 +40,12 @@ __all__ = [
 
 
 class COOInfo(NamedTuple):
-    """What is known of a matrix besides its buffers.
+    """Static properties of a COO matrix.
 
     Attributes:
       shape: the shape of the matrix.
-      rows_sorted: whether entries are in the order of rows.
-      cols_sorted: whether they are in the order of columns.
+      rows_sorted: whether entries are sorted by row.
+      cols_sorted: whether entries are sorted by column.
     """
 
     shape: tuple[int, ...]
@@ -54,15 +54,15 @@ class COOInfo(NamedTuple):
 
 
 class COO(OLYMPUSSparse):
-    """A sparse matrix of entries with a row and a column.
+    """Sparse matrix of entries with a row and a column.
 
     `BCOO` is more general and has more operations.
 
     Args:
       args: the values, the rows and the columns, each of shape ``(nse,)``.
       shape: the shape of the matrix.
-      rows_sorted: whether entries are in the order of rows.
-      cols_sorted: whether they are in the order of columns.
+      rows_sorted: whether entries are sorted by row.
+      cols_sorted: whether entries are sorted by column.
 
     Example:
       >>> import numpy as np
@@ -181,7 +181,7 @@ def matrix_product(mat: Any, other: Any, matvec: Any, matmat: Any) -> Any:
 
 
 def diagonal(N: int, M: int, k: int) -> tuple[int, int, int]:
-    """Returns how many elements a diagonal has, and the row and column of the first."""
+    """Returns the number of elements of a diagonal, and the row and column of the first."""
     row, col = max(-k, 0), max(k, 0)
     return max(0, min(N - row, M - col)), row, col
 
@@ -238,10 +238,13 @@ define_batching_by_expansion(coo_todense_p)
 
 
 def coo_todense(mat: COO) -> Any:
-    """Returns the dense matrix of a sparse one.
+    """Converts a sparse matrix to a dense one.
 
     Args:
       mat: the sparse matrix.
+
+    Returns:
+      An array of the shape and the dtype of ``mat``.
 
     Example:
       >>> import numpy as np
@@ -261,7 +264,7 @@ def coo_fromdense_p(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
 
 
 def nonzero_places(mat: Any, nse: int) -> tuple[Any, Any]:
-    """Rows and columns of the elements that are not zero; out of bounds once there are no more."""
+    """Returns the rows and columns of nonzero elements, padded out of bounds."""
     row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
     return row, col
 
@@ -277,7 +280,7 @@ define_batching_by_expansion(coo_fromdense_p)
 
 
 def known_count(mat: Any, nse: int | None, name: str) -> int:
-    """Returns the number of entries of a matrix, where it is not given."""
+    """Returns the number of nonzero elements of a concrete matrix, unless ``nse`` is given."""
     if mat.ndim != 2:
         raise ValueError(f"{name} makes matrices, got an array of shape {mat.shape}")
     context = (
@@ -290,12 +293,19 @@ def known_count(mat: Any, nse: int | None, name: str) -> int:
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-    """Makes a sparse matrix of a dense one.
+    """Converts a dense matrix to a sparse one.
 
     Args:
       mat: the dense matrix.
-      nse: the number of entries; by default as many as needed, which must then be known.
+      nse: the number of entries; by default the number of nonzero elements, of a concrete matrix.
       index_dtype: the dtype of rows and columns.
+
+    Returns:
+      A `COO` with entries in the order of rows.
+
+    Raises:
+      ValueError: ``mat`` is not a matrix.
+      ConcretizationTypeError: ``nse`` is not given in a traced function.
 
     Example:
       >>> import numpy as np
@@ -328,12 +338,15 @@ for _primitive in (coo_matvec_p, coo_matmat_p):
 
 
 def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
-    """Returns the product of a sparse matrix and a vector.
+    """Multiplies a sparse matrix and a vector.
 
     Args:
       mat: the sparse matrix.
-      v: the vector.
-      transpose: whether the matrix is to be transposed.
+      v: the vector, of shape (columns,), or (rows,) with ``transpose``.
+      transpose: whether to transpose the matrix.
+
+    Returns:
+      A vector.
 
     Example:
       >>> import numpy as np
@@ -347,12 +360,15 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
 
 
 def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
-    """Returns the product of a sparse matrix and a dense one.
+    """Multiplies a sparse and a dense matrix.
 
     Args:
       mat: the sparse matrix.
       B: the dense matrix.
-      transpose: whether the sparse matrix is to be transposed.
+      transpose: whether to transpose the sparse matrix.
+
+    Returns:
+      A dense matrix.
 
     Example:
       >>> import numpy as np

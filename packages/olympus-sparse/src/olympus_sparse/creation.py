@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of sparse arrays of any format: `todense`, `empty` and `eye`."""
+"""Creation of sparse arrays of any format: `empty` and `eye`; and `todense`."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ define_batching_by_expansion(todense_p)
 
 
 def todense(arr: Any) -> Any:
-    """Returns the dense array of a sparse one; a dense one as it is.
+    """Converts a sparse array to a dense one; returns a dense array as it is.
 
-    In a function that `sparsify` has transformed, this makes dense what is dense to the function
-    already.
+    In a function transformed by `sparsify`, it makes values dense that are dense to the function.
 
     Args:
-      arr: an array of any format.
+      arr: a sparse array of any format, or a dense array.
+
+    Returns:
+      A dense array.
 
     Example:
       >>> np.asarray(todense(eye(2))).tolist()
@@ -83,7 +85,10 @@ def empty(
       index_dtype: the dtype of indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       **kwds: for BCOO and BCSR the numbers ``n_batch`` and ``n_dense`` of batch and dense
-        dimensions, and ``nse``, the number of entries, all of them padding.
+        dimensions, and ``nse``, the number of entries, all of which are padding.
+
+    Returns:
+      A sparse array of the format.
 
     Raises:
       ValueError: the format is unknown or cannot have the shape.
@@ -174,15 +179,18 @@ def eye(
 
     Args:
       N: the number of rows.
-      M: the number of columns; ``N`` where None.
-      k: which diagonal: positive ones are above the main one.
+      M: the number of columns; ``N`` if None.
+      k: the index of the diagonal; positive ones lie above the main diagonal.
       dtype: the dtype of values.
       index_dtype: the dtype of indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       **kwds: for BCOO the numbers ``n_batch`` and ``n_dense`` of batch and dense dimensions.
 
+    Returns:
+      A sparse matrix of the format.
+
     Raises:
-      ValueError: the format is unknown.
+      ValueError: the format is unknown, or a size is negative.
 
     Example:
       >>> np.asarray(eye(3).todense())[0].tolist()

@@ -40,7 +40,7 @@ Matrix = TypeVar("Matrix", bound="_Compressed")
 
 
 class _Compressed(OLYMPUSSparse):
-    """What compressed rows and compressed columns share: the lines are rows or columns."""
+    """Base class of compressed rows and compressed columns; a line is a row or a column."""
 
     indices: Any
     indptr: Any
@@ -230,10 +230,13 @@ define_batching_by_expansion(csr_todense_p)
 
 
 def csr_todense(mat: CSR) -> Any:
-    """Returns the dense matrix of a sparse one.
+    """Converts a sparse matrix to a dense one.
 
     Args:
       mat: the sparse matrix.
+
+    Returns:
+      An array of the shape and the dtype of ``mat``.
 
     Example:
       >>> import numpy as np
@@ -264,12 +267,19 @@ define_batching_by_expansion(csr_fromdense_p)
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """Makes a sparse matrix of a dense one.
+    """Converts a dense matrix to a sparse one.
 
     Args:
       mat: the dense matrix.
-      nse: the number of entries; by default as many as needed, which must then be known.
-      index_dtype: the dtype of columns and of where rows begin.
+      nse: the number of entries; by default the number of nonzero elements, of a concrete matrix.
+      index_dtype: the dtype of columns and of row pointers.
+
+    Returns:
+      A `CSR`.
+
+    Raises:
+      ValueError: ``mat`` is not a matrix.
+      ConcretizationTypeError: ``nse`` is not given in a traced function.
 
     Example:
       >>> import numpy as np
@@ -313,12 +323,15 @@ for _primitive in (csr_matvec_p, csr_matmat_p):
 
 
 def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
-    """Returns the product of a sparse matrix and a vector.
+    """Multiplies a sparse matrix and a vector.
 
     Args:
       mat: the sparse matrix.
       v: the vector.
-      transpose: whether the matrix is to be transposed.
+      transpose: whether to transpose the matrix.
+
+    Returns:
+      A vector.
 
     Example:
       >>> import numpy as np
@@ -331,12 +344,15 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
 
 
 def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
-    """Returns the product of a sparse matrix and a dense one.
+    """Multiplies a sparse and a dense matrix.
 
     Args:
       mat: the sparse matrix.
       B: the dense matrix.
-      transpose: whether the sparse matrix is to be transposed.
+      transpose: whether to transpose the sparse matrix.
+
+    Returns:
+      A dense matrix.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives by sparse arrays: by the values of their entries, as sparse arrays."""
+"""Derivatives with respect to sparse arrays: with respect to the values of their entries."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _values(tree: Any) -> Any:
-    """Returns a tree with the values of entries in the place of sparse arrays."""
+    """Returns a tree with sparse arrays replaced by the values of their entries."""
     return pytrees.tree_map(
         lambda leaf: leaf.data if _is_sparse(leaf) else leaf, tree, is_leaf=_is_sparse
     )
 
 
 def _with_values(tree: Any, values: Any) -> Any:
-    """Returns a tree with other values in its sparse arrays; the opposite of `_values`."""
+    """Returns a tree with new values in its sparse arrays; the inverse of `_values`."""
     return pytrees.tree_map(
         lambda leaf, value: _replaced(leaf, value) if _is_sparse(leaf) else value,
         tree,
@@ -62,15 +62,15 @@ def _of_values(
     finish: Callable[[Any, Any, bool], Any],
     options: dict[str, Any],
 ) -> Callable[..., Any]:
-    """Returns a derivative of a function by the values of its sparse arguments.
+    """Differentiates a function with respect to the values of its sparse arguments.
 
     Args:
-      transformation: the derivative by arrays.
+      transformation: the derivative for dense arrays.
       fun: the function.
-      argnums: the positions of arguments.
-      has_aux: whether the function returns auxiliary data, too.
-      finish: from the transformation's result, the differentiated arguments and whether there is
-        one argument alone to the result.
+      argnums: the positions of the arguments.
+      has_aux: whether the function returns auxiliary data too.
+      finish: makes the result from the transformation's result, the differentiated arguments and
+        whether there is a single argument.
       options: further arguments of the transformation.
     """
 
@@ -107,15 +107,21 @@ def _gradients(given: Any, arguments: Sequence[Any], single: bool) -> Any:
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the gradient of ``fun``; as `olympus.grad`, of sparse arguments too.
+    """Returns a function for the gradient of ``fun``; like `olympus.grad`, with sparse arguments.
 
-    The gradient by a sparse array is a sparse array with the same places.
+    The gradient with respect to a sparse array is a sparse array with the same coordinates.
 
     Args:
-      fun: a function of arrays, sparse ones among them, with a scalar as its result.
-      argnums: by which positional arguments to differentiate.
+      fun: a function of dense and sparse arrays with a scalar result.
+      argnums: the positions of the arguments to differentiate.
       has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
       **kwargs: further arguments of `olympus.grad`.
+
+    Returns:
+      A function with the arguments of ``fun``.
+
+    Raises:
+      ValueError: in the call: ``argnums`` is out of range.
 
     Example:
       >>> import numpy as np
@@ -135,13 +141,19 @@ def grad(
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
-    """Returns a function for the value and the gradient of ``fun``, of sparse arguments too.
+    """Returns a function for the value and the gradient of ``fun``, with sparse arguments.
 
     Args:
-      fun: a function of arrays, sparse ones among them, with a scalar as its result.
-      argnums: by which positional arguments to differentiate.
+      fun: a function of dense and sparse arrays with a scalar result.
+      argnums: the positions of the arguments to differentiate.
       has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
       **kwargs: further arguments of `olympus.value_and_grad`.
+
+    Returns:
+      A function with the arguments of ``fun``, which returns the value and the gradient.
+
+    Raises:
+      ValueError: in the call: ``argnums`` is out of range.
 
     Example:
       >>> import numpy as np
@@ -203,7 +215,7 @@ def _jacobian(transformation: Callable[..., Any]) -> Any:
 
 
 def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> Any:
-    """Derivatives by one argument: a sparse array of it for each element of the result."""
+    """Returns the Jacobian of one argument: a sparse array with batch dimensions for the result."""
     if not _is_sparse(argument):
         return values
     shape = (*out_shape, *argument.shape)
@@ -225,15 +237,22 @@ _jacrev = _jacobian(autodiff.jacrev)
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the Jacobian of ``fun``, column by column, of sparse arguments too.
+    """Returns a function for the Jacobian of ``fun`` in forward mode, with sparse arguments.
 
-    The Jacobian by a sparse array is a sparse array, with batch dimensions for the result's.
+    The Jacobian of a sparse array is a sparse array; the result's dimensions are batch dimensions.
 
     Args:
-      fun: a function of arrays, sparse ones among them, with dense results.
-      argnums: by which positional arguments to differentiate.
+      fun: a function of dense and sparse arrays with dense results.
+      argnums: the positions of the arguments to differentiate.
       has_aux: whether ``fun`` returns a pair of the result and auxiliary data.
       **kwargs: further arguments of `olympus.jacfwd`.
+
+    Returns:
+      A function with the arguments of ``fun``.
+
+    Raises:
+      TypeError: in the call: a result is sparse.
+      NotImplementedError: in the call: an argument is of a format without batch dimensions.
 
     Example:
       >>> import numpy as np
@@ -247,13 +266,20 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the Jacobian of ``fun``, row by row, of sparse arguments too.
+    """Returns a function for the Jacobian of ``fun`` in reverse mode, with sparse arguments.
 
     Args:
-      fun: a function of arrays, sparse ones among them, with dense results.
-      argnums: by which positional arguments to differentiate.
+      fun: a function of dense and sparse arrays with dense results.
+      argnums: the positions of the arguments to differentiate.
       has_aux: whether ``fun`` returns a pair of the result and auxiliary data.
       **kwargs: further arguments of `olympus.jacrev`.
+
+    Returns:
+      A function with the arguments of ``fun``.
+
+    Raises:
+      TypeError: in the call: a result is sparse.
+      NotImplementedError: in the call: an argument is of a format without batch dimensions.
 
     Example:
       >>> import numpy as np

@@ -38,20 +38,23 @@ def random_bcoo(
     generator: Callable[..., Any] = random.uniform,
     **kwds: Any,
 ) -> BCOO:
-    """Returns a sparse array of random values at random places.
+    """Draws a sparse array with random values at random coordinates.
 
     Args:
       key: a random key.
       shape: the shape of the array.
       dtype: the dtype of values.
-      indices_dtype: the dtype of coordinates; int32 where None, where that can hold them.
-      nse: the number of entries in each batch; below one, as a part of the number of elements.
+      indices_dtype: the dtype of coordinates; if None int32, or int64 for large shapes.
+      nse: the number of entries in each batch; below one, the fraction of elements.
       n_batch: the number of batch dimensions.
       n_dense: the number of dense dimensions.
-      unique_indices: whether no two entries are at the same place.
-      sorted_indices: whether entries are in order.
-      generator: draws the values, called with a key, ``shape=`` and ``dtype=``.
+      unique_indices: whether the coordinates of entries are distinct.
+      sorted_indices: whether entries are sorted.
+      generator: the sampler of values, called with a key, ``shape=`` and ``dtype=``.
       **kwds: further arguments of ``generator``.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
       ValueError: the numbers do not fit the shape.

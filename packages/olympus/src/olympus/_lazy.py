@@ -100,7 +100,7 @@ def _deprecation(module_name: str, name: str, source: str) -> str:
 
 
 def loaded_names(module: ModuleType) -> dict[str, Any]:
-    """What a module has loaded of its public names; ``import *`` would load all of them."""
+    """Returns the public names that a module has loaded; ``import *`` would load all of them."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How arrays are laid out over devices."""
+"""Meshes and shardings: the layout of arrays over devices."""
 
 from olympus_sharding import (
     AbstractDevice,

@@ -9,7 +9,7 @@ from olympus_ir.types.arrays import Array
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """Protocol of objects with a dtype."""
 
     @property
     def dtype(self) -> np.dtype: ...

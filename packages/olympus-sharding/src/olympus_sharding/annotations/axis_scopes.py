@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions inside of which axes of the mesh have another type: the compiler's, or the user's."""
+"""Scopes in which mesh axes have another type: `auto_axes` and `explicit_axes`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _check_not_manual(axes: tuple, mesh: Any, name: str) -> None:
 
 
 def _are_auto(axes: tuple, mesh: Any) -> bool:
-    """Returns whether all of these axes are the compiler's already."""
+    """Returns whether all axes have the type `AxisType.Auto`."""
     return set(mesh.auto_axes).issuperset(axes)
 
 
@@ -51,16 +51,16 @@ def auto_axes(
     axes: str | tuple[str, ...] | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Returns a function inside of which the compiler decides how values lie over the mesh.
+    """Makes mesh axes automatic inside a function: the compiler partitions values over them.
 
     Args:
-      f: a function of arrays or pytrees of arrays; left out, a decorator is returned.
-      axes: the axes that the compiler divides over; all axes of the mesh by default.
-      out_sharding: how the results lie: a sharding or a partition spec, or a tree of them that is a
-        prefix of the result. It may be given in the call instead.
+      f: a function of arrays or pytrees of arrays; None returns a decorator.
+      axes: the names of the axes; all axes of the mesh by default.
+      out_sharding: the sharding of the results: a sharding or a partition spec, or a tree of them
+        that is a prefix of the result. It may be given in the call instead.
 
     Returns:
-      A function with the arguments and results of ``f``. Outside of a mesh it is ``f``.
+      A function with the arguments and results of ``f``. Without a mesh in force it calls ``f``.
 
     Raises:
       TypeError: ``out_sharding`` is given neither here nor in the call.
@@ -112,13 +112,13 @@ def explicit_axes(
     axes: str | tuple[str, ...] | None = None,
     in_sharding: Any = None,
 ) -> Any:
-    """Returns a function inside of which types say how values lie over the mesh.
+    """Makes mesh axes explicit inside a function: types of values have shardings over them.
 
     Args:
-      f: a function of arrays or pytrees of arrays; left out, a decorator is returned.
-      axes: the axes that types speak of; all axes of the mesh by default.
-      in_sharding: how the arguments lie: a sharding or a partition spec, or a tree of them that is
-        a prefix of the arguments. It may be given in the call instead.
+      f: a function of arrays or pytrees of arrays; None returns a decorator.
+      axes: the names of the axes; all axes of the mesh by default.
+      in_sharding: the sharding of the arguments: a sharding or a partition spec, or a tree of them
+        that is a prefix of the arguments. It may be given in the call instead.
 
     Returns:
       A function with the arguments and results of ``f``.
@@ -174,7 +174,7 @@ def explicit_axes(
 
 
 def _flat_shardings(asked: Any, tree: Any, name: str) -> list[NamedSharding]:
-    """One sharding a leaf, from a prefix of the structure."""
+    """Returns one sharding for each leaf, from a prefix of the structure."""
 
     def is_leaf(value: Any) -> bool:
         return isinstance(value, PartitionSpec | NamedSharding)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints: values inside a program that are to lie over the devices as the user says.
+"""Sharding constraints on values inside programs.
 
-`with_sharding_constraint` speaks of axes that the compiler divides (`AxisType.Auto`), `reshard` of
-axes that the user divides (`AxisType.Explicit`). Both are the identity on values.
+`with_sharding_constraint` refers to axes of type `AxisType.Auto`, which the compiler partitions
+over, `reshard` to axes of type `AxisType.Explicit`. Both are the identity on values.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _reshard_type(operand: ShapedArray, *, dst_sharding: NamedSharding, **params
 
 
 def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
-    """Returns the mesh that an equation's program runs on, for whoever compiles it."""
+    """Returns the mesh that an equation's program is compiled for."""
     sharding = params["sharding"]
     if type(sharding) is NamedSharding:
         return sharding.mesh
@@ -95,10 +95,10 @@ reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Says how arrays inside a compiled function lie over the devices.
+    """Constrains the sharding of arrays inside a compiled function.
 
-    The compiler divides intermediate values as it sees fit; this is how to overrule it. Outside of
-    compiled functions, the arrays are moved to where the sharding says.
+    It overrules the compiler's choice for intermediate values. Outside of compiled functions it
+    moves the arrays.
 
     Args:
       x: an array or a pytree of arrays.
@@ -106,10 +106,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         prefix of ``x``. Dimensions with `PartitionSpec.UNCONSTRAINED` are left to the compiler.
 
     Returns:
-      ``x``, with every array placed so.
+      ``x``, with every array sharded as asked.
 
     Raises:
-      ValueError: a spec has more entries than an array has dimensions, names axes that the mesh
+      ValueError: a spec has more entries than an array has dimensions, or names axes that the mesh
         does not have or that are not of type `AxisType.Auto`.
       RuntimeError: a partition spec is given and no mesh is in force.
 
@@ -150,7 +150,7 @@ def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
 
 
 def _is_format(value: Any) -> bool:
-    """Returns whether a value is a sharding with a layout, of the package that knows layouts."""
+    """Returns whether a value is a sharding with a memory layout, of the package that has these."""
     return getattr(type(value), "is_format", False)
 
 
@@ -158,7 +158,7 @@ def _is_as_asserted(value: Any, given: Any) -> bool:
     """Returns whether all axes are explicit, so that a constraint asserts the value's type.
 
     Raises:
-      AssertionError: it does not hold.
+      AssertionError: the assertion does not hold.
     """
     if not isinstance(given, PartitionSpec):
         return False
@@ -178,13 +178,16 @@ def _is_as_asserted(value: Any, given: Any) -> bool:
 
 
 def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
-    """Applies the constraint to one value, over axes of any type.
+    """Applies a constraint to one value, over axes of any type.
 
     Args:
       value: the value.
-      sharding: the sharding; a partition spec means one over the mesh in force.
-      name: who asks, for error messages.
+      sharding: the sharding; a partition spec refers to the mesh in force.
+      name: the name of the calling function, for error messages.
       layout: the order of the elements in memory; None for the compiler's.
+
+    Returns:
+      The value, constrained.
     """
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(_mesh_in_force(), sharding)
@@ -205,7 +208,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Divides arrays anew over mesh axes of type `AxisType.Explicit`.
+    """Reshards arrays over mesh axes of type `AxisType.Explicit`.
 
     Args:
       xs: an array or a pytree of arrays.
@@ -213,10 +216,11 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         them that is a prefix of ``xs``.
 
     Returns:
-      ``xs``, with every array placed so.
+      ``xs``, with every array sharded as asked.
 
     Raises:
       ValueError: a spec names axes of another type; see `with_sharding_constraint` for those.
+      TypeError: ``out_shardings`` contains other objects.
 
     Example:
       >>> import numpy as np
@@ -246,7 +250,7 @@ def _reshard_leaf(leaf: Any, given: Any) -> Any:
 
 
 def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -> Any:
-    """Lays a value out anew, also over axes that are not explicit."""
+    """Reshards one value, also over axes that are not explicit."""
     aval = get_aval(value)
     spec, mesh = destination.spec, destination.mesh
     entries = spec.partitions
@@ -275,7 +279,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
-    """What is asked for each leaf, from a prefix of the structure."""
+    """Returns the sharding or spec for each leaf, from a prefix of the structure."""
     for given in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
         if not _is_leaf(given):
             raise TypeError(
@@ -295,7 +299,7 @@ def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
 
 
 def _mesh_in_force() -> BaseMesh:
-    """The mesh of `set_mesh` (without its devices) or of ``with mesh:``; an empty one otherwise."""
+    """Returns the abstract mesh of `set_mesh` or of ``with mesh:``; an empty one otherwise."""
     abstract = get_abstract_mesh()
     if not abstract.empty:
         return abstract
@@ -347,7 +351,7 @@ def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], mess
 
 
 def _check_rank(name: str, sharding: Any, aval: Any) -> None:
-    """Raises where an array has fewer dimensions than the sharding speaks of."""
+    """Checks that an array has as many dimensions as the sharding refers to."""
     check = getattr(sharding, "check_compatible_aval", None)
     if check is not None:
         try:
@@ -363,7 +367,7 @@ def _check_rank(name: str, sharding: Any, aval: Any) -> None:
 
 
 def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params: Any) -> Any:
-    """Returns the constraint on a concrete array: it is moved."""
+    """Applies the constraint to a concrete array by moving it."""
     sharding = concrete_sharding(sharding)
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
         own: Any = getattr(operand, "sharding", None)
@@ -464,7 +468,7 @@ def _reshard_batch(
 
 
 def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
-    """Returns the sharding of all examples, given that of one."""
+    """Returns the sharding of a batch, given that of one example."""
     if type(sharding) is SingleDeviceSharding:
         return sharding
     if type(sharding) is not NamedSharding:

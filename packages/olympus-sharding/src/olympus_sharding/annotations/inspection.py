@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at the shardings that the compiler chose, from inside compiled functions."""
+"""Inspection of the shardings that the compiler chose, from inside compiled functions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ inspect_sharding_p = Primitive(
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
     """Calls a function with the sharding of an array.
 
-    Inside a compiled function that is when the function is compiled: not again when it runs.
+    Inside a compiled function the call happens at compile time, not at run time.
 
     Args:
       value: an array.
-      callback: a function of a sharding; what it returns is ignored.
+      callback: a function of a sharding; its result is ignored.
+
+    Raises:
+      TypeError: ``value`` is a concrete value that is not on devices.
 
     Example:
       >>> import numpy as np
@@ -42,13 +45,16 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Prints a picture of how an array lies over devices.
+    """Prints a drawing of how an array is partitioned over devices.
 
-    Inside a compiled function that is when the function is compiled.
+    Inside a compiled function this happens at compile time.
 
     Args:
       arr: an array of one or two dimensions.
-      **kwargs: as `visualize_sharding` takes them.
+      **kwargs: the options of `visualize_sharding`.
+
+    Raises:
+      ValueError: the array does not have one or two dimensions.
 
     Example:
       >>> import numpy as np

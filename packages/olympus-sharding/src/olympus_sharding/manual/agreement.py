@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds collectives that not all devices would reach.
+"""Check for collectives that not all devices would reach.
 
-A collective waits for all devices along its axes. Where a `cond` or a `while_loop` is decided by a
-value that varies over such an axis, some devices may choose another branch or leave the loop
-earlier; the others would wait for them for ever, and the CPU runtime ends the process after 40
-seconds. The types of `shard_map` with ``check_vma`` say which values vary, so this is an error
-while tracing.
+A collective waits for all devices along its axes. If a `cond` or a `while_loop` depends on a value
+that varies over such an axis, some devices may choose another branch or leave the loop earlier. The
+others would wait forever, and the CPU runtime ends the process after 40 seconds. The types of
+`shard_map` with ``check_vma`` say which values vary, so that this is an error at trace time.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _AXES_PARAMETER = {
 
 
 def check_collectives_agree(olympuspr: Olympuspr) -> None:
-    """Checks the program of one device, with types that say over which axes values vary.
+    """Checks the program of one device, whose types say over which axes values vary.
 
     Args:
       olympuspr: the body of a `shard_map` with ``check_vma``.
@@ -57,7 +56,7 @@ def check_collectives_agree(olympuspr: Olympuspr) -> None:
 
 
 def _check_decision(equation: Equation) -> None:
-    """Refuses collectives in what a `cond` or a `while_loop` decides about."""
+    """Refuses collectives in a `cond` or a `while_loop` whose predicate varies over their axes."""
     params = equation.params
     if equation.primitive is cond_p:
         decision, programs = equation.invars[0], params["branches"]
@@ -81,7 +80,7 @@ def _check_decision(equation: Equation) -> None:
 
 
 def _collectives(olympuspr: Olympuspr, varying: frozenset) -> Iterator[tuple[str, tuple]]:
-    """Yields the collectives of a program over some axes: their names and axes."""
+    """Yields the name and the axes of each collective over the given axes."""
     for equation in olympuspr.eqns:
         parameter = _AXES_PARAMETER.get(equation.primitive)
         if parameter is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `shard_map` is given: axes, specs and arguments, checked and brought into one form."""
+"""Arguments of `shard_map`: axes, specs and operands, checked and flattened."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Infer:
-    """The default of ``in_specs``: the specs are those of the arguments' shardings."""
+    """Default of ``in_specs``: the specs are those of the arguments' types."""
 
     def __repr__(self) -> str:
         return "Infer"
@@ -51,7 +51,7 @@ INFER_AXIS = Infer()  # the same, of `smap`
 
 
 def extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
-    """Into how many parts each dimension is cut."""
+    """Returns the number of parts of each dimension."""
     sizes = mesh.shape
     return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
 
@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """Returns the axes that the function handles itself: those named, or all that no `vmap` has."""
+    """Returns the manual axes: those named, or all axes that no enclosing `vmap` uses."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:
@@ -79,11 +79,16 @@ def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
 
 
 def contents(aval: Any) -> Any:
-    """Returns the type of what a reference holds, or of a value."""
+    """Returns the type of a value, or of the contents of a reference."""
     return aval.inner_aval if aval.is_ref else aval
 
 
 def check_may_infer(mesh: BaseMesh, manual: tuple, is_smap: bool) -> None:
+    """Checks that all manual axes are explicit, so that types contain the specs.
+
+    Raises:
+      TypeError: an axis is not explicit.
+    """
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     others = [axis for axis in manual if types[axis] is not AxisType.Explicit]
     if others and is_smap:
@@ -101,7 +106,11 @@ def check_may_infer(mesh: BaseMesh, manual: tuple, is_smap: bool) -> None:
 
 
 def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
-    """Raises ValueError where arguments do not say on which devices an abstract mesh is."""
+    """Checks that arguments determine the devices of an abstract mesh.
+
+    Raises:
+      ValueError: no argument has a `NamedSharding` over a mesh of the same shape.
+    """
     shardings = [getattr(leaf, "sharding", None) for leaf in leaves]
     found = [sharding for sharding in shardings if type(sharding) is NamedSharding]
     if not found:
@@ -119,7 +128,7 @@ def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
 
 
 def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info: Any) -> tuple:
-    """Arguments with the spec None that are no arrays go to the function as they are."""
+    """Removes the static arguments, those with the spec None that are not arrays, from a call."""
     static = [
         spec is None and not (hasattr(leaf, "dtype") or isinstance(leaf, int | float | complex))
         for leaf, spec in zip(leaves, specs, strict=True)
@@ -148,7 +157,11 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
 
 
 def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
-    """Returns a result as varying, or unreduced, over the axes of which its spec says so."""
+    """Casts a result to vary, or to be unreduced, over the axes for which its spec says so.
+
+    Raises:
+      ValueError: the spec says that the result is unreduced over axes over which it does not vary.
+    """
     if not (hasattr(result, "dtype") or isinstance(result, int | float | complex)):
         return result
     aval = get_aval(result)
@@ -168,17 +181,23 @@ def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
 
 
 def current_axes(axes: frozenset) -> list[Any]:
-    """Axes in the order of the mesh in force."""
+    """Returns axes in the order of the mesh in force."""
     return [axis for axis in mesh_in_force().axis_names if axis in axes]
 
 
 def specs_in(specs: Any) -> list[PartitionSpec]:
+    """Returns the partition specs in a tree of specs."""
     leaves = pytrees.tree_leaves(specs, is_leaf=lambda value: isinstance(value, PartitionSpec))
     return [leaf for leaf in leaves if isinstance(leaf, PartitionSpec)]
 
 
 def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
-    """One spec a leaf, from a prefix of the structure."""
+    """Returns one spec for each leaf, from a prefix of the structure.
+
+    Raises:
+      TypeError: the tree contains other objects than specs, or is None.
+      ValueError: the tree is not a prefix of the target's structure.
+    """
     if what == "in" and isinstance(specs, list):
         specs = tuple(specs)
 
@@ -209,6 +228,11 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
 
 
 def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: tuple) -> None:
+    """Checks that specs mention manual axes only, each once.
+
+    Raises:
+      ValueError: a spec mentions another axis, or an axis twice.
+    """
     for spec in specs:
         for axis in mentioned_axes(spec):
             if axis not in manual:
@@ -227,6 +251,11 @@ def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual
 def check_operands(
     name: str, info: Any, mesh: BaseMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any]
 ) -> None:
+    """Checks that operands can be cut as their specs say.
+
+    Raises:
+      ValueError: a spec is too long, or a dimension is not divisible.
+    """
     for position, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
 
         def shown(position: int = position, aval: Any = aval) -> str:
@@ -261,6 +290,11 @@ def check_results(
     avals: Sequence[Any],
     check_vma: bool,
 ) -> None:
+    """Checks that results can be put together as their specs say.
+
+    Raises:
+      ValueError: a spec is too long, or a result may vary over an axis that its spec omits.
+    """
     for spec, aval in zip(specs, avals, strict=True):
         if len(spec) > aval.ndim:
             raise ValueError(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts at the border of `shard_map`, where explicit axes of the mesh become manual ones.
+"""Layouts at the boundary of `shard_map`, where explicit mesh axes become manual.
 
-A spec of `shard_map` speaks of the axes that the function sees; what a type says of other explicit
-axes holds inside as well as outside.
+A spec of `shard_map` refers to manual axes. The layout of a type over other explicit axes holds
+inside as well as outside.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_AXES: frozenset = frozenset()
 
 @functools.lru_cache(maxsize=256)
 def mesh_inside(mesh: BaseMesh, manual: tuple) -> AbstractMesh:
-    """Returns the mesh in force inside of a function that sees some axes one by one."""
+    """Returns the mesh in force inside a function for which some axes are manual."""
     abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
     return abstract.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
@@ -47,7 +47,7 @@ def _entry(axes: Sequence[Any]) -> Any:
 
 
 def manual_part(aval: Any, manual: Sequence[Any]) -> PartitionSpec:
-    """What the layout of an operand says of the axes that the function sees."""
+    """Returns the part of an operand's layout that refers to manual axes."""
     entries = [
         _entry([axis for axis in axes_of_entry(entry) if axis in manual])
         for entry in entries_of(aval)
@@ -92,7 +92,7 @@ def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedShardi
 
 
 def _explicit_part(spec: PartitionSpec, ndim: int, explicit: Sequence[Any]) -> PartitionSpec:
-    """What a spec says of explicit axes, with an entry for each dimension."""
+    """Returns the part of a spec that refers to explicit axes, with an entry for each dimension."""
     entries = [
         _entry([axis for axis in axes_of_entry(entry) if axis in explicit])
         for entry in (*spec.partitions, *(None,) * (ndim - len(spec)))
@@ -103,7 +103,11 @@ def _explicit_part(spec: PartitionSpec, ndim: int, explicit: Sequence[Any]) -> P
 def check_layouts(
     specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any], mesh: BaseMesh
 ) -> None:
-    """Raises ValueError where a spec is not what an operand's type says."""
+    """Checks that specs match the layouts of the operands' types.
+
+    Raises:
+      ValueError: a spec differs from the type's.
+    """
     explicit = set(mesh.explicit_axes)  # type: ignore[attr-defined]
     full = len(manual) == len(mesh.axis_names) and explicit.issuperset(manual)
     for spec, aval in zip(specs, avals, strict=True):
@@ -132,10 +136,10 @@ def check_layouts(
 def check_sums(
     what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: Sequence[Any]
 ) -> None:
-    """Raises where specs name unreduced or reduced axes that `shard_map` cannot handle.
+    """Checks that unreduced and reduced axes in specs are ones that `shard_map` supports.
 
     Raises:
-      NotImplementedError: the function does not see all axes of the mesh.
+      NotImplementedError: not all mesh axes are manual.
       ValueError: the axes are not of type `Explicit`.
     """
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
@@ -157,7 +161,11 @@ def check_sums(
 
 
 def check_closed_over(values: Sequence[Any], manual: Sequence[Any]) -> None:
-    """Raises NotImplementedError where a function closes over what is split over explicit axes."""
+    """Checks that a function closes over no value that is sharded over explicit axes.
+
+    Raises:
+      NotImplementedError: a value is.
+    """
     for value in values:
         layout = getattr(getattr(value, "aval", None), "layout", None)
         if layout is None or layout.mesh.manual_axes:
@@ -173,7 +181,11 @@ def check_closed_over(values: Sequence[Any], manual: Sequence[Any]) -> None:
 def check_result_layouts(
     specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any]
 ) -> None:
-    """Raises ValueError where a spec does not say what a result's type does of sums."""
+    """Checks that specs name the unreduced and reduced axes of the results' types.
+
+    Raises:
+      ValueError: a spec does not.
+    """
     for spec, aval in zip(specs, avals, strict=True):
         own = PartitionSpec() if aval.layout is None else aval.layout.spec
         for name, given, found in (

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partial sums over manual axes: values of which each device holds a term, inside `shard_map`.
+"""Casts and sums of partial sums over manual axes, inside `shard_map`.
 
-Where types keep track of variation, a value is, along a manual axis, the same everywhere,
-varying, unreduced (the devices hold the terms of a sum) or reduced (the same everywhere, with an
-unreduced cotangent). The operations here lead from one to the other; each is the transpose of
-another one, so that derivatives add up no earlier than the program does.
+If types track variation, a value is, along a manual axis, invariant, varying, unreduced (each
+device holds a term of a sum) or reduced (invariant, with an unreduced cotangent). The operations
+here convert between these; each is the transpose of another, so that derivatives add up no earlier
+than the program does.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ unreduced_reduce_scatter_p = _declare("unreduced_reduce_scatter")
 
 
 def _kind(aval: ShapedArray, axis: Any) -> str:
-    """What a value is along a manual axis."""
+    """Returns the kind of a value along a manual axis."""
     kinds = manual_axis_type(aval.vma, aval.layout)
     if axis in kinds.varying:
         return "varying"
@@ -72,7 +72,7 @@ def _kind(aval: ShapedArray, axis: Any) -> str:
 def _changed(
     name: str, aval: ShapedArray, axes: Sequence[Any], source: str, target: str, **fields: Any
 ) -> tuple[ShapedArray, frozenset]:
-    """The type of a result that is ``target`` along axes where the operand is ``source``."""
+    """Returns the type of a result: ``target`` along axes where the operand is ``source``."""
     for axis in axes:
         if _kind(aval, axis) != source:
             raise ValueError(

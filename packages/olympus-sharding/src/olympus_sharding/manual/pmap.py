@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pmap`: a function of one example, run on as many devices as there are examples.
+"""`pmap`: maps a function over as many devices as there are examples.
 
-It is `shard_map` over a mesh of one axis, compiled: each device gets one index of the mapped
+It is a compiled `shard_map` over a mesh of one axis: each device gets one index of the mapped
 dimension, which the function does not see.
 """
 
@@ -49,7 +49,7 @@ def pmap(
 ) -> Any:
     """Maps a function over a dimension of its arguments, one device for each index.
 
-    As `vmap` does, but the calls run at the same time on different devices, and collectives such as
+    It is like `vmap`, but the calls run in parallel on different devices, and collectives such as
     `lax.psum` communicate between them. The function is compiled, as by `jit`.
 
     In a program of several processes each process calls it with examples for its own devices, and
@@ -57,26 +57,25 @@ def pmap(
 
     Args:
       fun: a function of arrays or pytrees of arrays.
-      axis_name: by which collectives in ``fun`` refer to the mapped dimension.
-      in_axes: which dimension of each positional argument is mapped, or None to give all devices
-        the same; an int, or a pytree of them that is a prefix of the arguments. Keyword arguments
-        are mapped over their first dimension.
-      out_axes: where the mapped dimension is in the results, likewise; None for what is the same
-        on all devices.
-      static_broadcasted_argnums: positions of arguments that are compiled in. They must be
-        hashable.
-      devices: the devices to use; as many of the default backend as there are examples where not
-        given.
+      axis_name: the name by which collectives in ``fun`` refer to the mapped dimension.
+      in_axes: the mapped dimension of each positional argument, or None to broadcast it; an int, or
+        a pytree of them that is a prefix of the arguments. Keyword arguments are mapped over their
+        first dimension.
+      out_axes: the mapped dimension of the results, likewise; None for results that are equal on
+        all devices.
+      static_broadcasted_argnums: the positions of static arguments, which must be hashable.
+      devices: the devices; as many of the default backend as there are examples if None.
       backend: the platform whose devices are used.
-      axis_size: the number of examples, where somebody wants to say so.
-      donate_argnums: positions of arguments whose memory the results may take.
+      axis_size: the number of examples, which is checked.
+      donate_argnums: the positions of arguments whose buffers the results may reuse.
 
     Returns:
       A function with the arguments and results of ``fun``, with the mapped dimension.
 
     Raises:
-      ValueError: called, where there are fewer devices than examples, or arguments disagree about
-        their number.
+      TypeError: ``fun`` is not callable, or axes are not ints or None.
+      ValueError: in the call: there are fewer devices than examples, or arguments disagree about
+        the number of examples.
 
     Example:
       >>> import numpy as np
@@ -138,7 +137,7 @@ def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _Mapping:
-    """A mapped function: from the kind of a call to its compiled form."""
+    """Mapped function, with its compiled forms by structure of the arguments."""
 
     def __init__(
         self,
@@ -165,7 +164,7 @@ class _Mapping:
         self._calls: dict[Any, _Call] = {}
 
     def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """Returns the compiled function of flat operands for a call, and the operands."""
+        """Returns the compiled function for a call, and its flat operands."""
         statics: tuple = ()
         if self.static_argnums:
             args, statics = self._without_statics(args)
@@ -200,7 +199,7 @@ class _Mapping:
         return dynamic, statics
 
     def mesh(self, size: int) -> Mesh:
-        """Returns the devices for a number of examples in each process."""
+        """Returns the mesh of devices for a number of examples in each process."""
         devices = self.devices
         if devices is None:
             if _mesh._default_devices is None:
@@ -228,7 +227,7 @@ class _Mapping:
 
 
 class _Call:
-    """A mapped function, for arguments of one structure."""
+    """Mapped function for arguments of one structure."""
 
     def __init__(
         self, mapping: _Mapping, args: tuple, kwargs: dict[str, Any], in_tree: Any, statics: tuple
@@ -282,7 +281,7 @@ class _Call:
         return info.arg_names or [f"leaf {n}" for n in range(len(self.axes))]
 
     def _common_size(self, leaves: Sequence[Any]) -> int:
-        """Returns the number of examples, in which all mapped operands must agree."""
+        """Returns the number of examples, on which all mapped operands must agree."""
         sizes: dict[str, int] = {}
         for name, leaf, axis in zip(self._names(), leaves, self.axes, strict=True):
             if axis is None:
@@ -361,7 +360,7 @@ class _Call:
         return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
 
     def _call(self, examples: Sequence[Any]) -> Any:
-        """Returns the user's function, on one example."""
+        """Calls the user's function on one example."""
         dynamic, kwargs = pytrees.tree_unflatten(self.in_tree, examples)
         args: list[Any] = [None] * (len(dynamic) + len(self.statics))
         for _, position, _, value in self.statics:
@@ -371,7 +370,7 @@ class _Call:
         return self.mapping.fun(*args, **kwargs)
 
     def _donated(self) -> tuple[int, ...]:
-        """Returns the leaves whose memory may be taken."""
+        """Returns the leaves whose buffers may be reused."""
         args_tree, _ = self.in_tree.children()
         count = len(self.positions) + len(self.statics)
         donated = {number % count for number in self.mapping.donate_argnums if count}
@@ -384,7 +383,7 @@ class _Call:
 def _across_processes(
     compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
 ) -> Callable[..., Any]:
-    """Returns the function of what each process has, of one of arrays over the devices of all."""
+    """Wraps a function of arrays over the devices of all processes to take this process's data."""
     conversions = _mesh._process_conversions
     assert conversions is not None, "the runtime that has devices of other processes sets them"
     join, part = conversions
@@ -401,14 +400,14 @@ def _spec(axis: int | None, axis_name: Any) -> PartitionSpec:
 
 
 class _OutAxes:
-    """Where the mapped dimension goes in each result; known when the function has been called."""
+    """Mapped dimension of each result, known once the function has been traced."""
 
     def __init__(self, out_axes: Any) -> None:
         self.given = out_axes
         self.axes: list[int | None] = []
 
     def expand(self, results: Any) -> Any:
-        """Returns the results of one example with the mapped dimension, of size one."""
+        """Returns the results of one example, with a mapped dimension of size one."""
         leaves, tree = pytrees.tree_flatten(results)
         try:
             axes = spread_prefix(self.given, results, _is_leaf)
@@ -432,6 +431,6 @@ class _OutAxes:
         return pytrees.tree_unflatten(tree, expanded)
 
     def specs(self, results: Any, axis_name: Any) -> Any:
-        """How the parts of the results are put together."""
+        """Returns the partition specs of the results."""
         tree = pytrees.tree_structure(results)
         return pytrees.tree_unflatten(tree, [_spec(axis, axis_name) for axis in self.axes])

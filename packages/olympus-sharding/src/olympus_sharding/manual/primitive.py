@@ -37,7 +37,7 @@ shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-
 
 
 def _result_shardings(params: dict[str, Any]) -> list[NamedSharding] | None:
-    """Where results of a call outside of programs lie: as the specs say, to the letter."""
+    """Returns the shardings of the results of an eager call, exactly those of its specs."""
     mesh = params["mesh"]
     if len(params["newly_manual_axes"]) < len(mesh.axis_names) or not isinstance(mesh, Mesh):
         return None
@@ -87,7 +87,7 @@ def local_aval(
 def global_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
 ) -> ShapedArray:
-    """Returns the type of a result put together from the devices' parts."""
+    """Returns the type of a result, put together from the devices' parts."""
     parts = extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, parts, strict=True))
     layout = (
@@ -99,19 +99,19 @@ def global_aval(
 
 
 def manual_axes(params: dict[str, Any]) -> dict[Any, int]:
-    """Returns the axes that the function of an equation sees, with their sizes."""
+    """Returns the manual axes of an equation, with their sizes."""
     mesh, newly_manual = params["mesh"], params["newly_manual_axes"]
     return {axis: mesh.shape[axis] for axis in mesh.axis_names if axis in newly_manual}
 
 
 def inside(params: dict[str, Any]) -> Any:
-    """Context manager: the axes are bound, as they are while the function is traced."""
+    """Returns a context manager that binds the manual axes of an equation, as in tracing."""
     return inside_of(params["mesh"], tuple(manual_axes(params)), params["check_vma"])
 
 
 @contextlib.contextmanager
 def inside_of(mesh: BaseMesh, manual: Sequence[Any], check_vma: bool) -> Iterator[None]:
-    """Context manager: the axes are bound, and manual ones of the mesh in force."""
+    """Binds manual axes, in a context in which they are manual axes of the mesh in force."""
     sizes = {axis: mesh.shape[axis] for axis in manual}
     varying = frozenset(manual) if check_vma else frozenset()
     with extend_axes(sizes, varying=varying), mesh_scope(mesh_inside(mesh, manual)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References in `shard_map`: each device reads and writes its part of what they hold."""
+"""Discharge rule of `shard_map`: each device reads and writes its part of references."""
 
 from __future__ import annotations
 

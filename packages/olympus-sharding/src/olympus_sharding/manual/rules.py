@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each interpreter does with `shard_map`."""
+"""Batching, differentiation, transposition and dead code rules of `shard_map`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 
 
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
-    """How the parts of a residual are kept between the two programs: side by side."""
+    """Returns the spec of a residual: the devices' parts are concatenated between the programs."""
     names = manual_axes(params)
     axes = tuple(axis for axis in names if axis in aval.vma or not params["check_vma"])
     if examples.spmd_axes:  # a dimension of examples is to lie along these
@@ -131,7 +131,7 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
 def _spread_scalars(
     program: ClosedOlympuspr, first: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """The program whose results from number ``first`` on have a dimension to lie side by side."""
+    """Returns the program with scalar results from index ``first`` reshaped to vectors."""
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)
@@ -146,7 +146,7 @@ def _spread_scalars(
 def _gather_scalars(
     program: ClosedOlympuspr, local_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """Returns the program that takes residuals of the given types, scalars with one dimension."""
+    """Returns the program that takes residuals of the given types, with scalars as vectors."""
     count = len(local_avals)
     wanted = program.in_avals[:count]
 
@@ -243,10 +243,10 @@ def _with_replication(
     result_specs: Sequence[PartitionSpec],
     params: dict[str, Any],
 ) -> ClosedOlympuspr:
-    """Accounts for axes that specs leave out, where types do not keep track of variation.
+    """Accounts for mesh axes that specs omit, if types do not track variation.
 
-    A result that was taken from one of equal parts shares its cotangent among them; an operand that
-    was given to all parts sums the cotangents from them.
+    The cotangent of a result that was taken from one of equal parts is divided among them.
+    Cotangents of an operand that all parts received are summed.
     """
     sizes = manual_axes(params)
 

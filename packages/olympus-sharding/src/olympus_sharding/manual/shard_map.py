@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_map`: a function of one device's part of the arrays, run on all devices of a mesh.
+"""`shard_map`: maps a function of one device's parts of arrays over all devices of a mesh.
 
-The function becomes a program of local shapes; specs say how its operands are cut into parts and
-its results put together. Collectives over the mesh's axes are how the parts communicate.
+The function becomes a program of local shapes. Specs say how operands are cut into parts and
+results are put together. The parts communicate by collectives over mesh axes.
 """
 
 from __future__ import annotations
@@ -64,23 +64,25 @@ def shard_map(
     """Maps a function over the parts of arrays on the devices of a mesh.
 
     Inside ``f`` arrays have the shapes of one device's parts, and collectives such as `lax.psum`
-    work across the devices by the names of the mesh's axes.
+    communicate between devices by the names of mesh axes.
 
     Args:
-      f: a function of arrays or pytrees of arrays. Left out, a decorator is returned.
+      f: a function of arrays or pytrees of arrays; None returns a decorator.
       out_specs: a pytree of partition specs that is a prefix of the result: how the parts of each
-        result are put together. An axis that a spec does not mention must hold equal values.
-      in_specs: likewise for the arguments: how each is cut. By default as they are sharded.
+        result are put together. Values must be equal along axes that a spec does not mention.
+      in_specs: a pytree of partition specs that is a prefix of the arguments: how each is cut; the
+        specs of their types by default.
       mesh: the mesh; the one in force (`set_mesh`) by default.
-      axis_names: the axes that ``f`` handles itself; all axes of the mesh by default.
-      check_vma: whether types keep track of the axes over which values vary, which makes wrong
-        ``out_specs`` errors and derivatives efficient.
+      axis_names: the manual axes; all axes of the mesh by default.
+      check_vma: whether types track the axes over which values vary, which detects wrong
+        ``out_specs`` and makes derivatives efficient.
 
     Returns:
       A function of whole arrays.
 
     Raises:
-      ValueError: specs do not fit the arguments, the results or the mesh.
+      TypeError: ``f`` is not callable, or specs are not partition specs.
+      ValueError: specs do not fit the arguments, the results or the mesh, or no mesh is in force.
 
     Example:
       >>> import numpy as np
@@ -121,13 +123,28 @@ def smap(
     out_axes: Any,
     axis_name: Any,
 ) -> Any:
-    """Maps a function over the parts of arrays along one axis of the mesh in force.
+    """Maps a function of parts of arrays over one axis of the mesh in force.
 
     Args:
-      f: the function; left out, a decorator is returned.
-      in_axes: for each argument the dimension that is cut along the axis, or None.
-      out_axes: likewise for the results.
+      f: a function of arrays or pytrees of arrays; None returns a decorator.
+      in_axes: the dimension of each argument that is cut along the mesh axis, or None; that of
+        their types by default.
+      out_axes: the dimension of each result along which parts are joined, or None.
       axis_name: the mesh axis.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      TypeError: ``axis_name`` is a sequence, or axes are not ints or None.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> from olympus.sharding import AxisType
+      >>> with olympus.set_mesh(olympus.make_mesh((1,), ("i",), (AxisType.Auto,))):
+      ...     smap(lambda x: x + 1, in_axes=0, out_axes=0, axis_name="i")(np.zeros(2)).shape
+      (2,)
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
@@ -160,6 +177,7 @@ def smap(
 
 
 def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
+    """Returns the mesh of a call: the given one, or the one in force, with its devices if known."""
     found = mesh
     if found is None or isinstance(found, AbstractMesh):
         concrete = concrete_mesh_in_force()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrangements of devices that follow how they are wired.
+"""Arrangements of devices in meshes that follow the physical interconnect.
 
-Devices that are neighbours along an axis of a mesh talk to each other in collectives over it. On a
-TPU, which knows the place of each chip in a torus, the axes of a mesh are made of whole axes of the
-torus, so that every collective uses links of its own. Elsewhere devices are taken in their order.
+Neighbours along a mesh axis communicate in collectives over it. On a TPU, which knows the
+coordinates of each chip in a torus, mesh axes consist of whole axes of the torus, so that every
+collective uses separate links. Elsewhere devices keep their order.
 """
 
 from __future__ import annotations
@@ -29,22 +29,21 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Arranges devices for a mesh, so that its axes follow the wiring.
+    """Arranges devices for a mesh, so that its axes follow the interconnect.
 
     Args:
-      mesh_shape: the sizes of the mesh's axes, the ones with the most communication last.
-      devices: as many devices; all of the default backend where None.
-      contiguous_submeshes: whether the devices of each process must be a block of the mesh.
-      allow_split_physical_axes: whether an axis of the hardware may serve several axes of the mesh,
-        where it does not work otherwise.
+      mesh_shape: the sizes of the mesh axes, those with the most communication last.
+      devices: as many devices as the mesh has places; those of the default backend if None.
+      contiguous_submeshes: whether the devices of each process must form a block of the mesh.
+      allow_split_physical_axes: whether a physical axis may serve several mesh axes if necessary.
 
     Returns:
-      An array of devices of the given shape, for `Mesh`.
+      An array of devices of shape ``mesh_shape``, for `Mesh`.
 
     Raises:
-      ValueError: the number of devices is not that of the mesh's places, or where no arrangement
-        keeps the devices of each process together.
-      NotImplementedError: the mesh's axes cannot be made of axes of the hardware.
+      ValueError: the number of devices is not that of the mesh's places, or no arrangement keeps
+        the devices of each process together.
+      NotImplementedError: physical axes cannot be assigned to the mesh axes.
 
     Example:
       >>> import olympus
@@ -86,22 +85,22 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Arranges the devices of several slices, which are wired inside and networked between them.
+    """Arranges the devices of several slices, which are connected by a network.
 
     Args:
-      mesh_shape: the sizes of the mesh's axes within a slice.
+      mesh_shape: the sizes of the mesh axes within a slice.
       dcn_mesh_shape: the sizes of the same axes over the slices; the mesh has the product of both.
-      devices: the devices; all of the default backend where None.
-      process_is_granule: whether the devices of a process, and not a slice, belong together.
-      should_sort_granules_by_key: whether slices are taken in the order of their numbers, and not
-        in that of their first devices.
+      devices: the devices; those of the default backend if None.
+      process_is_granule: whether to group devices by process, not by slice.
+      should_sort_granules_by_key: whether to order slices by their numbers, not by their first
+        devices.
       allow_split_physical_axes: as for `create_device_mesh`.
 
     Returns:
-      An array of devices, of the product of both shapes.
+      An array of devices, whose shape is the product of both shapes.
 
     Raises:
-      ValueError: the number of slices, or of devices in one, does not fit.
+      ValueError: the number of slices, or of devices in a slice, does not match.
 
     Example:
       >>> import olympus
@@ -167,7 +166,7 @@ def _object_array(devices: Sequence[Any]) -> np.ndarray:
 
 
 def _torus(devices: Sequence[Any]) -> np.ndarray:
-    """Returns the devices in their physical places; the cores of a chip lie along the last axis."""
+    """Returns the devices at their physical coordinates, the cores of a chip on the last axis."""
     places = [(*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices]
     lowest, highest = np.min(places, axis=0), np.max(places, axis=0)
     extents = tuple(highest - lowest + 1)
@@ -212,12 +211,12 @@ def _assignments(
     choices: Callable[..., Iterator[tuple[int, ...]]],
     physical: tuple[int, ...],
 ) -> Iterator[Assignment]:
-    """All ways to make the mesh's axes, the last one first: it is to have the best choice.
+    """Yields all assignments of physical axes to mesh axes, the best for the last mesh axis first.
 
     Args:
-      free: how much of each physical axis is left.
-      shape: the sizes of the mesh's axes that are to be made.
-      choices: the ways to make one axis, the best first.
+      free: the remaining size of each physical axis.
+      shape: the sizes of the remaining mesh axes.
+      choices: yields the ways to make one axis, the best first.
       physical: the sizes of the physical axes.
     """
     if not shape:
@@ -233,7 +232,7 @@ def _assignments(
 def _whole_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Ways to make an axis of whole physical axes, of as many as possible."""
+    """Yields ways to make an axis of whole physical axes, of as many as possible."""
     axes = [axis for axis, extent in enumerate(free) if extent > 1]
     for count in range(len(axes), -1, -1):
         for chosen in itertools.combinations(axes, count):
@@ -244,7 +243,7 @@ def _whole_axes(
 def _parts_of_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Ways to make an axis of parts of physical axes, of as few real parts as possible."""
+    """Yields ways to make an axis of parts of physical axes, with few proper parts first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
     choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
 
@@ -264,7 +263,7 @@ def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment)
 
 
 def _processes_are_blocks(arranged: np.ndarray) -> bool:
-    """Returns whether the devices of each process are a block of the arrangement."""
+    """Returns whether the devices of each process form a block of the arrangement."""
     places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for place in np.ndindex(*arranged.shape):
         device: Any = arranged[place]

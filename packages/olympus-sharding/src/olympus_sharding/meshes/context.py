@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh in force: what `set_mesh` and `use_abstract_mesh` leave for the code inside them."""
+"""The mesh in force, set by `set_mesh` and `use_abstract_mesh`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ _concrete_mesh = config_states.concrete_mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The abstract mesh in force; an empty one outside of `set_mesh` and `use_abstract_mesh`.
+    """Returns the abstract mesh in force, or an empty one.
+
+    `set_mesh` and `use_abstract_mesh` set it.
+
+    Returns:
+      An `AbstractMesh`.
 
     Example:
       >>> get_abstract_mesh().empty
@@ -33,8 +38,11 @@ def get_abstract_mesh() -> AbstractMesh:
 def get_mesh() -> Mesh:
     """Returns the mesh of devices in force; an empty one outside of `set_mesh`.
 
+    Returns:
+      A `Mesh`.
+
     Raises:
-      ValueError: inside a function that is being traced, which may run on another mesh.
+      ValueError: a function is being traced, which may run on another mesh.
     """
     _check_not_tracing("get_mesh", " Maybe you want `get_abstract_mesh()`?")
     mesh = _concrete_mesh.value
@@ -47,7 +55,7 @@ def with_axis_types(mesh: Mesh, axis_types: tuple) -> Mesh:
 
 
 def concrete_mesh_in_force() -> Mesh | None:
-    """The mesh of devices in force, with its axes of the types that they have at present."""
+    """Returns the mesh of devices in force, with the axis types in force; None if there is none."""
     mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
     if mesh is None or abstract is None or abstract.size != mesh.size:
         return mesh
@@ -57,7 +65,7 @@ def concrete_mesh_in_force() -> Mesh | None:
 
 
 def mesh_like(mesh: Mesh, abstract: AbstractMesh) -> Mesh:
-    """Returns the devices of a mesh under the axes of an abstract one of its size."""
+    """Returns a mesh of the same devices with the axes of an abstract mesh of its size."""
     if mesh.shape_tuple == abstract.shape_tuple:
         return with_axis_types(mesh, abstract.axis_types)
     devices = mesh.devices.reshape(abstract.axis_sizes)
@@ -65,11 +73,14 @@ def mesh_like(mesh: Mesh, abstract: AbstractMesh) -> Mesh:
 
 
 def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
-    """The sharding over devices that a sharding over an abstract mesh means, where that is known.
+    """Replaces the abstract mesh of a sharding by a mesh of devices, if one is known.
 
     Args:
       sharding: any sharding.
-      mesh: a mesh of devices with the axes of the abstract one; the one in force where None.
+      mesh: a mesh of devices with the axes of the abstract mesh; the one in force if None.
+
+    Returns:
+      The sharding over devices, or ``sharding`` itself.
     """
     if type(sharding) is not NamedSharding or type(sharding.mesh) is not AbstractMesh:
         return sharding
@@ -82,10 +93,13 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
 
 
 class set_mesh:
-    """Makes a mesh the one in force in this thread, for a ``with`` block or, as a call, for good.
+    """Sets the mesh in force in this thread, for a ``with`` block or, as a call, permanently.
 
     Args:
-      mesh: the mesh; None for none.
+      mesh: the mesh; None removes the one in force.
+
+    Raises:
+      ValueError: ``mesh`` is not a `Mesh`, or has manual axes.
 
     Example:
       >>> import olympus
@@ -123,10 +137,13 @@ class set_mesh:
 
 
 class use_abstract_mesh:
-    """Context manager: makes an abstract mesh the one in force in the current thread.
+    """Context manager that sets the abstract mesh in force in the current thread.
 
     Args:
-      mesh: the mesh.
+      mesh: an `AbstractMesh`.
+
+    Raises:
+      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the one in force.
     """
 
     __slots__ = ("mesh", "prev")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes: devices arranged in an array whose axes have names."""
+"""Meshes: arrays of devices with named axes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,18 @@ _meshes_lock = threading.Lock()
 
 
 class Mesh(BaseMesh):
-    """Devices in an n-dimensional arrangement with a name for each axis.
+    """Array of devices with a name for each axis.
 
-    Meshes are immutable, and two equal ones are the same object.
+    Meshes are immutable. Equal meshes are the same object.
 
     Args:
       devices: an array of devices, or a nested sequence, with one dimension for each axis.
       axis_names: the names of the axes; one string for a single axis.
-      axis_types: an `AxisType` for each axis; all `AxisType.Auto` where not given.
+      axis_types: an `AxisType` for each axis; all `AxisType.Auto` if None.
+
+    Raises:
+      TypeError: ``devices`` are not devices.
+      ValueError: a name is None, or there is another number of names than of dimensions.
 
     Example:
       >>> import numpy as np
@@ -128,17 +132,17 @@ class Mesh(BaseMesh):
 
     @property
     def empty(self) -> bool:
-        """Whether the mesh has no devices."""
+        """True if the mesh has no devices."""
         return self.size == 0
 
     @property
     def is_scalar(self) -> bool:
-        """Whether the mesh is one device without an axis."""
+        """True if the mesh is one device without axes."""
         return self.devices.ndim == 0
 
     @functools.cached_property
     def device_ids(self) -> np.ndarray:
-        """The ids of the devices, in their arrangement."""
+        """The ids of the devices, an integer array of the mesh's shape."""
         ids = [device.id for device in self.devices.flat]
         return np.array(ids, dtype=int).reshape(self.devices.shape)
 
@@ -148,7 +152,7 @@ class Mesh(BaseMesh):
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether some of the devices belong to another process."""
+        """True if some of the devices belong to another process."""
         return len(self.local_devices) != self.size
 
     @functools.cached_property
@@ -223,7 +227,7 @@ _default_devices: Callable[[], Sequence[Any]] | None = None
 
 
 def set_default_devices(devices: Callable[[], Sequence[Any]]) -> None:
-    """Says where `make_mesh` takes devices when none are given; for the package that has some."""
+    """Sets the function that lists the devices of meshes made without any; the runtime calls it."""
     global _default_devices
     _default_devices = devices
 
@@ -233,13 +237,13 @@ _process_conversions: tuple[Conversion, Conversion] | None = None
 
 
 def set_process_conversions(join: Conversion, part: Conversion) -> None:
-    """Says how arrays of one process become parts of arrays of several, and back.
+    """Sets the conversions between arrays of one process and arrays of several, which `pmap` uses.
 
-    It is what `pmap` uses, and is told by the package that can do it.
+    The package that implements them, the runtime, calls this.
 
     Args:
-      join: `(array, sharding)`: from what this process has to the array over all devices.
-      part: `(array, sharding)`: from the array over all devices to what this process has.
+      join: ``(array, sharding)``: from the data of this process to the array over all devices.
+      part: ``(array, sharding)``: from the array over all devices to the data of this process.
     """
     global _process_conversions
     _process_conversions = join, part
@@ -252,17 +256,21 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """Returns a mesh of the given sizes over the first devices of a list.
+    """Makes a mesh of the given sizes from the first devices of a list.
 
     Args:
-      axis_shapes: the sizes of the axes.
-      axis_names: their names.
-      axis_types: their types; all `AxisType.Explicit` where not given.
-      devices: at least as many devices as the mesh has places; those of the default backend where
-        not given. The mesh is filled in their order.
+      axis_shapes: the sizes of the axes, positive.
+      axis_names: the names of the axes.
+      axis_types: the types of the axes; all `AxisType.Explicit` if None.
+      devices: at least as many devices as the mesh has places, taken in order; those of the default
+        backend if None.
+
+    Returns:
+      A `Mesh`.
 
     Raises:
-      ValueError: there are fewer devices than places.
+      ValueError: a size is not positive, or there are fewer devices than places.
+      RuntimeError: no devices are given, and no runtime is loaded that has some.
 
     Example:
       >>> import olympus

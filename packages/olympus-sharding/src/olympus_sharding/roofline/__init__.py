@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many operations a function takes, and how many bytes it moves: the roofline model.
+"""Roofline model: estimates of the operations and the memory traffic of a function.
 
 Williams, Waterman, Patterson: Roofline: an insightful visual performance model for multicore
 architectures. Communications of the ACM 52 (2009).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs, equation by equation."""
+"""Estimates of programs, equation by equation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _logger = logging.getLogger("olympus.roofline")
 
 
 class _Estimate:
-    """Walks through programs with the same options."""
+    """Estimator of programs, with fixed options."""
 
     def __init__(self, mesh: Any, pin_lhs_in_vmem: bool, pin_rhs_in_vmem: bool) -> None:
         self.mesh = mesh
         self.pins = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem}
 
     def program(self, olympuspr: Olympuspr) -> RooflineResult:
-        """What a program takes; values take memory until they are used last."""
+        """Returns the cost of a program; values occupy memory until their last use."""
         last: dict[Any, int] = {}
         for place, equation in enumerate(olympuspr.eqns):
             last.update({atom: place for atom in equation.invars if atom.__class__ is not Literal})
@@ -95,21 +95,21 @@ def roofline(
     vjp: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult]]:
-    """Returns a function that estimates what a function takes, without running it.
+    """Returns a function that estimates the cost of a function without running it.
 
     Args:
       f: the function.
-      mesh: a mesh to spread it over, as by `shard_map`; the estimate is that of one device.
-      in_specs: how arguments are spread.
-      out_specs: how results are spread.
+      mesh: a mesh to partition the function over, as by `shard_map`; the estimate is per device.
+      in_specs: the partition specs of arguments.
+      out_specs: the partition specs of results.
       pin_lhs_in_vmem: whether left factors of products, and results, stay in fast memory.
-      pin_rhs_in_vmem: whether right factors do.
-      vjp: whether the estimate is that of the backward pass.
-      print_jaxpr: whether the program is printed.
+      pin_rhs_in_vmem: whether right factors of products stay in fast memory.
+      vjp: whether to estimate the backward pass.
+      print_jaxpr: whether to print the program.
 
     Returns:
-      A function of the same arguments, or their types, that returns the types of the results and a
-      `RooflineResult`.
+      A function of the same arguments, or of their types, that returns the types of the results and
+      a `RooflineResult`.
 
     Example:
       >>> import numpy as np
@@ -161,7 +161,16 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """As `roofline`, of a function and of its derivative in reverse mode.
+    """Returns a function that estimates a function and its backward pass; see `roofline`.
+
+    Args:
+      f: the function.
+      mesh: a mesh to partition the function over; the estimates are per device.
+      in_specs: the partition specs of arguments.
+      out_specs: the partition specs of results.
+      pin_lhs_in_vmem: whether left factors of products, and results, stay in fast memory.
+      pin_rhs_in_vmem: whether right factors of products stay in fast memory.
+      print_jaxpr: whether to print the program.
 
     Returns:
       A function that returns the types of the results, the estimate of the function, and that of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule of the roofline model is given, and what it returns."""
+"""Operands and results of the rules of the roofline model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RooflineShape:
 
     @classmethod
     def from_aval(cls, aval: Any) -> RooflineShape:
-        """Shape and dtype of a type."""
+        """Returns the shape and dtype of a type."""
         return cls(shape=tuple(aval.shape), dtype=aval.dtype)
 
     @property
@@ -51,12 +51,12 @@ class RooflineShape:
 
     @property
     def bytes(self) -> int:
-        """How many bytes the elements take."""
+        """The number of bytes of the elements."""
         return self.size * np.dtype(self.dtype).itemsize
 
     @classmethod
     def total_bytes(cls, avals: Sequence[Any]) -> int:
-        """Returns how many bytes values of some types take together."""
+        """Returns the number of bytes of values of the given types together."""
         return sum(
             cls.from_aval(aval).bytes
             for aval in avals
@@ -66,16 +66,16 @@ class RooflineShape:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class RooflineResult:
-    """How much a function takes.
+    """Cost of a function: operations, memory traffic, communication.
 
     Attributes:
-      flops: arithmetic operations, where elementwise ones are fused into others and cost nothing.
+      flops: arithmetic operations; elementwise ones are fused and cost nothing.
       unfused_flops: all arithmetic operations.
       ici_bytes: for each mesh axis the bytes sent along it.
-      ici_latency: for each mesh axis the number of hops, one after the other.
-      hbm_bytes: bytes read from memory and written, where elementwise operations are fused.
-      peak_hbm_bytes: the most bytes that values take between two operations.
-      unfused_hbm_bytes: bytes read and written where each operation reads and writes.
+      ici_latency: for each mesh axis the number of sequential hops.
+      hbm_bytes: bytes read from and written to memory, if elementwise operations are fused.
+      peak_hbm_bytes: the most bytes that values occupy between two operations.
+      unfused_hbm_bytes: bytes read and written if no operation is fused.
     """
 
     flops: int = 0
@@ -88,7 +88,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """What costs nothing."""
+        """Returns the cost of nothing."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
@@ -103,7 +103,7 @@ class RooflineResult:
         )
 
     def repeated(self, count: int) -> RooflineResult:
-        """What several times the same takes."""
+        """Returns the cost of several repetitions."""
         return RooflineResult(
             flops=count * self.flops,
             unfused_flops=count * self.unfused_flops,
@@ -121,17 +121,17 @@ def _added(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class RooflineRuleContext:
-    """Where the operation is that a rule is asked about.
+    """Context of the operation that a rule estimates.
 
     Attributes:
-      name_stack: the names of functions around it.
+      name_stack: the name scopes around the operation.
       primitive: the operation.
       avals_in: the types of its operands.
       avals_out: the types of its results.
       jaxpr_eqn_ctx: the context of its equation.
-      mesh: the mesh that the program is spread over.
+      mesh: the mesh that the program is partitioned over.
       pin_lhs_in_vmem: whether left factors of products stay in fast memory.
-      pin_rhs_in_vmem: whether right factors do.
+      pin_rhs_in_vmem: whether right factors of products stay in fast memory.
     """
 
     name_stack: Any
@@ -153,18 +153,20 @@ roofline_rules: RuleTable[Rule] = RuleTable(
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Returns a decorator that makes a function the rule of a primitive.
+    """Returns a decorator that registers a function as the rule of a primitive.
 
-        Args:
-          prim: the primitive. The rule takes a `RooflineRuleContext`, a `RooflineShape` for each
-            operand, and the primitive's parameters.
+    Args:
+      prim: the primitive. The rule takes a `RooflineRuleContext`, a `RooflineShape` for each
+        operand, and the primitive's parameters.
 
-        Example:
-          >>> from olympus_ir.programs.primitives import Primitive
-    from olympus_ir.programs.rules import RuleTable
-          >>> @register_roofline(Primitive("sorted_twice"))
-          ... def rule(context, x, **params):
-          ...     return RooflineResult(flops=2 * x.size)
+    Returns:
+      The decorator.
+
+    Example:
+      >>> from olympus_ir.programs.primitives import Primitive
+      >>> @register_roofline(Primitive("sorted_twice"))
+      ... def rule(context, x, **params):
+      ...     return RooflineResult(flops=2 * x.size)
     """
 
     def decorate(rule: Rule) -> Rule:
@@ -175,7 +177,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Gives a primitive the rule that it costs nothing.
+    """Registers a rule for a primitive by which it costs nothing.
 
     Args:
       prim: the primitive.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shardings do: which device holds which part of an array.
+"""Methods of shardings: which device holds which part of an array.
 
-`SingleDeviceSharding` and `NamedSharding` are C++ types, bare records that the compiled call paths
-recognise by identity, so they cannot be subclassed without losing those paths. This module attaches
-their behaviour. What only the runtime needs (translation for XLA) is attached by olympus-xla.
+`SingleDeviceSharding` and `NamedSharding` are C++ types, records that the compiled call paths
+recognise by identity. Subclasses would lose these paths, so this module attaches their methods.
+Translation for XLA, which only the runtime needs, is attached by olympus-xla.
 """
 
 from __future__ import annotations
@@ -37,22 +37,25 @@ __all__ = [
 
 
 class IndivisibleError(ValueError):
-    """A dimension cannot be cut into as many equal parts as its sharding asks for."""
+    """Error for a dimension that does not divide into as many equal parts as its sharding needs."""
 
 
 class DuplicateSpecError(ValueError):
-    """A partition spec uses a mesh axis twice."""
+    """Error for a partition spec that uses a mesh axis twice."""
 
 
 def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """For every device of a sharding, in device order, the slices of its part of an array.
+    """Returns for every device of a sharding, in device order, the slices of its part of an array.
 
     Args:
       sharding: any sharding of devices.
       shape: the shape of the whole array.
 
+    Returns:
+      A tuple with one tuple of slices for each device.
+
     Raises:
-      IndivisibleError: a dimension cannot be cut into equal parts.
+      IndivisibleError: a dimension does not divide into equal parts.
     """
     sharding.shard_shape(shape)
     if type(sharding) is NamedSharding:
@@ -65,7 +68,15 @@ def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
 def make_single_device_sharding(
     device: Any, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """Returns the sharding that places an array on one device."""
+    """Returns the sharding that places an array on one device.
+
+    Args:
+      device: the device.
+      memory_kind: the kind of its memory; the default one if None.
+
+    Returns:
+      A `SingleDeviceSharding`.
+    """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -85,7 +96,7 @@ _NO_MEMBERS = frozenset(
 
 
 def _attach(sharding_class: type) -> Callable[[type], type]:
-    """Class decorator: sets the members of a class body on a C++ class."""
+    """Returns a class decorator that sets the members of a class body on a C++ class."""
 
     def attach(members: type) -> type:
         for name, member in vars(members).items():
@@ -104,7 +115,7 @@ def _undefined(sharding: Any, name: str) -> NotImplementedError:
 
 @_attach(Sharding)
 class _Sharding:
-    """Says which device holds which part of an array.
+    """Placement of the parts of an array on devices.
 
     Subclasses define `_device_assignment`, `devices_indices_map`, `memory_kind` and
     `with_memory_kind`; the rest follows.
@@ -116,7 +127,7 @@ class _Sharding:
 
     @property
     def memory_kind(self) -> str | None:
-        """The kind of memory of the devices that holds the parts."""
+        """The kind of the devices' memory."""
         raise _undefined(self, "memory_kind")
 
     def with_memory_kind(self, kind: str) -> Any:
@@ -124,7 +135,7 @@ class _Sharding:
         raise _undefined(self, "with_memory_kind")
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
-        """From each device to the slices of its part of an array of the given shape."""
+        """Returns a dictionary from each device to the slices of its part of an array."""
         raise _undefined(self, "devices_indices_map")
 
     @property
@@ -138,12 +149,12 @@ class _Sharding:
 
     @property
     def device_set(self) -> set:
-        """The devices, without an order."""
+        """The set of devices."""
         return set(self._device_assignment)
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
+        """True if every device holds the whole array."""
         raise _undefined(self, "is_fully_replicated")
 
     @property
@@ -156,26 +167,26 @@ class _Sharding:
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all devices belong to this process."""
+        """True if all devices belong to this process."""
         return len(self._addressable_device_assignment) == self.num_devices
 
     @property
     def has_addressable_devices(self) -> bool:
-        """Whether some device belongs to this process."""
+        """True if some device belongs to this process."""
         return bool(self._addressable_device_assignment)
 
     @property
     def addressable_devices(self) -> set:
-        """The devices of this process, without an order."""
+        """The set of devices of this process."""
         return set(self._addressable_device_assignment)
 
     def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
-        """From each device of this process to the slices of its part of the array."""
+        """Returns a dictionary from each device of this process to the slices of its part."""
         indices = self.devices_indices_map(global_shape)
         return {device: indices[device] for device in self._addressable_device_assignment}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape of one part of an array of the given shape."""
+        """Returns the shape of one part of an array of a shape."""
         index = next(iter(self.devices_indices_map(global_shape).values()))
         return tuple(len(range(size)[part]) for size, part in zip(global_shape, index, strict=True))
 
@@ -185,7 +196,7 @@ class _Sharding:
 
 
 def _placement(sharding: Any, ndim: int) -> tuple:
-    """What two shardings must agree in to place arrays alike."""
+    """Returns the key by which shardings place arrays equally."""
     if type(sharding) is SingleDeviceSharding:
         return ((sharding._device,), (1,) * ndim, bytes(ndim), sharding.memory_kind, None)
     if type(sharding) is NamedSharding:
@@ -203,11 +214,11 @@ def _placement(sharding: Any, ndim: int) -> tuple:
 
 @_attach(SingleDeviceSharding)
 class _SingleDeviceSharding:
-    """Places an array on one device.
+    """Sharding that places an array on one device.
 
     Args:
       device: the device.
-      memory_kind: the kind of its memory; the default one where not given.
+      memory_kind: the kind of its memory; the default one if None.
 
     Example:
       >>> import olympus
@@ -249,7 +260,7 @@ class _SingleDeviceSharding:
         return tuple(global_shape)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Does nothing: one device holds arrays of any shape."""
+        """Accepts any shape: one device holds arrays of any shape."""
 
     def __eq__(self, other: Any) -> bool:
         return self is other or (
@@ -271,12 +282,12 @@ class _SingleDeviceSharding:
 
 @_attach(NamedSharding)
 class _NamedSharding:
-    """Places an array on the devices of a mesh, as a `PartitionSpec` says.
+    """Sharding that partitions an array over the devices of a mesh, as a `PartitionSpec` says.
 
     Args:
-      mesh: a `Mesh`, or an `AbstractMesh` where devices do not matter.
+      mesh: a `Mesh`, or an `AbstractMesh` if devices do not matter.
       spec: for each dimension, the mesh axes over which it is split.
-      memory_kind: the kind of the devices' memory; the default one where not given.
+      memory_kind: the kind of the devices' memory; the default one if None.
 
     Example:
       >>> import olympus
@@ -349,7 +360,7 @@ class _NamedSharding:
 
     @property
     def replicated_axes(self) -> frozenset:
-        """The mesh axes along which all devices hold the same."""
+        """The mesh axes along which the array is replicated."""
         spec = self.spec
         split = {axis for axes in axes_of_dimensions(spec, len(spec)) for axis in axes}
         return frozenset(self.mesh.axis_names) - split - spec.unreduced
@@ -366,7 +377,11 @@ class _NamedSharding:
         return _shard_shape(self, tuple(global_shape))
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Raises ValueError where an array of this shape has too few dimensions."""
+        """Checks that an array of this shape has enough dimensions for the spec.
+
+        Raises:
+          ValueError: it has fewer.
+        """
         if len(self.spec) > len(aval_shape):
             hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
             raise ValueError(
@@ -403,7 +418,7 @@ def _shard_shape(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[int, 
 
 
 def _check_arguments(mesh: Any, spec: Any) -> None:
-    """What the C++ constructor of `NamedSharding` asks: is this spec legal on this mesh?"""
+    """Checks that a spec is legal on a mesh; the C++ constructor of `NamedSharding` calls it."""
     if type(spec) is PartitionSpec and isinstance(mesh, BaseMesh):
         _check_spec(mesh, spec)
     elif isinstance(mesh, BaseMesh):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a partition spec cuts an array: which part of each dimension every device of a mesh holds."""
+"""Tilings: which part of each dimension every device of a mesh holds under a partition spec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tiling: TypeAlias = tuple[tuple[int, ...], np.ndarray]
 
 
 def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisName, ...], ...]:
-    """The mesh axes over which each of ``ndim`` dimensions is split, the major one first."""
+    """Returns the mesh axes over which each of ``ndim`` dimensions is split, major first."""
     entries = (*spec.partitions, *(None,) * (ndim - len(spec.partitions)))
     return tuple(
         ()
@@ -35,8 +35,8 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
     """Returns the tiling of an array of ``ndim`` dimensions that a mesh and a spec describe.
 
     Returns:
-      Into how many equal parts each dimension is cut; and for every device, in device order, the
-      number of its part in each dimension, an array of shape [devices, dimensions].
+      The number of equal parts of each dimension; and for every device, in device order, the index
+      of its part in each dimension, an array of shape [devices, dimensions].
     """
     coordinates = dict(
         zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), mesh.size))
@@ -54,7 +54,7 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
 
 @functools.lru_cache(maxsize=4096)
 def slices(mesh: BaseMesh, spec: PartitionSpec, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """For every device, in device order, the slices that cut its part out of the whole array.
+    """Returns for every device, in device order, the slices of its part of the whole array.
 
     The sizes must be divisible by the factors of the tiling.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of shardings: which device holds which part of an array, drawn with box characters."""
+"""Drawings of shardings in box characters: which device holds which part of an array."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: ColorMap | None = None,
 ) -> None:
-    """Prints a picture of how arrays of a shape lie over devices.
+    """Prints a drawing of how arrays of a shape are partitioned over devices.
 
     Args:
-      shape: the shape, of one or two dimensions.
+      shape: a shape of one or two dimensions.
       sharding: a sharding of devices.
-      use_color: whether to give the parts background colors, where the output is a terminal or a
-        notebook.
-      scale: how large the picture is.
+      use_color: whether to color the parts, if the output is a terminal or a notebook.
+      scale: the scale of the drawing.
       min_width: the least width of a part, in characters.
       max_width: the greatest width of a part, in characters.
-      color_map: from a number between 0 and 1, the place of a part among all, to a color: red,
-        green and blue between 0 and 1. The maps of matplotlib are such functions.
+      color_map: from the position of a part, between 0 and 1, to a color: red, green and blue
+        between 0 and 1, as the maps of matplotlib.
 
     Raises:
-      ValueError: the shape has no dimension or more than two.
+      ValueError: the shape does not have one or two dimensions.
 
     Example:
       >>> import olympus
@@ -72,15 +71,29 @@ def sharding_text(
     max_width: int = 80,
     colors: ColorMap | None = None,
 ) -> str:
-    """Returns the picture that `visualize_sharding` prints.
+    """Returns the drawing that `visualize_sharding` prints.
 
     Args:
-      shape: as there.
-      sharding: as there.
-      scale: as there.
-      min_width: as there.
-      max_width: as there.
-      colors: the color map; None for none.
+      shape: a shape of one or two dimensions.
+      sharding: a sharding of devices.
+      scale: the scale of the drawing.
+      min_width: the least width of a part, in characters.
+      max_width: the greatest width of a part, in characters.
+      colors: the color map; None for no colors.
+
+    Returns:
+      The drawing, a string.
+
+    Raises:
+      ValueError: the shape does not have one or two dimensions.
+
+    Example:
+      >>> import olympus
+      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> print(sharding_text((4,), olympus.NamedSharding(mesh, olympus.P("i"))))
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
     """
     shape = tuple(shape)
     if len(shape) not in (1, 2):
@@ -136,7 +149,7 @@ def _draw(
     widths: Sequence[int],
     colors: ColorMap | None,
 ) -> str:
-    """Returns the parts as a table. Parts with equal labels have equal colors."""
+    """Draws the parts as a table. Parts with equal labels have equal colors."""
     distinct = list(dict.fromkeys(label for row in labels for label in row))
     paint = {
         label: _painter(colors(position / len(distinct))) if colors else lambda text: text

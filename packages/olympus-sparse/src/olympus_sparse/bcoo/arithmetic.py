@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise products and sums of sparse arrays."""
+"""Elementwise products and sums of BCOO arrays."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ __all__ = ["bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum"]
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
-    """Returns the values of the elementwise product of a sparse and a dense array.
+    """Multiplies a sparse and a dense array elementwise.
 
     Args:
       sp_mat: the sparse array.
       v: the dense array, which broadcasts to the shape of ``sp_mat``.
 
     Returns:
-      The values of the product's entries, which are at the places of ``sp_mat``'s.
+      The values of the product, which has the coordinates of ``sp_mat``: an array of the shape of
+      ``sp_mat.data`` with batch dimensions broadcast.
 
     Raises:
       NotImplementedError: ``v`` does not broadcast to the shape of ``sp_mat``.
@@ -67,14 +68,16 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """Returns the elementwise product of two sparse arrays.
+    """Multiplies two sparse arrays elementwise.
 
-    The product has an entry for each pair of entries, of which those at different places are
-    padding.
+    The product has an entry for each pair of entries; pairs at different coordinates are padding.
 
     Args:
       lhs: the left operand.
-      rhs: the right operand, of as many dimensions; sizes of one broadcast.
+      rhs: the right operand, of the same number of dimensions; sizes of one broadcast.
+
+    Returns:
+      A `BCOO` with the product of both numbers of entries.
 
     Example:
       >>> import numpy as np
@@ -122,14 +125,14 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """Returns sums along axes.
+    """Sums over axes.
 
     Args:
       mat: the sparse array.
       axes: the axes.
 
     Returns:
-      A sparse array without the axes. Entries that come together are not added up.
+      A `BCOO` without the axes. Entries with equal coordinates are not added up.
 
     Example:
       >>> import numpy as np

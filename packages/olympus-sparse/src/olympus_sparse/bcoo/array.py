@@ -16,12 +16,12 @@ __all__ = ["BCOO", "Layout", "layout_of"]
 
 
 class Layout(NamedTuple):
-    """Which dimensions are of which kind: batch dimensions, then sparse, then dense ones.
+    """Numbers of batch, sparse and dense dimensions, in this order, and of entries.
 
     Attributes:
-      n_batch: the number of batch dimensions, for each index of which there is a list of entries.
+      n_batch: the number of batch dimensions; each index has its own list of entries.
       n_sparse: the number of sparse dimensions, in which entries have coordinates.
-      n_dense: the number of dense dimensions: each entry is an array of such rank.
+      n_dense: the number of dense dimensions; each entry is an array of this rank.
       nse: the number of entries in each batch.
     """
 
@@ -32,10 +32,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(data: Any, indices: Any, shape: Sequence[int]) -> Layout:
-    """Returns the layout of a sparse array.
+    """Returns the layout of buffers and a shape.
 
     Raises:
-      ValueError: buffers and shape do not belong together.
+      ValueError: the buffers do not match the shape.
     """
     if indices.ndim < 2:
         raise ValueError(
@@ -65,23 +65,23 @@ def layout_of(data: Any, indices: Any, shape: Sequence[int]) -> Layout:
 
 
 class BCOO(OLYMPUSSparse):
-    """A sparse array of entries with coordinates, in batches.
+    """Sparse array of entries with coordinates, in batches.
 
-    The dimensions are batch dimensions, sparse dimensions and dense dimensions, in this order. For
-    each batch there are ``nse`` entries: their coordinates in the sparse dimensions, and their
-    values, which are arrays where there are dense dimensions. Entries with the same coordinates
-    add up, and entries whose coordinates are out of bounds count for nothing, so that ``nse`` need
-    not depend on values. Batch dimensions of size one in a buffer stand for any size.
+    The dimensions are batch, sparse and dense dimensions, in this order. Each batch has ``nse``
+    entries: their coordinates in the sparse dimensions, and their values, which are arrays if there
+    are dense dimensions. Entries with equal coordinates add up, and entries with coordinates out of
+    bounds are ignored, so that ``nse`` need not depend on values. Batch dimensions of size one in a
+    buffer broadcast.
 
     Args:
       args: the values, of shape ``(*batch, nse, *dense)``, and the coordinates, of shape
         ``(*batch, nse, n_sparse)``.
       shape: the shape of the array.
       indices_sorted: whether the coordinates are in lexicographic order.
-      unique_indices: whether no two in bounds are the same.
+      unique_indices: whether the coordinates in bounds are distinct.
 
     Raises:
-      ValueError: the shapes do not belong together.
+      ValueError: the buffers do not match the shape.
       TypeError: the coordinates are not integers.
 
     Example:
@@ -162,14 +162,14 @@ class BCOO(OLYMPUSSparse):
         return make(children, SparseInfo(**aux_data), cls)
 
     def _with_data(self, data: Any) -> BCOO:
-        """Returns the array with other values at the same places."""
+        """Returns the array with other values at the same coordinates."""
         array = make((data, self.indices), self._info)
         array._places = self._places
         return array
 
 
 def make(buffers: Any, info: SparseInfo, cls: type[BCOO] = BCOO) -> BCOO:
-    """Returns an array of buffers that are known to belong together."""
+    """Makes an array from buffers without checks."""
     array = object.__new__(cls)
     array.data, array.indices = buffers
     array.shape, array.indices_sorted, array.unique_indices = info

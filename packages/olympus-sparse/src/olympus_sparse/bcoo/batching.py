@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of sparse arrays under `vmap`, and of the operands of their primitives."""
+"""Batching of sparse arrays under `vmap`, and of the operands of their primitives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["batched_info", "lead", "map_batches", "without_lead"]
 
 
 def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
-    """Operands with the batch dimension in front; of size one where they have none."""
+    """Moves batch dimensions to the front; an operand without one gets one of size one."""
     return [
         lax.expand_dims(arg, (0,)) if dim is None else to_front(arg, dim)
         for arg, dim in zip(args, batch_dims, strict=True)
@@ -25,7 +25,7 @@ def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
 
 
 def without_lead(results: Sequence[Any], axis_size: int) -> tuple[list[Any], list[Any]]:
-    """Results and their batch dimensions: those that all examples share have none."""
+    """Returns results and their batch dimensions; results that all examples share have none."""
     shared = [out.shape[0] == 1 and axis_size != 1 for out in results]
     return (
         [lax.squeeze(out, (0,)) if each else out for out, each in zip(results, shared)],
@@ -34,7 +34,7 @@ def without_lead(results: Sequence[Any], axis_size: int) -> tuple[list[Any], lis
 
 
 def batched_info(info: SparseInfo, axis_size: int) -> SparseInfo:
-    """What is known of an array with one more batch dimension."""
+    """Returns the static properties of an array with one more batch dimension."""
     return info._replace(shape=(axis_size, *info.shape))
 
 
@@ -42,7 +42,7 @@ def batched_info(info: SparseInfo, axis_size: int) -> SparseInfo:
 
 
 def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
-    """One example of a sparse array, with the buffers of all, and the axes that hold examples."""
+    """Returns one example of a sparse array, with the buffers of all, and the mapped axes."""
     name, n_batch = type(array).__name__, array.n_batch
     dim = axis + array.ndim if axis < 0 else axis
     if not 0 <= dim < n_batch:
@@ -68,7 +68,7 @@ def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
 
 
 def _join(example: Any, axis: int, size: int) -> Any:
-    """Returns a sparse array of all examples: their dimension is a batch dimension."""
+    """Returns a sparse array of all examples, with a batch dimension for them."""
     name = type(example).__name__
     ndim = len(example.shape) + 1
     dim = axis + ndim if axis < 0 else axis

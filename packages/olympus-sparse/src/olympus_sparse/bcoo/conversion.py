@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From dense arrays to sparse ones and back."""
+"""Conversion between dense and BCOO arrays."""
 
 from __future__ import annotations
 
@@ -78,10 +78,13 @@ def sum_to(values: Any, shape: tuple[int, ...]) -> Any:
 
 
 def bcoo_todense(mat: BCOO) -> Any:
-    """Returns the dense array of a sparse one.
+    """Converts a sparse array to a dense one.
 
     Args:
       mat: the sparse array.
+
+    Returns:
+      An array of the shape and the dtype of ``mat``.
 
     Example:
       >>> import numpy as np
@@ -137,20 +140,20 @@ def _bcoo_extract_batching(axis_size: int, args: Any, batch_dims: Any, **params:
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """Returns the values of a dense array at the places of a sparse array's entries.
+    """Gathers the values of a dense array at the coordinates of a sparse one.
 
     Args:
-      sparr: the sparse array; its values do not matter.
+      sparr: the sparse array; its values are ignored.
       arr: the dense array, of the same shape.
-      assume_unique: whether all entries get the value at their place. If not, where places occur
-        several times, the first gets the value and the others zero, so that they add up to the
-        value. By default ``sparr.unique_indices``.
+      assume_unique: whether every entry gets the value at its coordinates. Otherwise, of entries
+        with equal coordinates the first gets the value and the others zero, so that they add up to
+        it. ``sparr.unique_indices`` by default.
 
     Returns:
-      A sparse array with the coordinates of ``sparr``.
+      A `BCOO` with the coordinates of ``sparr``.
 
     Raises:
-      TypeError: ``sparr`` is no BCOO.
+      TypeError: ``sparr`` is not a `BCOO`.
       ValueError: the shapes differ.
 
     Example:
@@ -177,7 +180,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
 
 
 def _places(mat: Any, n_batch: int, n_dense: int) -> Any:
-    """Where there is something that is not zero; ``[*batch, *sparse, *dense] -> [..., *sparse]``"""
+    """Returns where elements are nonzero; ``[*batch, *sparse, *dense] -> [..., *sparse]``."""
     mask = mat != 0
     return jnp.any(mask, axis=tuple(range(mat.ndim - n_dense, mat.ndim))) if n_dense else mask
 
@@ -225,7 +228,11 @@ def _bcoo_fromdense_batching(
 
 
 def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
-    """Raises ValueError where an array cannot have so many batch and dense dimensions."""
+    """Checks that an array can have so many batch and dense dimensions.
+
+    Raises:
+      ValueError: it cannot.
+    """
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
         raise ValueError(
             f"{name}: an array of {ndim} dimensions cannot have {n_batch=} batch and {n_dense=} "
@@ -234,7 +241,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 
 def count_places(mat: Any, n_batch: int, n_dense: int, context: str) -> int:
-    """Returns the number of entries that a dense array needs: the most in any batch."""
+    """Returns the number of entries that a dense array needs: the greatest of any batch."""
     mask = _places(mat, n_batch, n_dense)
     counts = jnp.sum(mask, axis=tuple(range(n_batch, mask.ndim)))
     counts = concrete_or_error(np.asarray, counts, context)
@@ -249,21 +256,22 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCOO:
-    """Makes a sparse array of a dense one.
+    """Converts a dense array to a sparse one.
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch; by default as many as needed, which must then be
-        known. Where there are more, the last ones are left out.
-      n_batch: how many dimensions at the front are batch dimensions.
-      n_dense: how many dimensions at the end are dense dimensions.
+      nse: the number of entries in each batch; by default as many as a concrete array needs. If
+        there are more nonzero elements, the last ones are dropped.
+      n_batch: the number of leading batch dimensions.
+      n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of coordinates.
 
     Returns:
-      The sparse array, its entries in order and no two of them at the same place.
+      A `BCOO` with sorted and distinct coordinates.
 
     Raises:
-      ConcretizationTypeError: within a compiled function without ``nse``.
+      ValueError: there are too many batch and dense dimensions.
+      ConcretizationTypeError: ``nse`` is not given in a traced function.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions of two sparse arrays along one dimension."""
+"""Convolution of BCOO arrays along one dimension."""
 
 from __future__ import annotations
 

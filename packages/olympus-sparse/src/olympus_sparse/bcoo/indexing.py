@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of sparse arrays: slices, slices at computed places, and windows gathered."""
+"""Slices, dynamic slices and gathers of BCOO arrays."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def bcoo_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> BCOO:
-    """Returns a slice of a sparse array.
+    """Slices a sparse array.
 
     Args:
       mat: the sparse array.
-      start_indices: where the slice begins, a number for each dimension.
-      limit_indices: where it ends.
-      strides: the distances between its elements; one where None.
+      start_indices: the start in each dimension.
+      limit_indices: the end in each dimension.
+      strides: the stride in each dimension; ones if None.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
       ValueError: the slice is not within the array.
@@ -93,7 +96,7 @@ def bcoo_slice(
 
 
 def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: Any) -> Any:
-    """Returns a buffer's part in batch dimensions; those of size one stand for any size."""
+    """Slices the batch dimensions of a buffer, in which sizes of one broadcast."""
     for axis in range(n_batch):
         whole = (starts[axis], steps[axis]) == (0, 1) and limits[axis] == buffer.shape[axis]
         if not whole and buffer.shape[axis] != 1:
@@ -104,7 +107,7 @@ def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: 
 
 
 def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int, ...]) -> BCOO:
-    """The array of those entries of which all coordinates are kept; the others are padding."""
+    """Returns the array of the entries whose coordinates are all kept; others become padding."""
     kept = jnp.all(kept, axis=-1)
     sparse_shape = shape[n_batch : n_batch + indices.shape[-1]]
     indices = jnp.where(kept[..., None], indices, jnp.asarray(padding(sparse_shape, indices)))
@@ -114,13 +117,15 @@ def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """Returns a slice of fixed size that begins at a computed place.
+    """Slices a sparse array with fixed sizes at a computed start.
 
     Args:
       mat: the sparse array.
-      start_indices: where the slice begins, a scalar for each dimension. The slice is moved so
-        that it fits.
-      slice_sizes: its sizes.
+      start_indices: a scalar start in each dimension, which is clamped so that the slice fits.
+      slice_sizes: the sizes of the slice.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
       ValueError: the slice is larger than the array.
@@ -164,7 +169,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 
 def _start(start: Any, size: int, full: int) -> Any:
-    """Where a slice begins once negative places count from the end and it has been made to fit."""
+    """Returns the start of a slice, with negative values counted from the end and clamped."""
     start = jnp.where(start < 0, start + np.array(full, start.dtype), start)
     return jnp.clip(start, np.array(0, start.dtype), np.array(full - size, start.dtype))
 
@@ -186,17 +191,20 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """Returns windows of a sparse array at computed places.
+    """Gathers windows of a sparse array.
 
     Args:
       operand: the sparse array.
-      start_indices: where the windows begin.
-      dimension_numbers: as of `lax.gather`; without batching dimensions.
-      slice_sizes: the sizes of windows.
-      unique_indices: has no effect.
-      indices_are_sorted: has no effect.
-      mode: what happens where windows reach out of the array: they are moved until they fit.
-      fill_value: has no effect.
+      start_indices: the starts of the windows, an integer array.
+      dimension_numbers: as for `lax.gather`, without batching dimensions.
+      slice_sizes: the sizes of the windows.
+      unique_indices: ignored.
+      indices_are_sorted: ignored.
+      mode: the treatment of windows out of bounds: they are clamped.
+      fill_value: ignored.
+
+    Returns:
+      A `BCOO`.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: which dimensions of a sparse array are batch, sparse and dense ones."""
+"""Layouts of BCOO arrays: conversion between batch, sparse and dense dimensions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """Returns the same array with other numbers of batch and dense dimensions.
+    """Converts an array to other numbers of batch and dense dimensions.
 
     Args:
       mat: the sparse array.
-      n_batch: the number of batch dimensions; as before where None.
-      n_dense: the number of dense dimensions; as before where None.
-      on_inefficient: what to do where the result is stored with many zeros, as when the number of
-        batch or dense dimensions grows: ``"error"``, ``"warn"`` or None, nothing.
+      n_batch: the number of batch dimensions; unchanged if None.
+      n_dense: the number of dense dimensions; unchanged if None.
+      on_inefficient: the response to a result that stores many zeros, as when batch or dense
+        dimensions are added: ``"error"``, ``"warn"`` or None.
+
+    Returns:
+      A `BCOO` equal to ``mat``.
 
     Raises:
       SparseEfficiencyError: the result is stored inefficiently.
@@ -151,7 +154,7 @@ def _sparse_as_batch(mat: BCOO) -> BCOO:
 
 
 def merged_batches(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
-    """Sums over batch dimensions by having all their entries in one list."""
+    """Sums over batch dimensions by concatenating their lists of entries."""
     n_batch = mat.n_batch
     kept = [axis for axis in range(n_batch) if axis not in axes]
     sizes = [mat.shape[axis] for axis in axes]

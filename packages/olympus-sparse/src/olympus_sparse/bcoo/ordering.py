@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of entries: `bcoo_sort_indices` and `bcoo_sum_duplicates`."""
+"""Order of entries: `bcoo_sort_indices` and `bcoo_sum_duplicates`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _take(data: Any, places: Any) -> Any:
-    """Entries at places; ``[nse, *dense], [count] -> [count, *dense]``, zero out of bounds."""
+    """Gathers entries; ``[nse, *dense], [count] -> [count, *dense]``, zero out of bounds."""
     return look_up(data, places[:, None])
 
 
@@ -95,10 +95,13 @@ def _bcoo_sort_indices_batching(axis_size: int, args: Any, batch_dims: Any, *, s
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Returns the array with its entries in lexicographic order of coordinates.
+    """Sorts entries in lexicographic order of coordinates.
 
     Args:
       mat: the sparse array.
+
+    Returns:
+      A `BCOO` equal to ``mat``.
 
     Example:
       >>> import numpy as np
@@ -114,7 +117,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
-    """The first ``nse`` of the different coordinates, and for each entry which it belongs to."""
+    """Returns the first ``nse`` distinct coordinates, and the index among them of each entry."""
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
     sparse_shape = spinfo.shape[n_batch : n_batch + n_sparse]
 
@@ -178,7 +181,22 @@ def _bcoo_sum_duplicates_batching(
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Returns the array with entries that are zero made padding, and duplicates summed."""
+    """Turns entries that are zero into padding, and adds up duplicates.
+
+    Args:
+      mat: the sparse array.
+      nse: the number of entries of the result in each batch; by default as many as a concrete array
+        needs.
+
+    Returns:
+      A `BCOO` equal to ``mat``.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 0]), np.array([[0], [2]])), shape=(3,))
+      >>> bcoo_eliminate_zeros(mat)
+      BCOO(int32[3], nse=1)
+    """
     n_batch, n_dense = mat.n_batch, mat.n_dense
     zero = mat.data == 0
     zero = jnp.all(zero, axis=tuple(range(zero.ndim - n_dense, zero.ndim)))
@@ -194,18 +212,18 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Returns the array with entries at the same place summed, and zeros left out.
+    """Adds up entries with equal coordinates, and drops zeros.
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as needed, which
-        must then be known. Where there are more, the last ones are left out.
+      nse: the number of entries of the result in each batch; by default as many as a concrete array
+        needs. If there are more, the last ones are dropped.
 
     Returns:
-      The array with entries in order, no two of them at the same place.
+      A `BCOO` with sorted and distinct coordinates.
 
     Raises:
-      ValueError: within a compiled function without ``nse``.
+      ValueError: ``nse`` is not given in a traced function.
 
     Example:
       >>> import numpy as np
@@ -217,7 +235,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def without_duplicates(mat: BCOO, nse: int | None) -> BCOO:
-    """Returns the array with entries at the same place summed; zeros stay."""
+    """Adds up entries with equal coordinates; zeros stay."""
     if nse is None:
         sparse_shape = mat._sparse_shape
         counts = over_batches(
@@ -242,7 +260,7 @@ def _known(counts: Any) -> int:
 
 
 def limited(mat: BCOO, nse: int) -> BCOO:
-    """The array with no more entries than ``nse``, which must be enough for those that differ."""
+    """Reduces the number of entries to ``nse``, which must hold all distinct ones."""
     if mat.nse <= nse:
         return mat
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=nse)

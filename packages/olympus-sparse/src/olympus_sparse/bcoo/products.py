@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of sparse and dense arrays.
+"""Products of BCOO and dense arrays.
 
-Both primitives look up, for each entry, what it is multiplied by: `bcoo_dot_general` multiplies the
-entry's value by it and adds up; `bcoo_dot_general_sampled` computes the elements of a product of
-dense arrays at some places only, which is how derivatives by values of entries come about.
+Both primitives gather, for each entry, its factor. `bcoo_dot_general` multiplies the entry's value
+by it and adds up. `bcoo_dot_general_sampled` computes the elements of a dense product at some
+coordinates only, which are the derivatives with respect to the values of entries.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DotDimensionNumbers = tuple[
 
 
 class Pairing(NamedTuple):
-    """Dimension numbers of a product: pairs of dimensions, and those that are alone."""
+    """Dimension numbers of a product: paired dimensions, and free ones."""
 
     contracted: list[tuple[int, int]]
     batch: list[tuple[int, int]]
@@ -64,10 +64,10 @@ def pairing(numbers: Any, lhs_ndim: int, rhs_ndim: int) -> Pairing:
 
 
 def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> Any:
-    """Dimension numbers as tuples of integers.
+    """Returns dimension numbers as tuples of integers.
 
     Raises:
-      TypeError: they do not fit the shapes.
+      TypeError: the dimension numbers do not fit the shapes.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = (
         tuple(tuple(int(dim) for dim in dims) for dims in pair) for pair in numbers
@@ -101,7 +101,7 @@ def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequenc
 
 
 def _by_one(dims: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions behind a new one in front."""
+    """Shifts dimensions by one for a new leading dimension."""
     return tuple(dim + 1 for dim in dims)
 
 
@@ -149,7 +149,7 @@ def bcoo_dot_general_p(
 
 
 def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:
-    """Makes batch dimensions that are contracted sparse ones, the first of them."""
+    """Makes contracted batch dimensions sparse, in the first positions."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     n_batch = lhs.n_batch
     contracted = [dim for dim in range(n_batch) if dim in lhs_contract]
@@ -172,10 +172,10 @@ def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:
 
 
 class _ProductOfBatch:
-    """The product of one batch: `over_batches` applies it to each.
+    """Product of one batch, which `over_batches` applies to each.
 
-    Its result's dimensions are described by ``labels``: pairs of the operand, ``"lhs"`` or
-    ``"rhs"``, and the dimension.
+    ``labels`` describe the result's dimensions: pairs of the operand, ``"lhs"`` or ``"rhs"``, and
+    the dimension.
     """
 
     def __init__(self, lhs: BCOO, pairs: Pairing, rhs_dims: list[int], dtype: Any) -> None:
@@ -267,7 +267,7 @@ def _bcoo_dot_general_transpose(
 
 
 def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs: Pairing) -> Any:
-    """The product of the cotangent and rhs over what rhs has alone, at the entries' places."""
+    """Multiplies the cotangent and rhs over the free dimensions of rhs, at the coordinates of lhs."""
     count_batch, count_free = len(pairs.batch), len(pairs.lhs_free)
     ct_free = range(count_batch + count_free, cotangent.ndim)
     # Dimensions of the product: batch, lhs free, then those that were contracted, as in rhs.
@@ -304,7 +304,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
 def _cotangent_of_rhs(
     cotangent: Any, data: Any, indices: Any, rhs: Any, pairs: Pairing, spinfo: SparseInfo
 ) -> Any:
-    """Returns the product of lhs and the cotangent over what lhs has alone."""
+    """Multiplies lhs and the cotangent over the free dimensions of lhs."""
     count = len(pairs.batch)
     numbers = (
         (tuple(pairs.lhs_free), tuple(range(count, count + len(pairs.lhs_free)))),
@@ -444,17 +444,17 @@ def _bcoo_dot_general_sampled_batching(
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
-    """Returns elements of a product of dense arrays.
+    """Computes elements of a product of dense arrays.
 
     Args:
       A: the left operand.
       B: the right operand.
-      indices: the coordinates of the elements, ``(*batch, nse, n_sparse)``: batches are the first
-        dimensions of the product, and dimensions that have no coordinates are the last.
-      dimension_numbers: as of `lax.dot_general`.
+      indices: the coordinates of the elements, of shape (*batch, nse, n_sparse): batch dimensions
+        are the first of the product, dimensions without coordinates the last.
+      dimension_numbers: as for `lax.dot_general`.
 
     Returns:
-      The elements, ``(*batch, nse, *dense)``; zero at coordinates out of bounds.
+      The elements, of shape (*batch, nse, *dense); zero at coordinates out of bounds.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of sparse arrays: transposition, broadcasting, reshaping, reversal, concatenation."""
+"""Shapes of BCOO arrays: transposition, broadcasting, reshaping, reversal, concatenation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ __all__ = [
 
 
 def _parts(permutation: Sequence[int], layout: Layout) -> tuple[list[int], list[int], list[int]]:
-    """Returns the permutation of the batch, the sparse and the dense dimensions, each from zero.
+    """Returns the permutations of the batch, the sparse and the dense dimensions, each from zero.
 
     Raises:
-      NotImplementedError: it mixes them.
+      NotImplementedError: the permutation mixes kinds of dimensions.
     """
     n_batch, n_sparse, n_dense, _ = layout
     permutation = tuple(permutation)
@@ -107,15 +107,19 @@ def _bcoo_transpose_batching(
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """Returns the array with its dimensions in another order.
+    """Permutes dimensions.
 
     Args:
       mat: the sparse array.
-      permutation: for each dimension of the result, the dimension of ``mat``. Dimensions stay of
-        their kind: batch, sparse or dense.
+      permutation: for each dimension of the result, the dimension of ``mat``. Dimensions keep their
+        kind: batch, sparse or dense.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
-      NotImplementedError: the permutation mixes kinds.
+      ValueError: ``permutation`` is not a permutation of the dimensions.
+      NotImplementedError: the permutation mixes kinds of dimensions.
 
     Example:
       >>> import numpy as np
@@ -145,7 +149,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """Spreads an array over new dimensions, and over dimensions of size one.
+    """Broadcasts an array to new dimensions, and along dimensions of size one.
 
     New dimensions before the first sparse one are batch dimensions. In sparse dimensions, entries
     are repeated.
@@ -154,7 +158,14 @@ def bcoo_broadcast_in_dim(
       mat: the sparse array.
       shape: the shape of the result.
       broadcast_dimensions: for each dimension of ``mat``, the dimension of the result.
-      sharding: must be None: sparse arrays are placed with their buffers.
+      sharding: must be None: sparse arrays are placed by their buffers.
+
+    Returns:
+      A `BCOO`.
+
+    Raises:
+      ValueError: the dimensions or sizes do not fit.
+      NotImplementedError: ``sharding`` is given.
 
     Example:
       >>> import numpy as np
@@ -238,11 +249,14 @@ def _zero_column(indices: Any) -> Any:
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Joins arrays along a dimension.
+    """Concatenates arrays along a dimension.
 
     Args:
-      operands: the arrays, of shapes that are equal but in the dimension, and of one layout.
+      operands: the arrays, of one layout and of equal shapes except along ``dimension``.
       dimension: the dimension.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
       ValueError: shapes or layouts differ.
@@ -340,13 +354,16 @@ def bcoo_reshape(
     dimensions: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> BCOO:
-    """Returns the array in another shape.
+    """Reshapes an array.
 
     Args:
       mat: the sparse array.
       new_sizes: the new shape. It must not mix batch, sparse and dense dimensions.
       dimensions: the order in which the dimensions of ``mat`` are read.
-      sharding: must be None: sparse arrays are placed with their buffers.
+      sharding: must be None: sparse arrays are placed by their buffers.
+
+    Returns:
+      A `BCOO`.
 
     Raises:
       ValueError: sizes do not fit, or kinds of dimensions would be mixed.
@@ -418,7 +435,7 @@ def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
 
 
 def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple[int, ...]) -> Any:
-    """Coordinates in another shape of the same size."""
+    """Converts coordinates to another shape of the same size."""
     if not new_shape:
         return jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
     inside = in_bounds(indices, shape)
@@ -476,11 +493,14 @@ def _runs(shape: tuple[int, ...], new_shape: tuple[int, ...]) -> list[tuple[list
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """Returns the array with the order of elements reversed along dimensions.
+    """Reverses elements along dimensions.
 
     Args:
       operand: the sparse array.
       dimensions: the dimensions.
+
+    Returns:
+      A `BCOO`.
 
     Example:
       >>> import numpy as np

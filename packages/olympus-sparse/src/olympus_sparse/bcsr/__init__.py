@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse arrays as batches of compressed rows."""
+"""BCSR: sparse arrays as batches of compressed rows.
+
+Modules here import `core` and `bcoo`.
+"""

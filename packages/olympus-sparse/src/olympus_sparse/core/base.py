@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sparse arrays of all formats share."""
+"""Base class and static properties of sparse arrays of all formats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["OLYMPUSSparse", "SparseInfo"]
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array besides its buffers.
+    """Static properties of a sparse array.
 
     Attributes:
       shape: the shape of the array.
-      indices_sorted: whether the coordinates of entries are in lexicographic order.
-      unique_indices: whether no two entries have the same coordinates.
+      indices_sorted: whether entries are in lexicographic order of coordinates.
+      unique_indices: whether the coordinates of entries are distinct.
     """
 
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class SparseInfo(NamedTuple):
 class OLYMPUSSparse:
     """Base class of sparse arrays.
 
-    A sparse array is a pytree of buffers: one of values, ``data``, and those of indices.
+    A sparse array is a pytree of buffers: the values, ``data``, and arrays of indices.
 
     Args:
       args: the buffers.
@@ -62,7 +62,7 @@ class OLYMPUSSparse:
 
     @property
     def nse(self) -> int:
-        """The number of specified elements: of entries that are stored, in each batch."""
+        """The number of specified (stored) elements in each batch."""
         raise self._unsupported("nse")
 
     @property
@@ -100,12 +100,12 @@ class OLYMPUSSparse:
     # ---- buffers ----
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns the buffers, and what is known of the array besides."""
+        """Returns the buffers and the static properties."""
         raise self._unsupported("tree_flatten")
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Any) -> Any:
-        """Makes an array from what `tree_flatten` returns, without checks."""
+        """Makes an array from the result of `tree_flatten`, without checks."""
         raise NotImplementedError(f"{cls}.tree_unflatten")
 
     def block_until_ready(self) -> Any:

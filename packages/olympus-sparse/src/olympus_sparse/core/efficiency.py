@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said where a sparse operation takes more memory or time than it seems."""
+"""Errors and warnings for sparse operations that are inefficient."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ __all__ = ["CuSparseEfficiencyWarning", "SparseEfficiencyError", "SparseEfficien
 
 
 class SparseEfficiencyError(ValueError):
-    """Raised where an operation would store a sparse array inefficiently, unless asked for."""
+    """Error for an operation that would store a sparse array inefficiently."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """Warns of an operation that stores a sparse array inefficiently."""
+    """Warning of an operation that stores a sparse array inefficiently."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """Warns of a sparse operation that cuSPARSE does not take over."""
+    """Warning of a sparse operation that cuSPARSE does not implement."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of one sparse array: looking up, adding up and ordering them by coordinates.
+"""Entries of one sparse array: gathering, scattering and sorting by coordinates.
 
 Coordinates are an array ``[nse, n_sparse]``. An entry with a coordinate that is not below the size
-of its dimension is padding: it counts for nothing.
+of its dimension is padding, which is ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
-    """Maps a function over leading dimensions, where sizes of one stand for any size.
+    """Vectorizes a function over leading dimensions, in which sizes of one broadcast.
 
     Args:
       fun: the function of one example.
@@ -40,7 +40,7 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
       *operands: the operands.
 
     Returns:
-      The results; in a batch dimension in which all operands have size one, they have it, too.
+      The results; a batch dimension has size one if all operands have.
     """
     return nfold_vmap(fun, n_batch)(*operands)
 
@@ -51,7 +51,7 @@ def padding(shape: Sequence[int], indices: Any) -> Any:
 
 
 def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
-    """Returns whether entries are none of padding; ``[..., nse, n_sparse] -> [..., nse]``."""
+    """Returns whether entries are not padding; ``[..., nse, n_sparse] -> [..., nse]``."""
     sizes = jnp.asarray(padding(shape, indices))
     return jnp.all(indices < sizes, axis=-1)
 
@@ -60,7 +60,7 @@ def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def look_up(array: Any, indices: Any) -> Any:
-    """Returns the values of an array at coordinates; zero at those out of bounds.
+    """Gathers the values of an array at coordinates; zero at those out of bounds.
 
     ``[*sparse, *rest], [nse, n_sparse] -> [nse, *rest]``
     """
@@ -94,7 +94,7 @@ def add_up(
     indices_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:
-    """Returns the dense array of entries; those with the same coordinates add up.
+    """Scatters entries to a dense array, adding up those with equal coordinates.
 
     ``[nse, *rest], [nse, n_sparse] -> [*shape, *rest]``
     """
@@ -125,7 +125,7 @@ def add_up(
 
 
 def order_of(indices: Any) -> tuple[Any, Any]:
-    """Coordinates in lexicographic order, and the places where they were before."""
+    """Sorts coordinates lexicographically; returns them and their previous positions."""
     nse, n_sparse = indices.shape
     places = lax.iota(np.dtype(np.int32), nse)
     if n_sparse == 0:
@@ -136,15 +136,15 @@ def order_of(indices: Any) -> tuple[Any, Any]:
 
 
 def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
-    """Numbers different coordinates in lexicographic order.
+    """Numbers the distinct coordinates in lexicographic order.
 
     Args:
       indices: the coordinates.
       shape: the sizes of the dimensions.
 
     Returns:
-      The coordinates in order, with those out of bounds last; for each, its number; and for each
-      entry, its number. Coordinates out of bounds have the number ``nse``.
+      The sorted coordinates, with those out of bounds last; the number of each; and the number of
+      each entry. Coordinates out of bounds have the number ``nse``.
     """
     nse = indices.shape[0]
     inside = in_bounds(indices, shape)
@@ -160,7 +160,7 @@ def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
 
 
 def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
-    """Returns how many different coordinates there are in bounds."""
+    """Returns the number of distinct coordinates in bounds."""
     nse = indices.shape[0]
     if nse == 0:
         return jnp.zeros((), np.int32)
@@ -169,7 +169,7 @@ def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
-    """Returns whether no earlier entry has the same coordinates."""
+    """Returns for each entry whether no earlier entry has the same coordinates."""
     nse = indices.shape[0]
     if nse == 0:
         return jnp.zeros(0, bool)
@@ -180,5 +180,5 @@ def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def capacity(shape: Sequence[int], nse: int) -> int:
-    """Returns the number of entries that an array needs, at most: no more than it has elements."""
+    """Returns an upper bound of the number of distinct entries."""
     return min(math.prod(shape), nse)

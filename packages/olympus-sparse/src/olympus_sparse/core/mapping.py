@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vmap` over several leading dimensions, where sizes of one stand for any size."""
+"""`vmap` over several leading dimensions, in which sizes of one broadcast."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["broadcasting_vmap", "nfold_vmap"]
 def broadcasting_vmap(
     fun: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0, out_axes: int = 0
 ) -> Callable[..., Any]:
-    """Maps a function over array axes, of which those of size one go with any size.
+    """Vectorizes a function over array axes, in which sizes of one broadcast.
 
     Args:
       fun: the function of one example.
-      in_axes: the axis of each argument; None for one that all examples share.
-      out_axes: where the axis goes in results. It has size one where all arguments have.
+      in_axes: the axis of each argument; None for an argument that all examples share.
+      out_axes: the axis of results, which has size one if it has for all arguments.
 
     Returns:
-      The mapped function.
+      The vectorized function.
 
     Example:
       >>> import numpy as np
@@ -55,16 +55,16 @@ def broadcasting_vmap(
 def nfold_vmap(
     fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0
 ) -> Callable[..., Any]:
-    """Maps a function over several axes, one after the other.
+    """Vectorizes a function over several axes in turn.
 
     Args:
       fun: the function of one example.
-      N: how many axes.
-      broadcasted: whether axes of size one go with any size.
-      in_axes: the axis of each argument, in each step.
+      N: the number of axes.
+      broadcasted: whether sizes of one broadcast.
+      in_axes: the axis of each argument in each step.
 
     Returns:
-      The mapped function.
+      The vectorized function.
 
     Example:
       >>> import numpy as np

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the primitives of sparse arrays are declared.
+"""Declaration of the primitives of sparse arrays by their expansions.
 
-Each is said once, as a function of operations of `lax`: its expansion. The types of its results
-follow from the expansion, every evaluator runs it in the primitive's place, and where the primitive
-has no better batching rule, the expansion is batched. The primitives exist nevertheless, so that
-programs show what is meant, and so that derivatives of sparse operations are sparse operations.
+A primitive is declared once, as a function of `lax` operations: its expansion. Types of results
+follow from it, every evaluator runs it, and it is batched if the primitive has no better batching
+rule. The primitives make programs readable, and derivatives of sparse operations sparse.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ sparse_primitives: list[Primitive] = []
 def sparse_primitive(
     name: str, *, multiple_results: bool = False, linear_in: tuple[int, ...] = ()
 ) -> Callable[[Callable[..., Any]], Primitive]:
-    """A decorator that makes a primitive of its expansion.
+    """Returns a decorator that makes a primitive from its expansion.
 
     Args:
       name: the primitive's name.
-      multiple_results: whether it returns a list.
-      linear_in: the operands that the result is linear in.
+      multiple_results: whether the expansion returns a list.
+      linear_in: the positions of operands in which the result is linear.
     """
 
     def decorate(expansion: Callable[..., Any]) -> Primitive:
@@ -69,9 +68,10 @@ def sparse_primitive(
 
 
 def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
-    """Differentiates a primitive that is linear in each of some operands; others are constants.
+    """Defines the JVP rule of a primitive that is linear in each of some operands.
 
-    Indices among the results of a primitive with several, which is all but the first, are constant.
+    Other operands are constant. Of several results only the first has a tangent; the others are
+    indices.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -93,7 +93,7 @@ def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
 
 
 def define_transpose_by_expansion(primitive: Primitive) -> None:
-    """Transposes a primitive by transposing its expansion."""
+    """Defines the transpose rule of a primitive by transposing its expansion."""
 
     def rule(cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         return transposed_expansion(primitive, cotangent, *operands, **params)
@@ -104,7 +104,7 @@ def define_transpose_by_expansion(primitive: Primitive) -> None:
 def transposed_expansion(
     primitive: Primitive, cotangent: Any, *operands: Any, **params: Any
 ) -> list[Any]:
-    """Returns the cotangents of a primitive's linear operands, by way of its expansion."""
+    """Returns the cotangents of a primitive's linear operands, from its expansion."""
     expansion = expansion_rules[primitive]
     linear = [place for place, operand in enumerate(operands) if is_undefined_primal(operand)]
 
@@ -126,7 +126,7 @@ def transposed_expansion(
 
 
 def define_batching_by_expansion(primitive: Primitive) -> None:
-    """Batches a primitive by batching its expansion."""
+    """Defines the batching rule of a primitive by batching its expansion."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         return batched_expansion(primitive, axis_size, args, batch_dims, **params)
@@ -137,7 +137,7 @@ def define_batching_by_expansion(primitive: Primitive) -> None:
 def batched_expansion(
     primitive: Primitive, axis_size: int, args: Any, batch_dims: Any, **params: Any
 ) -> Any:
-    """Returns the results of a primitive for all examples, and their batch dimensions."""
+    """Applies the batched expansion of a primitive; returns results and batch dimensions."""
     expansion = expansion_rules[primitive]
 
     def fun(*operands: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed rows: for each row where its entries begin, and where those of the last row end."""
+"""Row pointers of compressed rows: the start of each row's entries, and the end of the last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["compressed", "rows_of"]
 
 
 def rows_of(indptr: Any, nse: int) -> Any:
-    """Returns the row of each entry; that of entries after the last row is out of bounds.
+    """Returns the row of each entry; entries after the last row are out of bounds.
 
     ``[rows + 1] -> [nse]``
     """
@@ -24,7 +24,7 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
 
 def compressed(rows: Any, count: int, index_dtype: Any) -> Any:
-    """Where rows begin, given the rows of entries in order; those out of bounds come last.
+    """Returns the row pointers of sorted rows; rows out of bounds come last.
 
     ``[nse] -> [count + 1]``
     """

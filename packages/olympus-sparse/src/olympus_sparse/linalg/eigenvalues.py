@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lobpcg_standard`: the largest eigenvalues of a symmetric operator that is only applied.
+"""`lobpcg_standard`: the largest eigenvalues of a symmetric linear operator.
 
-The locally optimal block preconditioned conjugate gradient method of Knyazev (2001), with the
-orthonormal search bases of Duersch, Shao, Yang and Gu (2018), which keep it stable: the basis of
-each step, of the vectors so far, the directions of the last step and the residuals, is made
-orthonormal block by block, and directions that the others span already become zero.
+Knyazev: Toward the optimal preconditioned eigensolver: locally optimal block preconditioned
+conjugate gradient method. SIAM J. Sci. Comput. 23 (2001). The bases are those of Duersch, Shao,
+Yang, Gu: A robust and efficient implementation of LOBPCG. SIAM J. Sci. Comput. 40 (2018), which
+keep it stable: the basis of each step, of the current vectors, the previous directions and the
+residuals, is orthonormalized block by block; directions in the span of others become zero.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["lobpcg_standard"]
 
 
 class _State(NamedTuple):
-    """Vectors, last directions, residuals; eigenvalues; the step, and how many have converged."""
+    """Vectors, last directions, residuals, eigenvalues, number of steps and of converged pairs."""
 
     vectors: Any
     directions: Any
@@ -40,19 +41,20 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     """Computes the largest eigenvalues of a symmetric operator, and their eigenvectors.
 
     Args:
-      A: the operator: a symmetric matrix, dense or sparse, or a function that applies it to the
-        columns of an array ``[n, k]``.
-      X: where to begin: linearly independent columns ``[n, k]``, of which there must be fewer than
-        a fifth of the rows. ``k`` is the number of eigenvalues.
-      m: the number of steps at most.
-      tol: the tolerance; an eigenpair has converged when ``||A v - λ v||`` is below
-        ``10 n tol (|λ| + ||A v||)``. By default the machine precision of the dtype.
+      A: a symmetric matrix, dense or sparse, of shape (n, n), or a function that applies the
+        operator to the columns of an array of shape (n, k).
+      X: the start: linearly independent columns, of shape (n, k) with 5 k < n. k eigenvalues are
+        computed.
+      m: the greatest number of steps.
+      tol: the tolerance: an eigenpair has converged if ``||A v - λ v||`` is below ``10 n tol (|λ| +
+        ||A v||)``; the machine epsilon of the dtype by default.
 
     Returns:
-      The eigenvalues in descending order, the eigenvectors as columns, and the number of steps.
+      The eigenvalues in descending order, of shape (k,); the eigenvectors in columns, of shape (n,
+      k); and the number of steps.
 
     Raises:
-      ValueError: shapes do not fit, or dtypes differ.
+      ValueError: shapes do not fit, dtypes differ, or are not real floating.
 
     Example:
       >>> import numpy as np
@@ -82,7 +84,11 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
 
 
 def _check_result(A: Callable[[Any], Any], X: Any) -> None:
-    """Raises ValueError where an operator does not keep shape and dtype."""
+    """Checks that an operator keeps shape and dtype.
+
+    Raises:
+      ValueError: it does not.
+    """
     out = eval_shape(A, X)
     if out.dtype != X.dtype:
         raise ValueError(f"A, X must have same dtypes (were {out.dtype}, {X.dtype})")
@@ -138,9 +144,9 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
 
 
 def _best_mixture(basis: Any, images: Any, count: int) -> Any:
-    """How to mix an orthonormal basis for the largest eigenvalues, in descending order.
+    """Returns the Rayleigh-Ritz coefficients of the largest eigenvalues, in descending order.
 
-    Columns of the basis that are zero, because others span them, take no part.
+    Zero columns of the basis, which are spanned by others, are ignored.
     """
     gram = _product(basis.T, images)
     gram = (gram + gram.T) / 2
@@ -153,10 +159,10 @@ def _best_mixture(basis: Any, images: Any, count: int) -> Any:
 
 
 def _orthonormal(vectors: Any, *others: Any) -> Any:
-    """Orthonormal columns of the same span, but for what others span already.
+    """Returns orthonormal columns of the same span, without the span of other columns.
 
-    Columns that others, or one another, span become zero. Each round loses digits where columns
-    are nearly dependent, so there are two.
+    Columns that others, or one another, span become zero. Each round loses digits if columns are
+    nearly dependent, so there are two.
     """
     for _ in range(2):
         for _ in range(2):
@@ -167,7 +173,11 @@ def _orthonormal(vectors: Any, *others: Any) -> Any:
 
 
 def _normal_by_eigenvectors(vectors: Any) -> Any:
-    """Orthonormalisation by the eigenvectors of the matrix of products (Stathopoulos and Wu)."""
+    """Orthonormalizes by the eigenvectors of the Gram matrix.
+
+    Stathopoulos, Wu: A block orthogonalization procedure with constant synchronization
+    requirements. SIAM J. Sci. Comput. 23 (2002).
+    """
     norms = jnp.linalg.norm(vectors, axis=0)
     scaled = vectors / jnp.where(norms > 0, norms, 1)
     gram = _product(scaled.T, scaled)
@@ -180,7 +190,7 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
 
 
 def _straightened(vectors: Any) -> Any:
-    """Returns the orthonormal columns that are nearest to some that are almost so (Löwdin)."""
+    """Returns the nearest orthonormal columns to nearly orthonormal ones (Löwdin)."""
     values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
     factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
     return _product(vectors, _product(mixture * factors, mixture.T))

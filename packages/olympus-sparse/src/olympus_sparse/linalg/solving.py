@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spsolve`: a linear system with a sparse matrix, solved directly."""
+"""`spsolve`: direct solution of a sparse linear system."""
 
 from __future__ import annotations
 
@@ -79,23 +79,23 @@ define_batching_by_expansion(spsolve_p)
 def spsolve(
     data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
 ) -> Any:
-    """Solves ``A x = b`` for a sparse square matrix in compressed rows, by factorisation.
+    """Solves ``A x = b`` for a sparse square matrix in compressed rows, by factorization.
 
-    The system is solved by SciPy, on the host.
+    SciPy solves the system, on the host.
 
     Args:
-      data: the values of the matrix.
-      indices: their columns.
-      indptr: where rows begin.
-      b: the right-hand side, a vector.
-      tol: has no effect: below which a pivot counts as zero is SciPy's choice.
-      reorder: has no effect: how rows are ordered against fill-in is SciPy's choice.
+      data: the values of entries, of shape (nse,).
+      indices: the columns of entries, of shape (nse,).
+      indptr: the row pointers, of shape (n + 1,).
+      b: the right-hand side, of shape (n,).
+      tol: ignored: SciPy chooses the pivot tolerance.
+      reorder: ignored: SciPy chooses the ordering that reduces fill-in.
 
     Returns:
-      The solution ``x``; NaN where the matrix is singular.
+      The solution, of the shape and the dtype of ``b``; NaN if the matrix is singular.
 
     Raises:
-      ValueError: shapes or dtypes do not fit.
+      ValueError: shapes or dtypes do not fit, or ``reorder`` is unknown.
 
     Example:
       >>> data = np.array([2.0, 4.0], np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods and operators of `BCOO`, which are functions of modules that need the class."""
+"""Methods and operators of `BCOO`, made from functions that stand above the class."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _iter(self: BCOO) -> Iterator[Any]:
 
 
 def operator(fun: Any, *, reflected: bool = False) -> Any:
-    """The operator of a function of two operands, or of one; reflected, of the right one."""
+    """Makes an operator from a function; ``reflected`` swaps its two operands."""
     sparsified = sparsify(fun)
 
     def forward(self: Any, *others: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods and operators of `BCSR`, which are functions of modules that need the class."""
+"""Methods and operators of `BCSR`, made from functions that stand above the class."""
 
 from __future__ import annotations
 

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of dense arrays as functions of sparse ones."""
+"""`sparsify`: functions of dense arrays, applied to sparse ones by a rule for each primitive.
+
+Modules here import the formats. `interpreter` runs programs, `elementwise`, `structure` and
+`control_flow` hold the rules, `transform` is the public function.
+"""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse rules of calls, branches and loops: their programs are run on sparse arrays.
+"""Sparse rules of calls, branches and loops: their programs run on sparse arrays.
 
-Sparse arrays are pytrees, so branches and loops take them as they are. What branches return, and
-what loops carry, has to be of one structure; where structures differ in what is known of the order
-of entries alone, less is taken to be known.
+Sparse arrays are pytrees, so branches and loops take them as they are. Results of branches and the
+carry of a loop need one structure. Where structures differ in static properties of the order of
+entries alone, these are dropped.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _custom_jvp_call(
 
 
 def _tangent_array(primal: Any, tangent: Any) -> Any:
-    """The tangent of a sparse array as one: values, at the places of the array's entries."""
+    """Returns the tangent of a sparse array as a sparse array with the same coordinates."""
     return primal._with_data(tangent.data) if is_sparse(primal) else tangent
 
 
@@ -106,10 +106,10 @@ def _tangent_tree(primal: Any, tangent: Any) -> Any:
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
-    """Values of several branches at one place of their results, made alike where they can be.
+    """Returns the conversions that give the results of several branches one structure.
 
-    Each is an array or a structure of one. The result says what is to be done with each value:
-    `to_dense`, or `_less_known`.
+    Each value is an array or its structure. The result has a function for each value: `to_dense`,
+    `_less_known` or `_unchanged`.
     """
     if not all(map(is_sparse, values)):
         return [to_dense if any(map(is_sparse, values)) else _unchanged] * len(values)
@@ -122,7 +122,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _less_known(value: Any) -> Any:
-    """Returns a sparse array of which nothing is known of the order of entries."""
+    """Drops the static properties of a sparse array about the order of entries."""
     buffers, _ = value.tree_flatten()
     plain = value._info._replace(indices_sorted=False, unique_indices=False)
     return type(value).tree_unflatten(plain._asdict(), buffers)
@@ -156,11 +156,14 @@ def _cond(index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **par
 
 
 def _settled(step: Callable[[Sequence[Any]], Sequence[Any]], init: Sequence[Any]) -> Any:
-    """The carry of a loop in a structure that a step keeps, and what does so to a step's carry.
+    """Returns the carry of a loop in a structure that a step keeps, and conversions of results.
 
     Args:
-      step: from a carry to the carry after it.
+      step: from a carry to the next carry.
       init: the carry before the loop.
+
+    Returns:
+      The carry, and for each element of a step's result the conversion to that structure.
     """
     init = list(init)
     while True:
@@ -243,7 +246,7 @@ def _scan(
 
 
 class _Rows:
-    """An array over whose first dimension a scan goes; a sparse one is given by its buffers."""
+    """Operand of a scan, split along its first dimension; a sparse one is given by its buffers."""
 
     def __init__(self, array: Any) -> None:
         self.info = None

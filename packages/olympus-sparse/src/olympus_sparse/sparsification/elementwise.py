@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse rules of elementwise operations: those that map zero to zero."""
+"""Sparse rules of elementwise operations that map zero to zero."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["as_bcoo", "to_dense"]
 
 
 def to_dense(value: Any) -> Any:
-    """Returns a dense array of either kind of value."""
+    """Converts a sparse array to a dense one; returns a dense array as it is."""
     return value.todense() if is_sparse(value) else value
 
 
 def as_bcoo(value: Any) -> Any:
-    """Returns a BCOO for a BCSR; other values as they are."""
+    """Converts a BCSR to a BCOO; returns other values as they are."""
     return value.to_bcoo() if isinstance(value, BCSR) else value
 
 
@@ -51,7 +51,7 @@ def _on_values(primitive: Primitive, *, additive: bool = False) -> Callable[...,
 
 
 def _without_duplicates(mat: BCOO) -> BCOO:
-    """Returns the array with entries at the same place summed, as many as before."""
+    """Adds up entries with equal coordinates, and keeps their number."""
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=mat.nse)
     return make(tuple(buffers), SparseInfo(mat.shape, True, True))
 
@@ -118,7 +118,7 @@ def _sum(lhs: Any, rhs: Any, what: str) -> Any:
 
 
 def _joined(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """Returns the array that has the entries of both."""
+    """Concatenates the entries of two arrays, which adds the arrays."""
     n_batch = lhs.n_batch
     # Buffers have the size one in batch dimensions in which both have it.
     buffers = []
@@ -187,7 +187,7 @@ def _div(lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 def _with_constant(primitive: Primitive) -> Callable[..., Any]:
-    """The rule of a maximum or minimum with a known scalar, where that leaves zeros zero."""
+    """Returns the rule of a maximum or minimum with a known scalar that keeps zeros zero."""
 
     def rule(lhs: Any, rhs: Any, **params: Any) -> Any:
         sparse, other = (lhs, rhs) if is_sparse(lhs) else (rhs, lhs)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running programs on sparse arrays: an interpreter with one rule a primitive.
+"""Interpreter of programs on sparse arrays, with a rule for each primitive.
 
-Values are dense arrays or sparse ones, BCOO and BCSR. Equations with dense operands alone are
-applied as they are. A rule is a function `(*operands, **params)` that returns one result, or a list
-where the primitive has several.
+Values are dense arrays or sparse ones, BCOO and BCSR. Equations whose operands are all dense are
+applied as they are. A rule is a function ``(*operands, **params)`` that returns one result, or a
+list if the primitive has several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ sparse_rules: RuleTable[Callable[..., Any]] = RuleTable(
 
 
 def is_sparse(value: Any) -> bool:
-    """Returns whether a value is a sparse array that programs can be run on."""
+    """Returns whether a value is a sparse array of a type that the interpreter supports."""
     return isinstance(value, SPARSE_TYPES)
 
 
@@ -74,7 +74,7 @@ def run(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
       The results.
 
     Raises:
-      NotImplementedError: a primitive has no meaning for sparse operands.
+      NotImplementedError: a primitive has no rule for sparse operands.
     """
     program = closed.jaxpr
     environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))

@@ -145,7 +145,7 @@ def _split(operand: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
 
 @sparse_rules.define(lax.pad_p)
 def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
-    """Zeros around: coordinates move, and so do dense dimensions; batches come to be padded."""
+    """Pads with zeros: moves coordinates, and pads dense dimensions."""
     if is_sparse(padding_value):
         raise NotImplementedError("sparse rule for pad with a sparse value is not implemented.")
     mat = as_bcoo(operand)
@@ -179,7 +179,7 @@ def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
 
 
 def _known_zero(value: Any) -> bool:
-    """Returns whether all elements are known to be zero."""
+    """Returns whether a concrete value is zero everywhere."""
     if find_tracers([value]):
         return False
     return not np.any(np.asarray(value))
@@ -187,7 +187,7 @@ def _known_zero(value: Any) -> bool:
 
 @sparse_rules.define(lax.select_n_p)
 def _select_n(which: Any, *cases: Any) -> Any:
-    """Of a dense condition: the sum of the cases, of each those entries that are selected."""
+    """Selects by a dense condition: the sum of the selected entries of all cases."""
     if is_sparse(which):
         raise NotImplementedError(
             "sparse rule for select_n with a sparse condition is not implemented."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sparsify`: functions of dense arrays that take sparse ones."""
+"""`sparsify`: applies functions of dense arrays to sparse ones."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ __all__ = ["sparsify"]
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """Makes a function of dense arrays take sparse arrays, BCOO and BCSR, where it makes sense.
+    """Transforms a function of dense arrays so that it takes BCOO and BCSR arrays.
 
-    The function is written as one of dense arrays. Where an operation's operands are sparse, the
-    corresponding sparse operation is applied, and where there is none, because its result would be
-    dense, an error is raised.
+    Each operation with sparse operands becomes the corresponding sparse operation. Operations whose
+    result would be dense raise an error.
 
     Args:
       f: the function.
-      use_tracer: whether the function is run on tracers of sparse arrays, operation by operation,
-        rather than traced to a program that is run on them. Functions with control flow and
-        compiled functions need the latter.
+      use_tracer: whether to run the function on tracers of sparse arrays, operation by operation,
+        instead of tracing it to a program. Functions with control flow and compiled functions need
+        the latter.
 
     Returns:
       A function of dense and sparse arrays, with dense and sparse results.
 
     Raises:
-      NotImplementedError: an operation has no meaning for sparse arrays.
+      NotImplementedError: an operation has no rule for sparse arrays.
 
     Example:
       >>> import numpy as np
@@ -68,7 +67,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 def _marked(value: Any) -> Any:
-    """Returns a sparse argument that is told from others with the same places."""
+    """Returns a copy of a sparse argument with an identity of its coordinates."""
     if not is_sparse(value):
         return value
     copy = value._with_data(value.data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of the machine computes."""
+"""Choice of the part of the machine that computes."""
 
 from olympus_ir.lax.annotating import compute_on, compute_on2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libraries build on: primitives, their rules, and the machinery of compilation."""
+"""Interfaces for libraries: primitives, their rules, and the machinery of compilation."""
 
 from .. import _lazy
 

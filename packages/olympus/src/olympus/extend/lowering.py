@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lowering rules are given, and the MLIR context that they build in."""
+"""The context of lowering rules, and the MLIR context that they build in."""
 
 from __future__ import annotations
 

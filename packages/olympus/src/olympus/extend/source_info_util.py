@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where equations come from: the lines of the user's program, and the names of scopes."""
+"""Source locations of equations: lines of the user's program, and names of scopes."""
 
 from __future__ import annotations
 

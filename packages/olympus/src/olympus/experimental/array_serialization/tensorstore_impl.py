@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What writes and reads single arrays."""
+"""Writing and reading of single arrays."""
 
 from typing import Any
 

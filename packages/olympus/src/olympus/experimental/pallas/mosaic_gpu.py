@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels for GPUs have that say what each warpgroup does."""
+"""Kernels for GPUs that program each warpgroup: the names beyond `pallas`."""
 
 from olympus_pallas.mosaic_gpu import *  # noqa: F403
 from olympus_pallas.mosaic_gpu import __all__ as __all__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels for TPUs have besides."""
+"""Kernels for TPUs: the names beyond `pallas`."""
 
 from olympus_pallas.tpu import *  # noqa: F403
 from olympus_pallas.tpu import __all__ as __all__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``import jax`` finds in processes that a program under `olympus.compat` starts."""
+"""The module ``jax`` in processes that a program under `olympus.compat` starts."""
 
 import sys
 from pathlib import Path
