@@ -121,13 +121,13 @@ def _check_axes(name: str, axes: Sequence[int] | None) -> None:
 
 
 class CSR(_Compressed):
-    """A sparse matrix in compressed rows.
+    """Sparse matrix in compressed rows.
 
     `BCSR` is more general.
 
     Args:
-      args: the values, of shape ``(nse,)``; the columns, of shape ``(nse,)``; where rows begin and
-        the last one ends, of shape ``(rows + 1,)``.
+      args: the values and the columns, each of shape ``(nse,)``; the row pointers, of shape ``(rows
+        + 1,)``.
       shape: the shape of the matrix.
 
     Example:
@@ -158,11 +158,11 @@ class CSR(_Compressed):
 
 
 class CSC(_Compressed):
-    """A sparse matrix in compressed columns.
+    """Sparse matrix in compressed columns.
 
     Args:
-      args: the values, of shape ``(nse,)``; the rows, of shape ``(nse,)``; where columns begin and
-        the last one ends, of shape ``(columns + 1,)``.
+      args: the values and the rows, each of shape ``(nse,)``; the column pointers, of shape
+        ``(columns + 1,)``.
       shape: the shape of the matrix.
 
     Example:

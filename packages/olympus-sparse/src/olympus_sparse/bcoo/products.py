@@ -267,7 +267,7 @@ def _bcoo_dot_general_transpose(
 
 
 def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs: Pairing) -> Any:
-    """Multiplies the cotangent and rhs over the free dimensions of rhs, at the coordinates of lhs."""
+    """Multiplies the cotangent and rhs over the free dimensions of rhs, at coordinates of lhs."""
     count_batch, count_free = len(pairs.batch), len(pairs.lhs_free)
     ct_free = range(count_batch + count_free, cotangent.ndim)
     # Dimensions of the product: batch, lhs free, then those that were contracted, as in rhs.

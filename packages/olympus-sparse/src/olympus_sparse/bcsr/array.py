@@ -24,18 +24,18 @@ __all__ = ["BCSR", "make_rows"]
 class BCSR(OLYMPUSSparse):
     """Sparse matrices in compressed rows, in batches.
 
-    The dimensions are batch dimensions, two sparse dimensions, rows and columns, and dense
-    dimensions. Entries are in the order of rows; ``indptr`` says where those of each row begin.
+    The dimensions are batch dimensions, two sparse dimensions (rows and columns), and dense
+    dimensions. Entries are sorted by row; ``indptr`` holds the start of each row.
 
     Args:
-      args: the values, of shape ``(*batch, nse, *dense)``; the columns, of shape
-        ``(*batch, nse)``; where rows begin and the last one ends, of shape ``(*batch, rows + 1)``.
+      args: the values, of shape ``(*batch, nse, *dense)``; the columns, of shape ``(*batch, nse)``;
+        the row pointers, of shape ``(*batch, rows + 1)``.
       shape: the shape of the array.
-      indices_sorted: whether columns are in order within each row.
-      unique_indices: whether no two entries are at the same place.
+      indices_sorted: whether columns are sorted within each row.
+      unique_indices: whether the coordinates of entries are distinct.
 
     Raises:
-      ValueError: the shapes do not belong together.
+      ValueError: the buffers do not match the shape.
 
     Example:
       >>> import numpy as np
@@ -104,10 +104,13 @@ class BCSR(OLYMPUSSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """Makes an array of a BCOO with two sparse dimensions.
+        """Converts a BCOO with two sparse dimensions.
 
         Args:
-          arr: the BCOO; its entries need not be in order.
+          arr: the BCOO; its entries need not be sorted.
+
+        Returns:
+          A `BCSR` equal to ``arr``.
         """
         if arr.n_sparse != 2:
             raise NotImplementedError(f"BSCR.from_bcoo requires n_sparse=2; got {arr.n_sparse=}")
@@ -136,7 +139,7 @@ class BCSR(OLYMPUSSparse):
         return make_rows(children, SparseInfo(**aux_data), cls)
 
     def _with_data(self, data: Any) -> BCSR:
-        """Returns the array with other values at the same places."""
+        """Returns the array with other values at the same coordinates."""
         array = make_rows((data, self.indices, self.indptr), self._info)
         array._places = self._places
         return array
@@ -169,7 +172,7 @@ def _check(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None
 
 
 def coordinates(indices: Any, indptr: Any) -> Any:
-    """The coordinates of entries in compressed rows; ``[*batch, nse] -> [*batch, nse, 2]``"""
+    """Returns the coordinates of entries; ``[*batch, nse] -> [*batch, nse, 2]``."""
 
     def of_batch(indices: Any, indptr: Any) -> Any:
         rows = rows_of(indptr, indices.shape[0])
@@ -179,7 +182,7 @@ def coordinates(indices: Any, indptr: Any) -> Any:
 
 
 def make_rows(buffers: Any, info: SparseInfo, cls: type[BCSR] = BCSR) -> BCSR:
-    """Returns an array of buffers that are known to belong together."""
+    """Makes an array from buffers without checks."""
     array = object.__new__(cls)
     array.data, array.indices, array.indptr = buffers
     array.shape, array.indices_sorted, array.unique_indices = info

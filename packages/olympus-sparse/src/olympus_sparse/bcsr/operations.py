@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on compressed rows, by way of coordinates."""
+"""Operations on BCSR arrays, by conversion to coordinates."""
 
 from __future__ import annotations
 
@@ -64,10 +64,13 @@ define_batching_by_expansion(bcsr_todense_p)
 
 
 def bcsr_todense(mat: BCSR) -> Any:
-    """Returns the dense array of a sparse one.
+    """Converts a sparse array to a dense one.
 
     Args:
       mat: the sparse array.
+
+    Returns:
+      An array of the shape and the dtype of ``mat``.
 
     Example:
       >>> import numpy as np
@@ -109,18 +112,22 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCSR:
-    """Makes compressed rows of a dense array.
+    """Converts a dense array to compressed rows.
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch; by default as many as needed, which must then be
-        known. Where there are more, the last ones are left out.
-      n_batch: how many dimensions at the front are batch dimensions.
-      n_dense: how many dimensions at the end are dense dimensions.
-      index_dtype: the dtype of columns and of where rows begin.
+      nse: the number of entries in each batch; by default as many as a concrete array needs. If
+        there are more nonzero elements, the last ones are dropped.
+      n_batch: the number of leading batch dimensions.
+      n_dense: the number of trailing dense dimensions.
+      index_dtype: the dtype of columns and of row pointers.
+
+    Returns:
+      A `BCSR`.
 
     Raises:
-      ValueError: other than two sparse dimensions remain.
+      ValueError: the number of remaining, sparse dimensions is not two.
+      ConcretizationTypeError: ``nse`` is not given in a traced function.
 
     Example:
       >>> import numpy as np
@@ -160,12 +167,15 @@ define_batching_by_expansion(bcsr_extract_p)
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
-    """Returns the values of a dense array at the places of compressed rows.
+    """Gathers the values of a dense array at the coordinates of compressed rows.
 
     Args:
-      indices: the columns.
-      indptr: where rows begin.
-      mat: the dense array.
+      indices: the columns, of shape (*batch, nse).
+      indptr: the row pointers, of shape (*batch, rows + 1).
+      mat: the dense array, of shape (*batch, rows, columns, *dense).
+
+    Returns:
+      The values, of shape (*batch, nse, *dense).
 
     Example:
       >>> import numpy as np
@@ -214,18 +224,21 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Returns a contraction of compressed rows and a dense array.
+    """Contracts compressed rows and a dense array.
 
     Args:
       lhs: the left operand, a BCSR.
       rhs: the right operand, a dense array.
-      dimension_numbers: as of `lax.dot_general`.
-      precision: has no effect.
-      preferred_element_type: the dtype in which products are added up.
-      out_sharding: must be None: sparse arrays are placed with their buffers.
+      dimension_numbers: as for `lax.dot_general`.
+      precision: ignored.
+      preferred_element_type: the dtype of the accumulation.
+      out_sharding: must be None: sparse arrays are placed by their buffers.
+
+    Returns:
+      A dense array.
 
     Raises:
-      NotImplementedError: the operands are of other kinds.
+      NotImplementedError: the operands are of other formats.
 
     Example:
       >>> import numpy as np
@@ -259,12 +272,15 @@ def bcsr_dot_general(
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Returns the array with entries at the same place summed, and zeros left out.
+    """Adds up entries with equal coordinates, and drops zeros.
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as needed, which
-        must then be known.
+      nse: the number of entries of the result in each batch; by default as many as a concrete array
+        needs.
+
+    Returns:
+      A `BCSR` with distinct coordinates.
 
     Example:
       >>> import numpy as np
@@ -276,20 +292,32 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Returns the array without entries that are zero, and with those at the same place summed."""
+    """Drops entries that are zero, and adds up entries with equal coordinates.
+
+    Args:
+      mat: the sparse array.
+      nse: the number of entries of the result in each batch; by default as many as a concrete array
+        needs.
+
+    Returns:
+      A `BCSR` equal to ``mat``.
+    """
     return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
-    """Spreads an array over new batch and dense dimensions; see `bcoo_broadcast_in_dim`.
+    """Broadcasts an array to new batch and dense dimensions; see `bcoo_broadcast_in_dim`.
 
     Args:
       mat: the sparse array.
       shape: the shape of the result.
       broadcast_dimensions: for each dimension of ``mat``, the dimension of the result.
       sharding: must be None.
+
+    Returns:
+      A `BCSR`.
 
     Example:
       >>> import numpy as np
@@ -304,11 +332,14 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Joins arrays along a dimension; see `bcoo_concatenate`.
+    """Concatenates arrays along a dimension; see `bcoo_concatenate`.
 
     Args:
       operands: the arrays.
       dimension: the dimension.
+
+    Returns:
+      A `BCSR`.
 
     Example:
       >>> import numpy as np

@@ -27,7 +27,7 @@ _TOLERANCES = {
 
 
 def _tolerance(given: Any, x: Any, y: Any) -> float:
-    """What is given, for all dtypes or by dtype; else the larger of both dtypes' own."""
+    """Returns the given tolerance, for all dtypes or by dtype; by default the larger default."""
     if given is not None and not isinstance(given, dict):
         return given
     by_name = {np.dtype(dtype).name: value for dtype, value in (given or {}).items()}

@@ -79,7 +79,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 class ConstantHandler(Protocol):
-    """How constants of a type become values of programs, or arrays of NumPy."""
+    """Function that converts constants of a type to values of programs, or to NumPy arrays."""
 
     def __call__(self, val: Any, aval: Any = None) -> Any:
         """Returns the values, or an array, for a constant of the type ``aval``."""
@@ -87,7 +87,7 @@ class ConstantHandler(Protocol):
 
 
 def register_constant_handler(type_: type, handler_fun: Any) -> None:
-    """Says how constants of a type become arrays of NumPy in programs.
+    """Registers the conversion of constants of a type to NumPy arrays.
 
     Args:
       type_: the type.
