@@ -40,10 +40,10 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
 
     Args:
       xs: a pytree of arrays and scalars.
-      ys: another one of the same structure.
-      atol: the absolute tolerance, a number or a dictionary by dtype; for the dtype by default.
+      ys: a pytree of the same structure.
+      atol: the absolute tolerance, a number or a dictionary by dtype; that of the dtype by default.
       rtol: the relative tolerance, likewise.
-      err_msg: put into the message.
+      err_msg: text to add to the message.
 
     Raises:
       AssertionError: shapes or values differ.

@@ -32,7 +32,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 def get_default_device() -> Any:
-    """Returns the device on which computations run that say nothing of devices.
+    """Returns the device of computations whose operands are not committed to one.
 
     Example:
       >>> get_default_device().platform
@@ -42,20 +42,23 @@ def get_default_device() -> Any:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """Returns the version of XLA in a platform's plugin; None where it does not say.
+    """Returns the version of XLA in a platform's plugin, if the plugin tells it.
 
     Args:
       platform: the platform; None for the default one.
+
+    Returns:
+      The version, or None.
     """
     return getattr(get_backend(platform), "xla_version", None)
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Empties a cache when backends are taken down: it holds what belongs to them.
+    """Registers a cache to be cleared when backends are reset.
 
     Args:
-      cache: has a method ``cache_clear``.
-      for_what: what it holds.
+      cache: an object with a method ``cache_clear``.
+      for_what: a description of the contents.
     """
     clear: Callable[[], None] = cache.cache_clear
     _backends.on_clear_backends(clear)

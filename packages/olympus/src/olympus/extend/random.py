@@ -44,11 +44,11 @@ def define_prng_impl(
     """Defines a bit generator by functions of the data of one key.
 
     Args:
-      key_shape: the shape of the uint32 array that is one key's data.
-      seed: from an integer to a key's data.
-      split: from a key's data and a shape to the data of that many keys.
-      random_bits: from a key's data, a bit width and a shape to unsigned integers.
-      fold_in: from a key's data and an integer to a key's data.
+      key_shape: the shape of the uint32 array that holds one key.
+      seed: makes a key from an integer scalar.
+      split: makes keys of shape ``(*shape, *key_shape)`` from a key and a shape.
+      random_bits: makes unsigned integers from a key, a bit width and a shape.
+      fold_in: makes a key from a key and an integer scalar.
       name: by which the generator is chosen; the default makes it known by itself only.
       tag: by which key types are printed.
     """
@@ -57,17 +57,28 @@ def define_prng_impl(
 
 
 def random_seed(seeds: Any, impl: Any) -> Any:
-    """Returns the key of a seed.
+    """Makes a typed key from a seed.
 
     Args:
-      seeds: an integer.
+      seeds: an integer scalar.
       impl: the bit generator, or its name.
+
+    Returns:
+      A typed key, a scalar array.
     """
     return _key(seeds, impl=impl)
 
 
 def seed_with_impl(impl: Any, seed: Any) -> Any:
-    """As `random_seed`, with its arguments the other way round."""
+    """Makes a typed key from a seed; see `random_seed`.
+
+    Args:
+      impl: the bit generator, or its name.
+      seed: an integer scalar.
+
+    Returns:
+      A typed key, a scalar array.
+    """
     return _key(seed, impl=impl)
 
 

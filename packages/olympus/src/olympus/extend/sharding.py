@@ -14,10 +14,13 @@ __all__ = [
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
-    """Returns the ``OpSharding`` that was serialized.
+    """Deserializes an ``OpSharding``.
 
     Args:
       sharding: a serialized ``OpSharding``.
+
+    Returns:
+      The ``OpSharding``.
     """
     proto = OpSharding()
     proto.ParseFromString(sharding)
@@ -25,10 +28,13 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
-    """Returns the ``HloSharding`` that was serialized.
+    """Deserializes an ``OpSharding`` to an ``HloSharding``.
 
     Args:
       sharding: a serialized ``OpSharding``.
+
+    Returns:
+      The ``HloSharding``.
 
     Example:
       >>> from olympus_xla._jaxlib import HloSharding
@@ -40,9 +46,12 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
-    """Returns a sharding serialized, as an ``OpSharding``.
+    """Serializes a sharding as an ``OpSharding``.
 
     Args:
       sharding: the sharding.
+
+    Returns:
+      The serialized ``OpSharding``.
     """
     return sharding.to_proto().SerializeToString()

@@ -38,13 +38,13 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 def current() -> SourceInfo:
-    """Returns the place from which this is called, or that of the equation being applied."""
+    """Returns the source location of the caller, or of the equation being applied."""
     source = _tracing.current.source
     return SourceInfo(_source_info.capture(), current_name_stack()) if source is None else source
 
 
 def new_source_info() -> SourceInfo:
-    """Returns a place that nothing is known of."""
+    """Returns an empty source location."""
     return _source_info.unknown_source
 
 
@@ -52,7 +52,10 @@ def new_name_stack(name: str = "") -> NameStack:
     """Returns a name stack of one scope, or an empty one.
 
     Args:
-      name: the name of the scope; none where it is empty.
+      name: the name of the scope; the empty string makes an empty stack.
+
+    Returns:
+      A `NameStack`.
 
     Example:
       >>> print(new_name_stack("layer").transform("vmap").extend("product"))
@@ -62,7 +65,7 @@ def new_name_stack(name: str = "") -> NameStack:
 
 
 def current_name_stack() -> NameStack:
-    """Returns the names of the scopes around, outermost first."""
+    """Returns the stack of enclosing scopes, outermost first."""
     return _tracing.current.name_stack
 
 
@@ -70,7 +73,10 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
     """Returns the innermost lines of the user's program as text.
 
     Args:
-      source_info: the place.
-      num_frames: how many lines.
+      source_info: the source location.
+      num_frames: the number of lines.
+
+    Returns:
+      The text, one line for each frame.
     """
     return _source_info.summarize(source_info, num_frames)

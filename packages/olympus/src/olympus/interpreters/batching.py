@@ -131,7 +131,10 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
       x: the value.
       sz: the size of the dimension.
       axis: its position.
-      mesh_axis: the explicit axis of a mesh over which it is laid out; only None.
+      mesh_axis: must be None: the explicit mesh axis of the new dimension.
+
+    Returns:
+      An array with one dimension more.
     """
     if mesh_axis is not None:
         raise ValueError("broadcast over an explicit mesh axis: use vmap with spmd_axis_name")
@@ -139,24 +142,24 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """Moves the batch dimension to the front; makes one where there is none."""
+    """Moves the batch dimension to the front, or broadcasts a value that has none."""
     if bdim is None:
         return broadcast(x, size, 0, mesh_axis)
     return to_front(x, bdim)
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Says that a primitive of one operand does the same on one more dimension."""
+    """Registers the batching rule of an elementwise primitive with one operand."""
     tables.batching_rules[prim] = tables.unary(prim)
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """Says that a primitive is elementwise in several operands."""
+    """Registers the batching rule of an elementwise primitive with several operands."""
     tables.batching_rules[prim] = tables.elementwise(prim)
 
 
 def defreducer(prim: Primitive) -> None:
-    """Says that a primitive reduces one operand over its parameter ``axes``."""
+    """Registers the batching rule of a reduction of one operand over its parameter ``axes``."""
     tables.batching_rules[prim] = tables.reduction(prim)
 
 

@@ -97,37 +97,40 @@ def register_constant_handler(type_: type, handler_fun: Any) -> None:
 
 
 def make_ir_context() -> Any:
-    """Returns the context in which programs are built."""
+    """Returns the MLIR context in which programs are built."""
     return _mlir.context()
 
 
 def i32_attr(i: int) -> Any:
-    """Returns an integer of 32 bits as an attribute."""
+    """Returns a 32-bit integer attribute."""
     return _mlir.i32(i)
 
 
 def i64_attr(i: int) -> Any:
-    """Returns an integer of 64 bits as an attribute."""
+    """Returns a 64-bit integer attribute."""
     return _mlir.i64(i)
 
 
 def dense_int_elements(xs: Any) -> Any:
-    """Returns integers of 64 bits as an attribute that is an array."""
+    """Returns a dense attribute of 64-bit integers."""
     return _mlir.i64_elements(xs)
 
 
 def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
-    """Returns the MLIR type of values of a type.
+    """Returns the MLIR type of values of an abstract value.
 
     Args:
-      ctx: the module's context; it makes no difference.
-      aval: the type.
+      ctx: the module's context, which is ignored.
+      aval: the abstract value.
+
+    Returns:
+      An MLIR type.
     """
     return _mlir.aval_type(aval)
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """As `aval_to_ir_type`, as a tuple of one."""
+    """Returns the MLIR types of values of an abstract value, a tuple of one; see `aval_to_ir_type`."""
     return (aval_to_ir_type(ctx, aval),)
 
 
@@ -136,8 +139,11 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
     Args:
       val: an array or scalar.
-      const_lowering: values of constants that are built already; they are built again.
-      aval: the constant's type, where ``val`` does not say.
+      const_lowering: ignored: already built constants are built again.
+      aval: the abstract value of the constant, if ``val`` does not determine it.
+
+    Returns:
+      An MLIR value.
     """
     handler = constant_handlers.get(type(val))
     if aval is None and isinstance(val, np.ndarray | np.generic):
@@ -153,12 +159,12 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
-    """As `ir_constant`, as a tuple of one."""
+    """Adds a constant at the current insertion point; returns a tuple of one; see `ir_constant`."""
     return (ir_constant(val, const_lowering=const_lowering, aval=aval),)
 
 
 def ir_attribute(val: Any) -> Any:
-    """Returns a Python value as an attribute: truth values, numbers, text, arrays, sequences."""
+    """Returns a Python value (boolean, number, string, array or sequence) as an attribute."""
     if isinstance(val, ir.Attribute):
         return val
     if isinstance(val, bool | np.bool_):
@@ -181,11 +187,14 @@ def ir_attribute(val: Any) -> Any:
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """Returns a module as text.
+    """Prints a module.
 
     Args:
       module: the module.
       enable_debug_info: whether to show locations.
+
+    Returns:
+      The text of the module.
     """
     return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
 
@@ -194,7 +203,7 @@ flatten_ir_types = flatten_ir_values
 
 
 def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list[Any]:
-    """Groups values as types are grouped."""
+    """Groups flat values as types are grouped."""
     values = iter(xs)
     return [
         tuple(next(values) for _ in each) if isinstance(each, list | tuple) else next(values)

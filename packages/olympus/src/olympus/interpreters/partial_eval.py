@@ -136,14 +136,14 @@ def _dce_call(key: str, used_outputs: list[bool], eqn: Equation) -> tuple[list[b
 def dce_olympuspr_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Removes dead code from a call of an open program."""
+    """Dead code rule of calls of an open program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 
 def dce_olympuspr_closed_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Removes dead code from a call of a closed program."""
+    """Dead code rule of calls of a closed program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 

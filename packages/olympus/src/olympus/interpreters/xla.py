@@ -18,8 +18,11 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Evaluates a primitive: compiles it for the operands' types, and runs it.
+    """Evaluates a primitive: compiles it for the types of its operands, and runs it.
 
-    It is what `Primitive.def_impl` is given for a primitive that is evaluated by its lowering rule.
+    `Primitive.def_impl` takes it for a primitive that is evaluated by its lowering rule.
+
+    Returns:
+      The results of the primitive.
     """
     return compile_and_run(prim, args, params)
