@@ -130,7 +130,7 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """Returns the MLIR types of values of an abstract value, a tuple of one; see `aval_to_ir_type`."""
+    """Returns the MLIR types of values of an abstract value, a tuple of one."""
     return (aval_to_ir_type(ctx, aval),)
 
 
