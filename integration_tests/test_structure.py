@@ -23,7 +23,6 @@ LINES_OF_A_BODY = 60
 # Folders with a file for each family, and those that mirror the public names of JAX or SciPy: their
 # length is that of a list, and knowing one path is knowing all.
 FOLDERS_OF_FAMILIES = {
-    "olympus-autodiff/src/olympus_autodiff/jet/rules": "Taylor rules",
     "olympus-autodiff/src/olympus_autodiff/rules": "derivative rules",
     "olympus-batching/src/olympus_batching/rules": "batching rules",
     "olympus-ir/src/olympus_ir/lax": "the instruction set",

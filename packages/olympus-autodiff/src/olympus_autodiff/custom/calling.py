@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import update_wrapper
 
 __all__ = [
+    "CustomRuleFunction",
     "OutTree",
     "call_unlifted",
     "name_of",
@@ -138,3 +140,42 @@ def non_differentiated(
                 )
             numbers.add(parameters.index(name))
     return tuple(sorted(numbers))
+
+
+class CustomRuleFunction:
+    """Base of functions with custom derivative rules.
+
+    Args:
+      fun: the function.
+      nondiff_argnums: the positions of arguments that are not differentiated by.
+      nondiff_argnames: the names of such arguments.
+    """
+
+    #: The name of the decorator, for error messages.
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
+        self._count: int | None = None
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Returns all arguments of a call by position, defaults included.
+
+        Raises:
+          TypeError: the arguments do not fit the signature, or some are keyword-only.
+        """
+        if self._count is None:  # at the first call: many decorated functions are never called
+            self._count = positional_count(self.fun)
+        if kwargs or len(args) != self._count:
+            return positional_arguments(self.fun, args, kwargs, self.kind)
+        return args
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} function {name_of(self)}>"

@@ -15,24 +15,21 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types import dtypes
 
 from ..forward.checks import tangent_aval_of
 from ..zeros import SymbolicZero, Zero, aval_of, instantiate
 from .calling import (
+    CustomRuleFunction,
     OutTree,
     call_unlifted,
     name_of,
-    non_differentiated,
-    positional_arguments,
-    positional_count,
 )
 
 __all__ = ["custom_jvp"]
 
 
-class custom_jvp:
+class custom_jvp(CustomRuleFunction):
     """Wraps a function with a custom derivative rule for forward and reverse mode.
 
     The decorated function is evaluated, batched and compiled as before. Differentiation uses the
@@ -55,20 +52,10 @@ class custom_jvp:
       ...     return log1pexp(x), lax.mul(t, lax.logistic(x))
     """
 
+    kind = "custom_jvp"
     # The rule, None until `defjvp`, and whether it gets symbolic zeros.
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
-        self._count: int | None = None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Sets the derivative rule; can be used as a decorator.
@@ -125,8 +112,7 @@ class custom_jvp:
         trace = current.trace
         if trace is evaluation_trace:
             return call_unlifted(self.fun, args, kwargs, "custom_jvp")
-        if kwargs or len(args) != self._positional_count():
-            args = positional_arguments(self.fun, args, kwargs, "custom_jvp")
+        args = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         for leaf in leaves:
@@ -138,16 +124,6 @@ class custom_jvp:
             custom_jvp_call_p, flat_fun, flat_jvp, leaves, symbolic_zeros=self.symbolic_zeros
         )
         return pytrees.tree_unflatten(out_tree.tree, results)
-
-    def _positional_count(self) -> int | None:
-        if (
-            self._count is None
-        ):  # at the first call, since many decorated functions are never called
-            self._count = positional_count(self.fun)
-        return self._count
-
-    def __repr__(self) -> str:
-        return f"<custom_jvp function {name_of(self)}>"
 
 
 def split_arguments(

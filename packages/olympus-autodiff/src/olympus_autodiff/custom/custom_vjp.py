@@ -14,18 +14,15 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types import dtypes
 
 from ..forward.checks import tangent_aval_of
 from ..zeros import SymbolicZero, Zero, as_result, aval_of
 from .calling import (
+    CustomRuleFunction,
     OutTree,
     call_unlifted,
     name_of,
-    non_differentiated,
-    positional_arguments,
-    positional_count,
 )
 from .custom_jvp import FlatCall, split_arguments
 from .forward_calls import forward_call
@@ -77,7 +74,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return pytrees.tree_map(zero, val)
 
 
-class custom_vjp:
+class custom_vjp(CustomRuleFunction):
     """Wraps a function with a custom derivative rule for reverse mode.
 
     The rule that `defvjp` sets has two parts. The forward pass returns the result and residuals.
@@ -98,20 +95,12 @@ class custom_vjp:
       ...     lambda x: (x, None), lambda residual, ct: (lax.clamp(-1.0, ct, 1.0),))
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
-        self._count: int | None = None
-        self.optimize_remat = False
+    kind = "custom_vjp"
+    # The rule, None until `defvjp`, and its options.
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+    symbolic_zeros: bool = False
+    optimize_remat: bool = False
 
     def defvjp(
         self,
@@ -155,8 +144,7 @@ class custom_vjp:
         trace = current.trace
         if trace is evaluation_trace:
             return call_unlifted(self.fun, args, kwargs, "custom_vjp")
-        if kwargs or len(args) != self._positional_count():
-            args = positional_arguments(self.fun, args, kwargs, "custom_vjp")
+        args = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         for place, value in fixed:
             self._check_not_traced(place, value)
@@ -188,16 +176,6 @@ class custom_vjp:
                     "differentiated must be known when the backward pass runs; make it an ordinary "
                     "argument whose cotangent is None."
                 )
-
-    def _positional_count(self) -> int | None:
-        if (
-            self._count is None
-        ):  # at the first call, since many decorated functions are never called
-            self._count = positional_count(self.fun)
-        return self._count
-
-    def __repr__(self) -> str:
-        return f"<custom_vjp function {name_of(self)}>"
 
 
 class FlatForward:

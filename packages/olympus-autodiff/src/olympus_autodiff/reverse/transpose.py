@@ -69,12 +69,7 @@ def backward_pass(
     """
     named = named and current.trace is not evaluation_trace
     rules = transpose_rules.rules
-    received: dict[Any, Any] = {}
-    for atom, cotangent in zip(outvars, cotangents, strict=True):
-        if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
-            if atom in received:
-                cotangent = add_tangents(received[atom], cotangent)
-            received[atom] = cotangent
+    received = _cotangents_by_variable(outvars, cotangents)
     laid_out = abstract_mesh.value is not None or any(
         atom.aval.layout is not None for atom in (*invars, *outvars)
     )
@@ -118,6 +113,17 @@ def backward_pass(
     return [
         _zero_cotangent(var.aval) if (ct := received.get(var)) is None else ct for var in invars
     ]
+
+
+def _cotangents_by_variable(outvars: Sequence[Atom], cotangents: Sequence[Any]) -> dict[Any, Any]:
+    """Returns the nonzero cotangents of results, summed where results are one variable."""
+    received: dict[Any, Any] = {}
+    for atom, cotangent in zip(outvars, cotangents, strict=True):
+        if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
+            if atom in received:
+                cotangent = add_tangents(received[atom], cotangent)
+            received[atom] = cotangent
+    return received
 
 
 _TRANSPOSE = TransformationName("transpose")
