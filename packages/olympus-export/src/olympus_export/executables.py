@@ -27,7 +27,7 @@ __all__ = ["deserialize_and_load", "serialize"]
 
 
 def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled function as bytes, for `deserialize_and_load`.
+    """Returns a compiled function as bytes, for `deserialize_and_load`.
 
     Args:
       compiled: the function, as ``jit(f).lower(...).compile()`` returns it.
@@ -36,7 +36,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       The bytes, and the structures of arguments and results, which are the caller's to keep.
 
     Raises:
-      ValueError: where it calls Python, or takes references, or XLA cannot write it.
+      ValueError: it calls Python, or takes references, or XLA cannot write it.
 
     Example:
       >>> import numpy as np
@@ -84,7 +84,7 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> stages.Compiled:
-    """The compiled function that `serialize` wrote.
+    """Returns the compiled function that `serialize` wrote.
 
     Loading runs code of the file: it must come from a source that is trusted.
 
@@ -97,7 +97,7 @@ def deserialize_and_load(
         devices with the same numbers where not given.
 
     Raises:
-      ValueError: where there are not as many devices as it was compiled for.
+      ValueError: there are not as many devices as it was compiled for.
     """
     all_devices = list(execution_devices or backends.devices(_platform_of(backend)))
     unpickler = _Unpickler(io.BytesIO(serialized), all_devices, execution_devices is not None)

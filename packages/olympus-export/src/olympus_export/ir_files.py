@@ -60,10 +60,10 @@ _SHAPE = re.compile(r"^(\w+)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*)?)\]$")
 
 
 def parse_shape_str(s: str) -> ShapeDtypeStruct:
-    """The type of an array as HLO writes it.
+    """Returns the type of an array as HLO writes it.
 
     Raises:
-      ValueError: where it is not of this form.
+      ValueError: it is not of this form.
 
     Example:
       >>> parse_shape_str("f32[10,20]")
@@ -86,7 +86,7 @@ def olympus_to_ir(
     constants: Mapping[str, Any] | None = None,
     format: str,
 ) -> tuple[bytes, str]:
-    """A function as a serialized program.
+    """Returns a function as a serialized program.
 
     Args:
       fn: the function, which is called with keyword arguments.
@@ -99,7 +99,7 @@ def olympus_to_ir(
       The program as bytes, and as a text for readers.
 
     Raises:
-      ValueError: where an argument is in both, or there is no such format.
+      ValueError: an argument is in both, or there is no such format.
 
     Example:
       >>> from olympus import lax
@@ -174,7 +174,7 @@ def _as_graph(function: Callable[..., Any], input_shapes: InputShapes) -> tuple[
 def tf_wrap_with_input_names(
     f: Callable[..., Any], input_shapes: InputShapes
 ) -> Callable[..., Any]:
-    """A function of TensorFlow whose arguments are named in the graph.
+    """Returns a function of TensorFlow whose arguments are named in the graph.
 
     Args:
       f: the function.
@@ -196,7 +196,7 @@ def tf_wrap_with_input_names(
 
 
 def set_up_flags() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = argparse.ArgumentParser(
         prog="python -m olympus.tools.olympus_to_ir", description="Writes a function as a program."
     )

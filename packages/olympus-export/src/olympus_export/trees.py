@@ -56,7 +56,7 @@ def register_pytree_node_serialization(
       ``nodetype``.
 
     Raises:
-      ValueError: where the type, or the name, is registered already.
+      ValueError: the type, or the name, is registered already.
 
     Example:
       >>> import olympus
@@ -98,7 +98,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       ``nodetype``.
 
     Raises:
-      ValueError: where it is no named tuple, or registered already.
+      ValueError: it is no named tuple, or registered already.
 
     Example:
       >>> import collections
@@ -153,10 +153,10 @@ def _checked_key(key: Any) -> str:
 
 
 def tree_to_json(tree: Any) -> Any:
-    """A structure as JSON: null is a leaf.
+    """Returns a structure as JSON: null is a leaf.
 
     Raises:
-      ValueError: where it has nodes of types that are not registered for it.
+      ValueError: it has nodes of types that are not registered for it.
     """
     node = tree.node_data()
     if node is None:
@@ -186,10 +186,10 @@ def tree_to_json(tree: Any) -> Any:
 
 
 def tree_from_json(data: Any) -> Any:
-    """The structure that `tree_to_json` wrote.
+    """Returns the structure that `tree_to_json` wrote.
 
     Raises:
-      ValueError: where it has nodes of types that are not registered here.
+      ValueError: it has nodes of types that are not registered here.
     """
     if data is None:
         return _LEAF

@@ -138,7 +138,7 @@ __all__ = [
 
 
 def refuse_jax() -> None:
-    """Raises ImportError where JAX has been imported: the two cannot share a process.
+    """Raises ImportError if JAX has been imported: the two cannot share a process.
 
     Both attach their own methods to the same C++ class of arrays, so whichever comes second would
     change what the arrays of the first one do.
@@ -314,11 +314,11 @@ if _IS_0_12:
     collectives_need_bound = False
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-        """The C++ object that makes an array of one result of an executable."""
+        """Returns the C++ object that makes an array of one result of an executable."""
         return _jax.array_result_handler(aval, sharding, committed)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """The contents of an array with all shards at hand; None where Python must assemble it."""
+        """The contents of an array with all shards at hand; None if Python must assemble it."""
         value, _ = array._to_np_array_did_copy()
         return value
 
@@ -328,11 +328,11 @@ else:
     collectives_need_bound = True
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-        """The C++ object that makes an array of one result of an executable."""
+        """Returns the C++ object that makes an array of one result of an executable."""
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """The contents of an array with all shards at hand; None where Python must assemble it."""
+        """The contents of an array with all shards at hand; None if Python must assemble it."""
         return None
 
 
@@ -386,7 +386,7 @@ def set_effort(build: Any, name: str, effort: float) -> None:
     """Says how hard the compiler shall work, from -1 to 1; newer compilers know levels alone.
 
     Raises:
-      ValueError: where this jaxlib has no such effort.
+      ValueError: this jaxlib has no such effort.
     """
     if hasattr(build, name):
         setattr(build, name, effort)
@@ -426,7 +426,7 @@ def described_devices(devices: Sequence[Any]) -> list[Any]:
 
 
 def is_description(device: Any) -> bool:
-    """Whether a device is one to compile for only."""
+    """Returns whether a device is one to compile for only."""
     return isinstance(device.client, _jax.CompileOnlyPyClient)
 
 
@@ -434,7 +434,7 @@ def is_description(device: Any) -> bool:
 
 
 def xla_computation(bytecode: bytes) -> Any:
-    """The XLA computation of a StableHLO module in MLIR's binary form."""
+    """Returns the XLA computation of a StableHLO module in MLIR's binary form."""
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
@@ -459,7 +459,7 @@ def build_identity() -> str:
 
 
 def serialize_executable(executable: Any) -> bytes | None:
-    """A loaded executable as bytes; None where parts of it cannot be written (sorts on CPUs)."""
+    """A loaded executable as bytes; None if parts of it cannot be written (sorts on CPUs)."""
     try:
         return executable.serialize()
     except JaxRuntimeError as error:
@@ -507,7 +507,7 @@ def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:
-    """A module in StableHLO's portable form; operations of Shardy stay as they are."""
+    """Returns a module in StableHLO's portable form; operations of Shardy stay as they are."""
     return _jax.mlir.serialize_portable_artifact(module, version, True)
 
 
@@ -583,7 +583,7 @@ make_error_array: Any = _jax._make_error_array
 def export_dlpack(
     array: Any, stream: Any = None, max_version: tuple[int, int] | None = None, copied: bool = False
 ) -> Any:
-    """A dlpack capsule of the memory of a single-device array.
+    """Returns a dlpack capsule of the memory of a single-device array.
 
     The capsule holds a handle of its own: deleting an array while a capsule made from that very
     object is alive would abort the process.
@@ -597,5 +597,5 @@ def export_dlpack(
 def import_dlpack(
     capsule: Any, device: Any, stream: int | None = None, copy: bool | None = None
 ) -> Any:
-    """An array on ``device`` over the memory of a dlpack capsule."""
+    """Returns an array on ``device`` over the memory of a dlpack capsule."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)

@@ -26,11 +26,11 @@ class XlaEvaluator:
     array: Any = staticmethod(array_from_host)
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Any:
-        """The compiled form of a function."""
+        """Returns the compiled form of a function."""
         return make_jitted(fun, jit_options(fun, **options))
 
     def devices(self) -> list[Any]:
-        """The devices of the default backend."""
+        """Returns the devices of the default backend."""
         return devices()
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:

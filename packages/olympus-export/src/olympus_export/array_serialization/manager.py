@@ -41,7 +41,7 @@ def get_tensorstore_spec(
     arr: Any = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:
-    """The TensorStore spec of an array.
+    """Returns the TensorStore spec of an array.
 
     Args:
       ckpt_path: where it is stored: an absolute path or the address of an object in the cloud.
@@ -137,7 +137,7 @@ class AsyncManager:
         """Waits until everything is written, here and by the other processes.
 
         Raises:
-          BarrierTimeoutError: where another process takes too long.
+          BarrierTimeoutError: another process takes too long.
         """
         if self._thread is not None:
             self._thread.join()

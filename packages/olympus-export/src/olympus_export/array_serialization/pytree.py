@@ -116,7 +116,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
       ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
 
     Raises:
-      ValueError: where a leaf is no array, or the folder has files and ``overwrite`` is not set.
+      ValueError: a leaf is no array, or the folder has files and ``overwrite`` is not set.
 
     Example:
       Needs the library tensorstore::
@@ -162,7 +162,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
 
 
 def _checked(leaf: Any) -> Any:
-    """A leaf that can be written."""
+    """Returns a leaf that can be written."""
     dtype = getattr(leaf, "dtype", None)
     if dtype is None or not hasattr(leaf, "shape"):
         raise ValueError(
@@ -240,7 +240,7 @@ def load_pytreedef(directory: Any) -> Any:
       The pytree, with `ShapeDtypeStruct`s for arrays.
 
     Raises:
-      FileNotFoundError: where there is no pytree.
+      FileNotFoundError: there is no pytree.
     """
     contents = json.loads((_local(directory) / TREE_FILE).read_text())
     tree = tree_from_bytes(base64.b64decode(contents[TREE_KEY]))
@@ -258,8 +258,8 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
       ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
 
     Raises:
-      FileNotFoundError: where there is no pytree.
-      TypeError: where an array that is read has no sharding.
+      FileNotFoundError: there is no pytree.
+      TypeError: an array that is read has no sharding.
     """
     root = _local(directory)
     types = load_pytreedef(root)

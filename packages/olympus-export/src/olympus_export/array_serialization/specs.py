@@ -28,7 +28,7 @@ _REMOTE_PATH = re.compile(r"^(gs|s3)://([^/]*)/?(.*)$")
 
 
 def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
-    """Whether a spec, or a path, is of a storage in the cloud.
+    """Returns whether a spec, or a path, is of a storage in the cloud.
 
     Args:
       tspec: a TensorStore spec, or a path or address.
@@ -48,7 +48,7 @@ def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
 
 
 def process_path(path: str, process_idx: int | None) -> str:
-    """The folder of a process, where several write the parts of one database."""
+    """Returns the folder of a process, where several write the parts of one database."""
     return path if process_idx is None else f"{path.rstrip('/')}/process_{process_idx}"
 
 
@@ -59,7 +59,7 @@ def get_tensorstore_spec(
     arr: Any = None,
     driver: str = "zarr3",
 ) -> dict[str, Any]:
-    """The TensorStore spec of an array.
+    """Returns the TensorStore spec of an array.
 
     Args:
       ckpt_path: where it is stored: an absolute path or the address of an object in the cloud.
@@ -69,7 +69,7 @@ def get_tensorstore_spec(
       driver: ``"zarr"`` or ``"zarr3"``.
 
     Raises:
-      ValueError: where the path does not name a folder and an array.
+      ValueError: the path does not name a folder and an array.
 
     Example:
       >>> get_tensorstore_spec("/tmp/a/b", ocdbt=False)
@@ -118,7 +118,7 @@ def chunk_metadata(array: Any, driver: str) -> dict[str, Any]:
 
 
 def _chunk_shape(shape: Sequence[int], itemsize: int) -> list[int]:
-    """The shape of chunks that divide an array and are not too large for a file."""
+    """Returns the shape of chunks that divide an array and are not too large for a file."""
     chunk = [max(size, 1) for size in shape]
     while math.prod(chunk) * itemsize > LARGEST_CHUNK_BYTES:
         axis = int(np.argmax(chunk))

@@ -22,10 +22,10 @@ ORDERED = "collections.OrderedDict"
 
 
 def tree_to_bytes(tree: Any) -> bytes:
-    """A structure as a FlatBuffer.
+    """Returns a structure as a FlatBuffer.
 
     Raises:
-      ValueError: where it has nodes of types that are not registered for serialization.
+      ValueError: it has nodes of types that are not registered for serialization.
     """
     buffer = bytearray(4)
     struct.pack_into("<I", buffer, 0, _write_node(buffer, tree_to_json(tree)))
@@ -33,10 +33,10 @@ def tree_to_bytes(tree: Any) -> bytes:
 
 
 def tree_from_bytes(data: bytes) -> Any:
-    """The structure that `tree_to_bytes`, or JAX, wrote.
+    """Returns the structure that `tree_to_bytes`, or JAX, wrote.
 
     Raises:
-      ValueError: where it has nodes of types that are not registered for serialization.
+      ValueError: it has nodes of types that are not registered for serialization.
     """
     return tree_from_json(_read_node(data, struct.unpack_from("<I", data, 0)[0]))
 

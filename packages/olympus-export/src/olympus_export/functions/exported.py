@@ -137,11 +137,11 @@ class Exported:
         return self._solution
 
     def mlir_module(self) -> str:
-        """The StableHLO module as text."""
+        """Returns the StableHLO module as text."""
         return str(mlir.portable_module(self.mlir_module_serialized))
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """The shardings of the flat arguments over a mesh; None where nothing is said.
+        """Returns the shardings of the flat arguments over a mesh; None if nothing is said.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -149,7 +149,7 @@ class Exported:
         return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """The shardings of the flat results over a mesh; None where nothing is said.
+        """Returns the shardings of the flat results over a mesh; None if nothing is said.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -176,17 +176,17 @@ class Exported:
         return tuple(map(one, named, hlo))
 
     def has_vjp(self) -> bool:
-        """Whether the function can be differentiated in reverse mode."""
+        """Returns whether the function can be differentiated in reverse mode."""
         return self._get_vjp is not None
 
     def vjp(self) -> Exported:
-        """The exported vector-Jacobian product.
+        """Returns the exported vector-Jacobian product.
 
         Its arguments are the flat arguments and one cotangent for each flat result; its results are
         the cotangents of the flat arguments.
 
         Raises:
-          ValueError: where the function was serialized without it.
+          ValueError: the function was serialized without it.
         """
         if self._get_vjp is None:
             raise ValueError(
@@ -196,7 +196,7 @@ class Exported:
         return self._get_vjp(self)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        """The exported function as bytes, for `deserialize`.
+        """Returns the exported function as bytes, for `deserialize`.
 
         Args:
           vjp_order: how often it can be differentiated in reverse mode after deserializing.
@@ -211,7 +211,7 @@ class Exported:
           **kwargs: keyword arguments, likewise.
 
         Raises:
-          ValueError: where the structure or the types of the arguments are others.
+          ValueError: the structure or the types of the arguments are others.
         """
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
@@ -228,7 +228,7 @@ class Exported:
 
 
 def _check_shape(exported: Exported, position: int, aval: Any, given: Any) -> None:
-    """Raises ValueError where a shape differs in more than its symbolic dimensions."""
+    """Raises ValueError if a shape differs in more than its symbolic dimensions."""
     if aval.ndim != given.ndim:
         _raise_mismatch("Rank", exported, position, aval, given)
     for dimension, (size, given_size) in enumerate(zip(aval.shape, given.shape, strict=True)):
@@ -252,7 +252,7 @@ def _shown(aval: Any, what: str) -> str:
 
 
 def path_of(in_tree: Any, position: int) -> str:
-    """The name of an argument: ``args[0]`` and the path to one of its leaves."""
+    """Returns the name of an argument: ``args[0]`` and the path to one of its leaves."""
     paths, _ = pytrees.tree_flatten_with_path(
         pytrees.tree_unflatten(in_tree, range(in_tree.num_leaves))
     )
@@ -277,7 +277,7 @@ def _raise_structure_error(exported: Exported, in_tree: Any) -> None:
 
 
 def _differentiable_call(exported: Exported) -> Callable[..., list[Any]]:
-    """The function of flat arguments, with its exported derivative."""
+    """Returns the function of flat arguments, with its exported derivative."""
 
     def call_flat(*args: Any) -> list[Any]:
         return call_exported_p.bind(*args, exported=exported)

@@ -48,7 +48,7 @@ maximum_supported_calling_convention_version = 10
 
 
 def default_export_platform() -> str:
-    """The platform that functions are exported for by default: that of the default device.
+    """Returns the platform that functions are exported for by default: that of the default device.
 
     Example:
       >>> default_export_platform()
@@ -76,7 +76,7 @@ def export(
       `Exported`.
 
     Raises:
-      ValueError: where ``fun_jit`` does not come from `jit`, or the program calls foreign functions
+      ValueError: ``fun_jit`` does not come from `jit`, or the program calls foreign functions
         that give no guarantee to stay as they are.
 
     Example:
@@ -188,7 +188,7 @@ def _export_traced(
 
 
 def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
-    """Raises ValueError where arguments have symbolic shapes of two scopes."""
+    """Raises ValueError if arguments have symbolic shapes of two scopes."""
     scope, first = None, ""
     for position, leaf in enumerate(leaves):
         for size in getattr(leaf, "shape", ()):
@@ -206,7 +206,7 @@ def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
 def _shardings(
     placement: Placement, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Shardings as those of an abstract mesh, and in XLA's terms; None where nothing is said."""
+    """Shardings as those of an abstract mesh, and in XLA's terms; None if nothing is said."""
     if len(placement.devices) == 1 or not shardings:
         nothing = (None,) * len(avals)
         return nothing, nothing

@@ -62,7 +62,7 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
 
 
 def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """The values with types that know more, or less, of their sizes."""
+    """Returns the values with types that know more, or less, of their sizes."""
     types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
     return [
         value if value.type == kind else context.create("stablehlo.convert", kind, (value,))
@@ -81,7 +81,7 @@ def _check_platforms(context: LoweringContext, exported: Exported) -> None:
 
 
 def _platform_index(context: LoweringContext, exported: Exported) -> Any:
-    """The index, among the platforms of the exported function, of the one it runs on."""
+    """Returns the index, among the platforms of the exported function, of the one it runs on."""
 
     def index_of(inner: LoweringContext) -> list[Any]:
         # Where the check of platforms is off, the first one has to do.
@@ -98,7 +98,7 @@ def _platform_index(context: LoweringContext, exported: Exported) -> Any:
 def _constrain(
     context: LoweringContext, value: Any, exported: Exported, position: int, *, is_result: bool
 ) -> Any:
-    """The value, laid out over the devices as the exported function has it."""
+    """Returns the value, laid out over the devices as the exported function has it."""
     module = context.module
     if exported.nr_devices == 1 or module.mesh is None:
         return value
@@ -125,7 +125,7 @@ def _constrain(
 
 
 def _merged(module: ModuleLowering, exported: Exported) -> str:
-    """The symbol of an exported function in the caller's module; moved there once."""
+    """Returns the symbol of an exported function in the caller's module; moved there once."""
     symbol = module.merged.get(exported)
     if symbol is None:
         symbol = module.merged[exported] = _merge(module, exported)

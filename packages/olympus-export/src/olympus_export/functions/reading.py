@@ -26,13 +26,13 @@ __all__ = ["deserialize"]
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported function that `Exported.serialize` wrote.
+    """Returns the exported function that `Exported.serialize` wrote.
 
     Args:
       blob: the bytes.
 
     Raises:
-      ValueError: where they are not an exported function, or of a version that cannot be read.
+      ValueError: they are not an exported function, or of a version that cannot be read.
     """
     blob = bytes(blob)
     if not blob.startswith(MAGIC):

@@ -51,7 +51,7 @@ def check_custom_calls(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> 
     """Checks that a module calls only foreign functions that stay as they are.
 
     Raises:
-      ValueError: where it calls others that are not allowed by ``disabled``.
+      ValueError: it calls others that are not allowed by ``disabled``.
     """
     allowed = {check.is_custom_call() for check in disabled}
     problems = [

@@ -33,10 +33,10 @@ class _Pieces:
 
 
 def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
-    """An exported function as bytes; see `Exported.serialize`.
+    """Returns an exported function as bytes; see `Exported.serialize`.
 
     Raises:
-      ValueError: where ``vjp_order`` is negative, or trees have nodes of unregistered types.
+      ValueError: ``vjp_order`` is negative, or trees have nodes of unregistered types.
     """
     if vjp_order < 0:
         raise ValueError(f"vjp_order must be 0 or positive, got {vjp_order}")
@@ -82,7 +82,7 @@ def _aval_to_json(aval: Any) -> list[Any]:
 
 
 def _constraints_to_json(exported: Exported) -> list[str] | None:
-    """What is assumed of dimension variables; None where shapes are fixed."""
+    """What is assumed of dimension variables; None if shapes are fixed."""
     for aval in exported.in_avals:
         for size in aval.shape:
             if type(size) is not int:

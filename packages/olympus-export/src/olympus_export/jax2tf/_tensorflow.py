@@ -14,10 +14,10 @@ tf: Any = OptionalLibrary("tensorflow", "jax2tf")
 
 
 def xla_operations() -> Any:
-    """The operations through which TensorFlow runs programs of XLA's."""
+    """Returns the operations through which TensorFlow runs programs of XLA's."""
     return importlib.import_module("tensorflow.compiler.tf2xla.python.xla")
 
 
 def xla_sharding() -> Any:
-    """The annotations of how tensors are split over devices."""
+    """Returns the annotations of how tensors are split over devices."""
     return importlib.import_module("tensorflow.python.compiler.xla.experimental.xla_sharding")

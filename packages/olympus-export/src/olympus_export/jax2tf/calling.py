@@ -50,7 +50,7 @@ def call_tf(
       callable_tf: a function of pytrees of tensors.
       has_side_effects: whether it is called even where its results are not used.
       ordered: whether calls come in the program's order.
-      output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None where it
+      output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None if it
         has none. By default they are inferred.
       call_tf_graph: whether it is called as a graph, which TensorFlow optimizes.
 
@@ -81,7 +81,7 @@ def _aval(value: Any) -> Any:
 
 
 def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
-    """The types of results that TensorFlow infers."""
+    """Returns the types of results that TensorFlow infers."""
     specs = [tf.TensorSpec(struct.shape, tf.as_dtype(struct.dtype)) for struct in structs]
     concrete = graph.get_concrete_function(*pytrees.tree_unflatten(tree, specs))
 
@@ -99,7 +99,7 @@ def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
 def _flat_call(
     called: Callable[..., Any], tree: Any, types: Any, has_side_effects: bool, ordered: bool
 ) -> Callable[..., Any]:
-    """The function of flat arrays, with a derivative of its own."""
+    """Returns the function of flat arrays, with a derivative of its own."""
 
     def results_of(*arrays: Any) -> Any:
         tensors = map(tf.convert_to_tensor, map(np.asarray, arrays))

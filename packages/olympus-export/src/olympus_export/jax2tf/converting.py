@@ -31,7 +31,7 @@ _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
 
 
 def numpy_dtype(dtype: Any) -> np.dtype:
-    """The dtype that values of a dtype of TensorFlow's have here."""
+    """Returns the dtype that values of a dtype of TensorFlow's have here."""
     return dtypes.canonicalize_dtype(dtype.as_numpy_dtype)
 
 
@@ -49,7 +49,7 @@ def dtype_of_val(val: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    """A value as a tensor of the dtype that it has here."""
+    """Returns a value as a tensor of the dtype that it has here."""
     dtype = dtype_of_val(value)
     if isinstance(value, tf.Tensor | tf.Variable):
         tensor = tf.convert_to_tensor(value)
@@ -66,7 +66,7 @@ class _Type:
 
 
 def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> Any:
-    """The types of arguments, with symbolic sizes."""
+    """Returns the types of arguments, with symbolic sizes."""
     leaves, tree = pytrees.tree_flatten(args)
     texts = pytrees.tree_map(
         as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
@@ -117,7 +117,7 @@ def convert(
       A function of pytrees of tensors to pytrees of tensors.
 
     Raises:
-      ValueError: where a size is not known and no variable is there for it.
+      ValueError: a size is not known and no variable is there for it.
 
     Example:
       Needs the library TensorFlow::
@@ -180,7 +180,7 @@ def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., list[Any]]:
-    """The function of flat tensors, with the derivative that was exported along with it."""
+    """Returns the function of flat tensors, with the derivative that was exported along with it."""
 
     if not with_gradient:
 
@@ -214,7 +214,7 @@ def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., lis
 
 
 def _cotangent(cotangent: Any, aval: Any) -> Any:
-    """A result's cotangent in the type in which the exported function takes it."""
+    """Returns a result's cotangent in the type in which the exported function takes it."""
     dtype = _tensor_dtype(dtypes.tangent_dtype(aval.dtype))
     if dtype == tf.bool:
         return tf.zeros(tf.shape(cotangent), dtype)
@@ -244,7 +244,7 @@ def eval_polymorphic_shape(
 
 
 def split_to_logical_devices(tensor: Any, partition_dimensions: Any) -> Any:
-    """A tensor, with the note that it is split over devices.
+    """Returns a tensor, with the note that it is split over devices.
 
     Args:
       tensor: the tensor.

@@ -21,7 +21,7 @@ class PolyShape(tuple):
 
 
 def as_text(spec: Any) -> Any:
-    """The specification as a text, as `symbolic_shape` reads it."""
+    """Returns the specification as a text, as `symbolic_shape` reads it."""
     if isinstance(spec, PolyShape):
         return ", ".join("..." if part is ... else str(part) for part in spec)
     return spec

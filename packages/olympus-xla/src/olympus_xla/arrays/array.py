@@ -39,12 +39,12 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether a dtype is one of those that exist only while 64-bit types are enabled."""
+    """Returns whether a dtype is one of those that exist only while 64-bit types are enabled."""
     return dtype in _WIDE
 
 
 def check_not_deleted(array: ArrayImpl) -> None:
-    """Raises RuntimeError where the array's memory has been deleted or donated."""
+    """Raises RuntimeError if the array's memory has been deleted or donated."""
     if array.is_deleted():
         raise RuntimeError(f"Array has been deleted with shape={array.aval.str_short()}.")
 
@@ -77,7 +77,7 @@ def make_array(
 
 
 def host_value(array: ArrayImpl) -> np.ndarray:
-    """The contents as a read-only NumPy array; on CPU a view of the array's own memory."""
+    """Returns the contents as a read-only NumPy array; on CPU a view of the array's own memory."""
     value = array._npy_value
     if value is not None:
         return value
@@ -110,7 +110,7 @@ def host_value(array: ArrayImpl) -> np.ndarray:
 
 
 def is_of_terms(sharding: Any) -> bool:
-    """Whether devices hold terms of a sum that is still to be added up."""
+    """Returns whether devices hold terms of a sum that is still to be added up."""
     return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 
@@ -137,7 +137,7 @@ def _check_addressable(array: ArrayImpl) -> None:
 
 
 def _to_numpy(self: ArrayImpl, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """The contents as a NumPy array, read-only unless they were copied on demand."""
+    """Returns the contents as a NumPy array, read-only unless they were copied on demand."""
     value = host_value(self)
     if dtype is None and copy is None:
         return value
@@ -145,7 +145,7 @@ def _to_numpy(self: ArrayImpl, dtype: Any = None, copy: bool | None = None) -> n
 
 
 def _scalar(self: ArrayImpl) -> Any:
-    """The one element of a scalar as a Python number."""
+    """Returns the one element of a scalar as a Python number."""
     if self.aval.shape:
         raise TypeError(
             "Only scalar arrays can be converted to Python scalars; "
@@ -192,17 +192,17 @@ def _index(self: ArrayImpl) -> int:
 
 
 def _item(self: ArrayImpl, *args: Any) -> Any:
-    """An element as a Python number: the only one, or that at an index."""
+    """Returns an element as a Python number: the only one, or that at an index."""
     return host_value(self).item(*args)
 
 
 def _tolist(self: ArrayImpl) -> Any:
-    """The contents as nested lists of Python numbers."""
+    """Returns the contents as nested lists of Python numbers."""
     return host_value(self).tolist()
 
 
 def _tobytes(self: ArrayImpl, order: Any = "C") -> bytes:
-    """The contents as bytes."""
+    """Returns the contents as bytes."""
     return host_value(self).tobytes(order)
 
 
@@ -248,13 +248,13 @@ def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
 
 
 def _devices(self: ArrayImpl) -> set:
-    """The devices that hold the array, or a part of it."""
+    """Returns the devices that hold the array, or a part of it."""
     check_not_deleted(self)
     return self._sharding.device_set
 
 
 def _device(self: ArrayImpl) -> Any:
-    """The device of an array on one device, else the array's sharding."""
+    """Returns the device of an array on one device, else the array's sharding."""
     check_not_deleted(self)
     sharding = self._sharding
     if type(sharding) is SingleDeviceSharding:
@@ -264,19 +264,19 @@ def _device(self: ArrayImpl) -> Any:
 
 
 def _addressable_data(self: ArrayImpl, index: int) -> ArrayImpl:
-    """The part of the array on the index-th device of this process."""
+    """Returns the part of the array on the index-th device of this process."""
     check_not_deleted(self)
     return self._arrays[index]
 
 
 def _addressable_shards(self: ArrayImpl) -> list[shards.Shard]:
-    """The parts of the array on the devices of this process."""
+    """Returns the parts of the array on the devices of this process."""
     check_not_deleted(self)
     return shards.addressable_shards(self)
 
 
 def _global_shards(self: ArrayImpl) -> list[shards.Shard]:
-    """The parts of the array on all devices; those of other processes come without data."""
+    """Returns the parts of the array on all devices; those of other processes come without data."""
     check_not_deleted(self)
     return shards.global_shards(self)
 
@@ -295,13 +295,13 @@ _clone_unchecked = ArrayImpl.clone
 
 
 def _is_ready(self: ArrayImpl) -> bool:
-    """Whether the array has been computed."""
+    """Returns whether the array has been computed."""
     check_not_deleted(self)
     return _is_ready_unchecked(self)
 
 
 def _clone(self: ArrayImpl) -> ArrayImpl:
-    """A second handle of the same memory."""
+    """Returns a second handle of the same memory."""
     check_not_deleted(self)
     return _clone_unchecked(self)
 

@@ -28,7 +28,7 @@ __all__ = [
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[ArrayImpl], *, dtype: Any = None
 ) -> ArrayImpl:
-    """An array over several devices, of the arrays that hold its parts. Nothing is copied.
+    """Returns an array over several devices, of the arrays that hold its parts. Nothing is copied.
 
     Args:
       shape: the shape of the whole array.
@@ -37,7 +37,7 @@ def make_array_from_single_device_arrays(
       dtype: the data type; needed where this process holds no part.
 
     Raises:
-      ValueError: where the arrays are not the parts that the sharding asks for.
+      ValueError: the arrays are not the parts that the sharding asks for.
 
     Example:
       >>> import olympus
@@ -92,7 +92,7 @@ def make_array_from_single_device_arrays(
 
 
 def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
-    """An array of an extended dtype, of parts such as typed random keys."""
+    """Returns an array of an extended dtype, of parts such as typed random keys."""
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) != 1:
         raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
@@ -136,7 +136,7 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """An array over several devices, whose parts a function gives.
+    """Returns an array over several devices, whose parts a function gives.
 
     Args:
       shape: the shape of the whole array.
@@ -173,7 +173,7 @@ def make_array_from_process_local_data(
         the sharding where it is None.
 
     Raises:
-      ValueError: where the shapes do not fit together.
+      ValueError: the shapes do not fit together.
     """
     if global_shape is None:
         return tree_map(lambda data: _from_local_data(sharding, np.asarray(data), None), local_data)
@@ -221,7 +221,7 @@ def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, 
 
 
 def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
-    """The smallest block of an array that holds all parts on devices of this process."""
+    """Returns the smallest block of an array that holds all parts on devices of this process."""
     return tuple(
         slice(min(start for start, _ in bounds), max(stop for _, stop in bounds))
         for bounds in _local_bounds(sharding, shape)
@@ -229,7 +229,7 @@ def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
 
 
 def _global_shape(sharding: Any, local: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an array of which this process holds a block of shape ``local``."""
+    """Returns the shape of an array of which this process holds a block of shape ``local``."""
     # Into how many parts is each dimension cut, and how many of them are here?
     probe = tuple(sharding.num_devices for _ in local)
     whole = [

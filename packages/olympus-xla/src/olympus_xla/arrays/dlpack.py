@@ -57,7 +57,7 @@ def _raw_platform(device: Any) -> str:
 
 
 def dlpack_device(self: Any) -> tuple[DLDeviceType, int]:
-    """The kind and number of the device, as DLPack numbers them."""
+    """Returns the kind and number of the device, as DLPack numbers them."""
     device = _single_device(self)
     kind = _TYPE_OF_PLATFORM.get(_raw_platform(device))
     if kind is None:
@@ -85,7 +85,7 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule of the array.
+    """Returns a DLPack capsule of the array.
 
     Args:
       stream: the consumer's stream, on devices that have streams.
@@ -94,7 +94,7 @@ def to_dlpack(
       copy: True to copy, False to fail rather than copy, None to copy where necessary.
 
     Raises:
-      BufferError: where the array is spread over devices, or cannot be exported as asked.
+      BufferError: the array is spread over devices, or cannot be exported as asked.
     """
     device = _single_device(self)
     array, copied = self, False
@@ -115,7 +115,7 @@ def to_dlpack(
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of a dtype can be exchanged through DLPack.
+    """Returns whether arrays of a dtype can be exchanged through DLPack.
 
     Example:
       >>> is_supported_dtype("float32"), is_supported_dtype("int4")
@@ -134,7 +134,7 @@ def is_supported_dtype(dtype: Any) -> bool:
 def from_dlpack(
     external_array: Any, device: Any = None, copy: bool | None = None
 ) -> _jaxlib.ArrayImpl:
-    """An array over the memory of another library's array.
+    """Returns an array over the memory of another library's array.
 
     Where nothing is copied both share the memory, and must not write to it any more.
 
@@ -144,8 +144,8 @@ def from_dlpack(
       copy: True to copy, False to fail rather than copy, None to copy where necessary.
 
     Raises:
-      TypeError: where ``external_array`` does not take part in the exchange.
-      ValueError: where a copy is necessary and ``copy`` is False.
+      TypeError: ``external_array`` does not take part in the exchange.
+      ValueError: a copy is necessary and ``copy`` is False.
 
     Example:
       >>> import numpy as np

@@ -25,13 +25,13 @@ _MANUAL = HloSharding.manual()
 
 
 def hlo_sharding(sharding: Any, ndim: int) -> Any:
-    """The `HloSharding` of arrays of ``ndim`` dimensions under a sharding."""
+    """Returns the `HloSharding` of arrays of ``ndim`` dimensions under a sharding."""
     return sharding._to_xla_hlo_sharding(ndim)
 
 
 @functools.lru_cache(maxsize=4096)
 def mesh_hlo_sharding(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Any:
-    """The `HloSharding` that a mesh and a spec describe.
+    """Returns the `HloSharding` that a mesh and a spec describe.
 
     Device numbers in it count the places of the mesh in row-major order.
     """
@@ -132,7 +132,7 @@ def _gspmd_repr(sharding: GSPMDSharding) -> str:
 def _gspmd_replicated(
     cls: type[GSPMDSharding], device_assignment: Any, *, memory_kind: str | None = None
 ) -> GSPMDSharding:
-    """The sharding of arrays that lie on all of some devices as a whole."""
+    """Returns the sharding of arrays that lie on all of some devices as a whole."""
     return cls(device_assignment, REPLICATED, memory_kind=memory_kind)
 
 

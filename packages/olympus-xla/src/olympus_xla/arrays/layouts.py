@@ -67,7 +67,7 @@ class Layout(Record):
 
     @staticmethod
     def from_pjrt_layout(pjrt_layout: Any) -> Layout:
-        """The layout that an executable or an array reports."""
+        """Returns the layout that an executable or an array reports."""
         layout = pjrt_layout._xla_layout()
         return Layout(
             tuple(layout.minor_to_major()[::-1]),
@@ -76,11 +76,11 @@ class Layout(Record):
         )
 
     def update(self, **changes: Any) -> Layout:
-        """The same layout with some properties changed."""
+        """Returns the same layout with some properties changed."""
         return self.replace(**changes)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Raises ValueError where an array of this shape cannot have the layout."""
+        """Raises ValueError if an array of this shape cannot have the layout."""
         if len(self.major_to_minor) != len(aval_shape):
             raise ValueError(
                 "Length of major_to_minor and the rank of the value should match. Got "
@@ -102,11 +102,11 @@ class Format:
 
     Args:
       layout: a `Layout`, `Layout.AUTO`, or None for the default one.
-      sharding: a sharding, or None where it does not matter.
+      sharding: a sharding, or None if it does not matter.
 
     Raises:
-      TypeError: where they are something else.
-      ValueError: where a layout comes without a sharding.
+      TypeError: they are something else.
+      ValueError: a layout comes without a sharding.
 
     Example:
       >>> Format(Layout.AUTO)
@@ -180,7 +180,7 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The same values, whose elements lie in memory as a layout says.
+    """Returns the same values, whose elements lie in memory as a layout says.
 
     Where a result of a compiled function is such a value, it comes out so.
 
@@ -189,7 +189,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
 
     Raises:
-      ValueError: where a layout is none, or of another rank.
+      ValueError: a layout is none, or of another rank.
 
     Example:
       >>> import numpy as np

@@ -13,7 +13,7 @@ _PREFIX = "Array("
 
 
 def repr_array(array: Any) -> str:
-    """The contents with the dtype, such as ``Array([1., 2.], dtype=float32)``."""
+    """Returns the contents with the dtype, such as ``Array([1., 2.], dtype=float32)``."""
     aval = array.aval
     ending = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
     if _is_of_terms(array):
@@ -34,20 +34,20 @@ def repr_array(array: Any) -> str:
 
 
 def _is_of_terms(array: Any) -> bool:
-    """Whether the contents are still to be added up over devices."""
+    """Returns whether the contents are still to be added up over devices."""
     spec = getattr(array.sharding, "spec", None)
     return spec is not None and bool(spec.unreduced)
 
 
 def str_array(array: Any) -> str:
-    """The contents alone, such as ``[1. 2.]``."""
+    """Returns the contents alone, such as ``[1. 2.]``."""
     if not _is_of_terms(array) and (array.is_fully_addressable or array.is_fully_replicated):
         return str(array._value)
     return repr_array(array)
 
 
 def format_array(array: Any, format_spec: str) -> str:
-    """A scalar as its value is formatted, an array as text."""
+    """Returns a scalar as its value is formatted, an array as text."""
     if _is_of_terms(array):
         return repr_array(array)
     value = array._value

@@ -22,7 +22,7 @@ class Shard:
       device: the device.
       index: the slices that cut the part out of the whole array.
       replica_id: counts the devices that hold the same part, from 0.
-      data: the part as an array on the device; None where another process holds it.
+      data: the part as an array on the device; None if another process holds it.
 
     Args:
       device: the device.
@@ -48,7 +48,7 @@ class Shard:
     def of_array(
         cls, device: Any, index: Index, replica_id: int, array: Any, position: int | None
     ) -> Shard:
-        """The part at a position among the parts of an array that this process holds."""
+        """Returns the part at a position among the parts of an array that this process holds."""
         self = cls.__new__(cls)
         self.device = device
         self._place = index, replica_id
@@ -77,7 +77,7 @@ class Shard:
 
     @property
     def data(self) -> Any:
-        """The part as an array on the device; None where another process holds it."""
+        """The part as an array on the device; None if another process holds it."""
         return self._data if self._position is None else self._array._arrays[self._position]
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Shard:
 
 
 def global_shards(array: Any) -> list[Shard]:
-    """The parts of an array on all devices, in the sharding's device order."""
+    """Returns the parts of an array on all devices, in the sharding's device order."""
     sharding = array._sharding
     process = sharding._device_assignment[0].client.process_index()
     result = []
@@ -102,7 +102,7 @@ def global_shards(array: Any) -> list[Shard]:
 
 
 def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index, int]]:
-    """The device, the index and the number of the replica of each part of an array."""
+    """Returns the device, the index and the number of the replica of each part of an array."""
     replicas: Counter[tuple] = Counter()
     indices = shard_indices(sharding, shape)
     for device, index in zip(sharding._device_assignment, indices, strict=True):

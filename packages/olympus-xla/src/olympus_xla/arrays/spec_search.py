@@ -23,7 +23,7 @@ _specs: dict[Any, PartitionSpec | None] = {}
 
 
 def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    """The spec over a mesh that means an `HloSharding`; None where none does.
+    """Returns the spec over a mesh that means an `HloSharding`; None if none does.
 
     Tries the ways to write each dimension's number of tiles as a product of mesh axes.
     """
@@ -71,5 +71,5 @@ def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
 
 
 def hlo_from_proto(proto: Any) -> Any:
-    """An `HloSharding` from the form in which executables report theirs."""
+    """Returns an `HloSharding` from the form in which executables report theirs."""
     return HloSharding.from_proto(proto)

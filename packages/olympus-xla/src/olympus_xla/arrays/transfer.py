@@ -111,7 +111,7 @@ def sharding_of_place(place: Any) -> Sharding:
 
 
 def _in_memory(value: Any, space: MemorySpace) -> Any:
-    """The place where a value is, in another memory; None where it need not move."""
+    """Returns the place where a value is, in another memory; None if it need not move."""
     kind = MEMORY_KINDS.get(space)
     if kind is None:
         return None
@@ -138,7 +138,7 @@ def put_leaf(
         is a NumPy array, None to share that of arrays only.
 
     Raises:
-      TypeError: where ``value`` is not an array or scalar.
+      TypeError: ``value`` is not an array or scalar.
     """
     if type(place) is Format:
         if isinstance(place.layout, Layout):
@@ -180,7 +180,7 @@ def _put_with_layout(value: Any, place: Format, layout: Layout, donate: bool) ->
 
 
 def _host_operand(value: Any) -> Any:
-    """A value that C++ can put on a device, of one whose abstract value is known."""
+    """Returns a value that C++ can put on a device, of one whose abstract value is known."""
     if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         if hasattr(value, "filled"):
             raise ValueError(
@@ -232,7 +232,7 @@ def _put_host(
 
 
 def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
-    """A new array of a given type on the default device, uncommitted.
+    """Returns a new array of a given type on the default device, uncommitted.
 
     Args:
       value: a NumPy array or a scalar, of the shape of ``aval`` and convertible to its dtype.
@@ -305,7 +305,7 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
-    """Whether the n-th device of one sharding holds what the n-th of the other does."""
+    """Returns whether the n-th device of one sharding holds what the n-th of the other does."""
     if own.num_devices != other.num_devices:
         return False
     if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
@@ -325,7 +325,7 @@ def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:
-    """A copy of an array in memory of its own, on the same devices."""
+    """Returns a copy of an array in memory of its own, on the same devices."""
     check_not_deleted(array)
     return _copy_parts(array, array._sharding, _COPY, array._committed)
 
@@ -415,7 +415,7 @@ device_put_p.eager = _evaluate_device_put
 
 
 def _mesh_asked_for(params: dict[str, Any]) -> Any:
-    """The mesh over which a program's equation puts values, or None."""
+    """Returns the mesh over which a program's equation puts values, or None."""
     meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
     return meshes[0] if meshes else None
 
@@ -515,7 +515,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def _to_device(self: ArrayImpl, device: Any, *, stream: Any = None) -> ArrayImpl:
-    """The array on another device or sharding."""
+    """Returns the array on another device or sharding."""
     if stream is not None:
         raise NotImplementedError(
             "to_device does not take a stream: transfers are ordered by the runtime. Leave out "
@@ -538,7 +538,7 @@ def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
 
 
 def _copy(self: ArrayImpl) -> ArrayImpl:
-    """A copy in memory of its own, on the same devices."""
+    """Returns a copy in memory of its own, on the same devices."""
     return copy_array(self)
 
 

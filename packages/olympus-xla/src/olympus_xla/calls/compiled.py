@@ -48,7 +48,7 @@ class Compiled:
         self.constants = constants
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
-        """What C++ needs for calls like the last one; None where they have to come here."""
+        """What C++ needs for calls like the last one; None if they have to come here."""
         if layouts_in_use.in_use:
             # C++ passes operands on in whatever layout they have.
             kept = zip(leaves, self.lowered.kept, strict=True)
@@ -127,7 +127,7 @@ def _placed_aval(aval: Any, sharding: Any) -> Any:
 
 
 def _in_memory_of(aval: Any, sharding: Any) -> Any:
-    """The sharding of a value, in the memory that its type tells."""
+    """Returns the sharding of a value, in the memory that its type tells."""
     if getattr(aval, "memory_space", None) is not MemorySpace.Host:
         return sharding
     return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
@@ -174,7 +174,7 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
-    """The sharding that a result's type names, where it means the same; else None."""
+    """Returns the sharding that a result's type names, where it means the same; else None."""
     layout = getattr(aval, "layout", None)
     if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
         return None

@@ -36,7 +36,7 @@ else:
 def make_compiled_call(
     program: TracedProgram, in_tree: Any, compiled: Compiled
 ) -> Callable[..., Any]:
-    """The C++ function object that runs an executable."""
+    """Returns the C++ function object that runs an executable."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = pytrees.tree_flatten((args, kwargs))

@@ -70,7 +70,7 @@ def make_cpp_function(
     key: Hashable = "call",
     shared: bool = True,
 ) -> Any:
-    """A function object of jaxlib that runs compiled calls without entering Python.
+    """Returns a function object of jaxlib that runs compiled calls without entering Python.
 
     Args:
       name: the function's name.

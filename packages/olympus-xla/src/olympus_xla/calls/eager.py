@@ -124,7 +124,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
 
 def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
-    """The options of a call: where results are to lie, where the primitive says so."""
+    """Returns the options of a call: where results are to lie, where the primitive says so."""
     shardings_of = getattr(primitive, "result_shardings", None)
     shardings = None if shardings_of is None else shardings_of(params)
     if not shardings:
@@ -162,7 +162,7 @@ def _program(
     params: dict[str, Any],
     places: Sequence[int] | None = None,
 ) -> TracedProgram:
-    """The program of one equation; that of a call is the program it calls.
+    """Returns the program of one equation; that of a call is the program it calls.
 
     Args:
       primitive: the equation's primitive.

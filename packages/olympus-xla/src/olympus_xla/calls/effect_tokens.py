@@ -29,14 +29,14 @@ carrier = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def _place(devices: tuple) -> Any:
-    """The sharding of tokens: the same on all devices of a computation."""
+    """Returns the sharding of tokens: the same on all devices of a computation."""
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
 
 
 def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
-    """The tokens that a computation on some devices must wait for."""
+    """Returns the tokens that a computation on some devices must wait for."""
     place = _place(devices)
     tokens = []
     for effect in effects:

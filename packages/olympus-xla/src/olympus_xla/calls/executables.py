@@ -41,7 +41,7 @@ _launch_lock = threading.Lock()
 
 
 def _has_collectives(loaded: Any) -> bool:
-    """Whether the devices of an executable wait for one another on the CPU."""
+    """Returns whether the devices of an executable wait for one another on the CPU."""
     if loaded.local_devices()[0].platform != "cpu":
         return False
     text = "".join(module.to_string() for module in loaded.hlo_modules())
@@ -67,7 +67,7 @@ def _is_trivial(aval: Any) -> bool:
 
 
 def _carrier(aval: Any) -> Any:
-    """The type of the array that comes out of an executable for a result of a type."""
+    """Returns the type of the array that comes out of an executable for a result of a type."""
     if aval is abstract_token:
         return effect_tokens.carrier
     if _is_trivial(aval):
@@ -212,7 +212,7 @@ class Executable:
     def fastpath(
         self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
     ) -> Fastpath | None:
-        """What C++ needs to run this executable by itself; None where Python must be asked."""
+        """What C++ needs to run this executable by itself; None if Python must be asked."""
         if (
             self.ordered_effects
             or self.extended_results  # C++ would give the plain arrays

@@ -289,7 +289,7 @@ def _lower(
 
 @api_boundary
 def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of the result, without running anything."""
+    """Returns the shapes and dtypes of the result, without running anything."""
     return _trace(self, *args, **kwargs).out_info
 
 

@@ -22,7 +22,7 @@ __all__ = ["with_constraints"]
 
 
 def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    """The function with constraints on its operands and results, as its options say.
+    """Returns the function with constraints on its operands and results, as its options say.
 
     Args:
       fun: the function.

@@ -24,7 +24,7 @@ __all__ = [
 def as_executable_expects(
     loaded: Any, arrays: Sequence[ArrayImpl], skipped: int
 ) -> list[ArrayImpl]:
-    """The operands of an executable in the layouts that it was compiled for.
+    """Returns the operands of an executable in the layouts that it was compiled for.
 
     Args:
       loaded: the executable.
@@ -50,7 +50,7 @@ def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
 
 
 def _wanted(compiled: Any, count: int) -> Sequence[Any]:
-    """The layouts of the operands that an executable takes; None for default ones."""
+    """Returns the layouts of the operands that an executable takes; None for default ones."""
     skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
     return _parameter_layouts(compiled.executable.loaded, skipped, count)
 
@@ -60,14 +60,14 @@ def _default(aval: ShapedArray) -> Layout:
 
 
 def _lies_as(array: ArrayImpl, layout: Any) -> bool:
-    """Whether an array has a layout; None stands for the default one."""
+    """Returns whether an array has a layout; None stands for the default one."""
     if layout is None:
         return same_layout(layout_of(array), _default(array.aval))
     return array._pjrt_layout == layout
 
 
 def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
-    """Whether an executable takes operands as they lie in memory."""
+    """Returns whether an executable takes operands as they lie in memory."""
     for operand, layout in zip(operands, _wanted(compiled, len(operands)), strict=True):
         operand = plain_array(operand)
         if type(operand) is ArrayImpl:
@@ -81,7 +81,7 @@ def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
 
 
 def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
-    """Raises ValueError where committed arrays lie otherwise than ``in_shardings`` says."""
+    """Raises ValueError if committed arrays lie otherwise than ``in_shardings`` says."""
     for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
         if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
@@ -102,7 +102,7 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
 
 
 def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
-    """Raises ValueError where committed arrays lie otherwise than a function was compiled for."""
+    """Raises ValueError if committed arrays lie otherwise than a function was compiled for."""
     if not compiled.placement.in_layouts:
         return
     kept = [

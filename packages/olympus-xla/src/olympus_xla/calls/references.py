@@ -69,7 +69,7 @@ class PureProgram:
 
 
 def pure_program(program: TracedProgram) -> PureProgram:
-    """The pure form of a program with references among its inputs."""
+    """Returns the pure form of a program with references among its inputs."""
     pure = program.executables.get(PureProgram)
     if pure is None:
         pure = program.executables[PureProgram] = PureProgram(program)

@@ -31,7 +31,7 @@ _debug_key_reuse = config_states.debug_key_reuse
 
 
 def checks_results() -> bool:
-    """Whether computations are to be looked at."""
+    """Returns whether computations are to be looked at."""
     return bool(_debug_nans.value or _debug_infs.value or _debug_key_reuse.value)
 
 
@@ -53,8 +53,8 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
     """Looks at a computation as the flags ask for it.
 
     Raises:
-      FloatingPointError: where a result has a NaN, or an infinity.
-      KeyReuseError: where a random key has been used before.
+      FloatingPointError: a result has a NaN, or an infinity.
+      KeyReuseError: a random key has been used before.
     """
     if _debug_key_reuse.value:
         key_reuse.check_key_reuse("jit-compiled function", program.closed, leaves, results)
@@ -73,7 +73,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
-    """The first operation with a bad result and the user's line that it comes from."""
+    """Returns the first operation with a bad result and the user's line that it comes from."""
     environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
     with _debug_nans(False), _debug_infs(False):

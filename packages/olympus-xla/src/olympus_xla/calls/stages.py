@@ -208,8 +208,8 @@ class Traced(Stage):
             several platforms takes the index of the platform as its first operand.
 
         Raises:
-          TypeError: where they are not a sequence of strings.
-          ValueError: where they are empty.
+          TypeError: they are not a sequence of strings.
+          ValueError: they are empty.
         """
         placement = resolve_placement(self._options, self._compiled_program, self._shardings)
         if self._layouts and not placement.in_layouts:
@@ -234,11 +234,11 @@ class Traced(Stage):
 
 
 def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
-    """The names of platforms as a tuple.
+    """Returns the names of platforms as a tuple.
 
     Raises:
-      TypeError: where they are not a sequence of strings.
-      ValueError: where they are empty.
+      TypeError: they are not a sequence of strings.
+      ValueError: they are empty.
     """
     if isinstance(platforms, str) or not all(isinstance(each, str) for each in platforms):
         raise TypeError(
@@ -270,7 +270,7 @@ class Lowered(Stage):
         self._lowered = lowered
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module as text.
+        """Returns the module as text.
 
         Args:
           dialect: ``"stablehlo"``, the default, or ``"hlo"``: as XLA reads it, before any
@@ -278,7 +278,7 @@ class Lowered(Stage):
           debug_info: whether to show source positions.
 
         Raises:
-          ValueError: where there is no such dialect.
+          ValueError: there is no such dialect.
         """
         if dialect is None or dialect == "stablehlo":
             with mlir.lowering_lock:
@@ -286,14 +286,14 @@ class Lowered(Stage):
         return self.compiler_ir(dialect).as_hlo_text()
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module as an object.
+        """Returns the module as an object.
 
         Args:
           dialect: ``"stablehlo"``, the default, for an MLIR module, or ``"hlo"`` for an XLA
             computation, whose ``as_serialized_hlo_module_proto()`` other runtimes can read.
 
         Raises:
-          ValueError: where there is no such dialect.
+          ValueError: there is no such dialect.
         """
         if dialect is None or dialect == "stablehlo":
             return mlir.with_dialect_classes(self._lowered.module)
@@ -322,7 +322,7 @@ class Lowered(Stage):
           device_assignment: the devices, as a check; they must be those the program is placed on.
 
         Raises:
-          ValueError: where the program was lowered for other platforms than its devices', or for
+          ValueError: the program was lowered for other platforms than its devices', or for
             other devices than ``device_assignment``.
         """
         options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
@@ -376,7 +376,7 @@ class Compiled(Stage):
         return self.__call__(*args, **kwargs)
 
     def as_text(self) -> str:
-        """The optimised program as HLO text."""
+        """Returns the optimised program as HLO text."""
         modules = self._compiled.executable.loaded.hlo_modules()
         return "\n\n".join(module.to_string() for module in modules)
 

@@ -44,7 +44,7 @@ _ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS")
 
 
 def executable_key(module: Any, devices: Sequence[Any], options: Any) -> str | None:
-    """The key of the executable of a module; None where it must not be stored.
+    """Returns the key of the executable of a module; None if it must not be stored.
 
     Args:
       module: the MLIR module.
@@ -86,7 +86,7 @@ def _has_effects() -> bool:
 
 
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
-    """What describes the devices; None where that is not known well enough.
+    """What describes the devices; None if that is not known well enough.
 
     Executables over several processes are not stored: all processes must compile, or none.
     """
@@ -103,7 +103,7 @@ def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
 
 @functools.cache
 def processor_identity() -> str | None:
-    """The processor's model, features and number; None where they are not known."""
+    """Returns the processor's model, features and number; None if they are not known."""
     count = str(os.cpu_count())
     system = (platform.system(), platform.machine(), count)
     try:
@@ -118,7 +118,7 @@ def processor_identity() -> str | None:
 
 
 def _features(cpuinfo: str) -> str:
-    """The lines of /proc/cpuinfo that say what code the processors run."""
+    """Returns the lines of /proc/cpuinfo that say what code the processors run."""
     telling = (
         "vendor_id",
         "cpu family",

@@ -68,16 +68,16 @@ class ProgramCache:
         self._lock = threading.Lock()
 
     def path_of(self, name: str, key: str) -> Path:
-        """The file of an entry: the program's name is for people, the key decides."""
+        """Returns the file of an entry: the program's name is for people, the key decides."""
         readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
         return self.directory / f"{readable}-{key}{_SUFFIX}"
 
     def get(self, path: Path) -> tuple[bytes, float] | None:
-        """The serialized executable of an entry and how long it was compiled, or None.
+        """Returns the serialized executable of an entry and how long it was compiled, or None.
 
         Raises:
-          OSError: where there is an entry that cannot be read.
-          ValueError: where it is damaged.
+          OSError: there is an entry that cannot be read.
+          ValueError: it is damaged.
         """
         try:
             contents = path.read_bytes()
@@ -99,7 +99,7 @@ class ProgramCache:
         """Writes an entry, and removes the ones used longest ago where there are too many.
 
         Raises:
-          OSError: where it cannot be written.
+          OSError: it cannot be written.
         """
         packed = zlib.compress(serialized, 1)
         contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
@@ -160,7 +160,7 @@ _cache: ProgramCache | None = None
 
 
 def cache_in_use() -> ProgramCache | None:
-    """The cache that the flags ask for; None where they do not."""
+    """Returns the cache that the flags ask for; None if they do not."""
     global _cache
     directory = flags.compilation_cache_dir.value
     if not directory or not flags.enable_compilation_cache.value:
@@ -174,7 +174,7 @@ def cache_in_use() -> ProgramCache | None:
 
 
 def is_initialized() -> bool:
-    """Whether the cache has been used since the process began, or since `reset_cache`."""
+    """Returns whether the cache has been used since the process began, or since `reset_cache`."""
     return _cache is not None
 
 

@@ -31,7 +31,7 @@ def compile_options(
       options: XLA's options by name.
 
     Raises:
-      TypeError: where a compiler option has a value that XLA does not take.
+      TypeError: a compiler option has a value that XLA does not take.
     """
     result = CompileOptions()
     build = result.executable_build_options
@@ -104,7 +104,7 @@ def get_compile_options(
       jaxlib's ``CompileOptions``.
 
     Raises:
-      ValueError: where the devices are not as many as replicas and partitions want.
+      ValueError: the devices are not as many as replicas and partitions want.
 
     Example:
       >>> get_compile_options(1, 1, device_assignment=[0]).num_partitions

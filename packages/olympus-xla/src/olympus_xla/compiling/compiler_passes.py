@@ -48,7 +48,7 @@ def register_hlo_module_transformation(
       platforms: the platforms, or the one platform, whose compiler gets it; None for all.
 
     Raises:
-      TypeError: where ``stage`` is not a `PipelineStage`.
+      TypeError: ``stage`` is not a `PipelineStage`.
 
     Example:
       >>> register_hlo_module_transformation(lambda module: None, name="nothing")
@@ -83,7 +83,7 @@ def clear_hlo_module_transformation(
       Whether there was such a pass.
 
     Raises:
-      TypeError: where ``stage`` is not a `PipelineStage`.
+      TypeError: ``stage`` is not a `PipelineStage`.
     """
     _check_stage(stage)
     found = False

@@ -44,7 +44,7 @@ def dump_program(lowered: Any) -> list[Path]:
       The files; their names count programs in the order of compilation.
 
     Raises:
-      ValueError: where a mode is not known.
+      ValueError: a mode is not known.
     """
     target = config_flags.dump_ir_to.value
     if target == "sponge":  # the folder in which a test runner collects files

@@ -34,7 +34,7 @@ class Operand:
     Attributes:
       aval: its type.
       donated: whether results may take its memory.
-      sharding: its sharding over the mesh of the program; None where it is not known.
+      sharding: its sharding over the mesh of the program; None if it is not known.
       layout: the layout asked for: a `Layout`, ``Layout.AUTO``, or None for the default.
       attributes: its MLIR attributes by name.
     """

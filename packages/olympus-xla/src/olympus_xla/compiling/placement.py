@@ -94,7 +94,7 @@ class Placement:
         return self._hash
 
     def with_layouts(self, in_layouts: tuple, out_layouts: tuple) -> Placement:
-        """The same, with operands and results that lie in memory in other ways."""
+        """Returns the same, with operands and results that lie in memory in other ways."""
         return Placement(
             self.devices,
             self.mesh,
@@ -136,7 +136,7 @@ on_clear_backends(_single_device_placements.clear)
 
 
 def on_one_device(device: Any, committed: bool) -> Placement:
-    """The placement on a single device."""
+    """Returns the placement on a single device."""
     key = (device, committed)
     found = _single_device_placements.get(key)
     if found is None:
@@ -145,7 +145,7 @@ def on_one_device(device: Any, committed: bool) -> Placement:
 
 
 def committed_sharding(value: Any) -> Any:
-    """Where an operand must be computed with; None where it goes along with the others."""
+    """Where an operand must be computed with; None if it goes along with the others."""
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
     value = plain_array(getattr(value, "_array", value))  # what a reference holds
@@ -164,7 +164,7 @@ def _over_devices(sharding: NamedSharding) -> NamedSharding:
     """A sharding over an abstract mesh as one over devices, of which exported programs say nothing.
 
     Raises:
-      ValueError: where there are too few devices.
+      ValueError: there are too few devices.
     """
     mesh, devices = sharding.mesh, backends.devices()
     if mesh.size > len(devices):
@@ -178,7 +178,7 @@ def _over_devices(sharding: NamedSharding) -> NamedSharding:
 
 
 def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:
-    """The placement of a call.
+    """Returns the placement of a call.
 
     Args:
       options: what the user asks for.
@@ -186,7 +186,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
       shardings: where the operands are; see `committed_sharding`.
 
     Raises:
-      ValueError: where committed operands lie on different devices, or contradict what the user
+      ValueError: committed operands lie on different devices, or contradict what the user
         asked for.
     """
     several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
@@ -238,7 +238,7 @@ def _is_on_several_devices(value: Any) -> bool:
 
 
 def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
-    """The device on which all committed operands are, or None."""
+    """Returns the device on which all committed operands are, or None."""
     found, first = None, 0
     for position, sharding in enumerate(shardings):
         if sharding is not None:
@@ -327,7 +327,7 @@ def _resolve_shardings(
 
 
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
-    """Raises ValueError where an operand is in another memory than its sharding asks for."""
+    """Raises ValueError if an operand is in another memory than its sharding asks for."""
     for given, aval in zip(in_given, avals, strict=True):
         space = getattr(aval, "memory_space", None)
         if given is not None and space_of_kind(given.memory_kind) is not space:
@@ -340,10 +340,10 @@ def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
 
 
 def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
-    """The mesh and the devices on which all that is known to lie somewhere lies.
+    """Returns the mesh and the devices on which all that is known to lie somewhere lies.
 
     Args:
-      mesh: the mesh that the program or its context asks for; None where they ask for none.
+      mesh: the mesh that the program or its context asks for; None if they ask for none.
       what: who asks for it.
       known: shardings, with a description.
     """
@@ -363,7 +363,7 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
 
 
 def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
-    """The sharding as one of this mesh, so that all annotations speak of one mesh."""
+    """Returns the sharding as one of this mesh, so that all annotations speak of one mesh."""
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
         return sharding
     ndim = getattr(aval, "ndim", 0)
@@ -396,7 +396,7 @@ def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) 
 
 
 def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
-    """The user's shardings, a prefix of the operands' or results' structure, one a leaf."""
+    """Returns the user's shardings, a prefix of the operands' or results' structure, one a leaf."""
     if given is None:
         return [None] * count
     if what == "in":
@@ -412,13 +412,13 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
 
 
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
-    """The shardings that the user asked for, one a leaf of the result; None where for none."""
+    """Returns the shardings that the user asked for, one a leaf of the result; None if for none."""
     given = dict(options.placement).get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
 
 def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
-    """The layouts that the user asks for, one a leaf; empty where there are none."""
+    """Returns the layouts that the user asks for, one a leaf; empty where there are none."""
     if given is None or not any(type(leaf) is Format for leaf in given[1]):
         return ()
     if what == "in":
@@ -445,7 +445,7 @@ def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> Non
 
 
 def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
-    """The leaf of a tree of shardings that each leaf of a target comes under.
+    """Returns the leaf of a tree of shardings that each leaf of a target comes under.
 
     Args:
       given: the tree, as structure and leaves.
@@ -453,7 +453,7 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
       what: the tree's name, ``"in_shardings"`` or ``"out_shardings"``.
 
     Raises:
-      ValueError: where the tree is no prefix of the target.
+      ValueError: the tree is no prefix of the target.
     """
     prefix = pytrees.tree_unflatten(*given)
     is_of_arguments = what == "in_shardings"
@@ -482,7 +482,7 @@ def check_constrained(what: str, shardings: Sequence[Any]) -> None:
       shardings: its leaves.
 
     Raises:
-      ValueError: where one of them has an unconstrained dimension.
+      ValueError: one of them has an unconstrained dimension.
     """
     for given in shardings:
         sharding: Any = given.sharding if isinstance(given, Format) else given

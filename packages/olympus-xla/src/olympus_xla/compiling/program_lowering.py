@@ -380,7 +380,7 @@ def _annotate(
 
 
 def _attributes(values: Sequence[Operand | Result]) -> list[dict[str, Any]] | None:
-    """Returns the attributes of all values; None where no value has any."""
+    """Returns the attributes of all values; None if no value has any."""
     attributes = [value.attributes for value in values]
     return attributes if any(attributes) else None
 

@@ -20,10 +20,10 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
     ``placement_mesh``, a function of its parameters.
 
     Returns:
-      The mesh, or None where nothing asks for one, and a description.
+      The mesh, or None if nothing asks for one, and a description.
 
     Raises:
-      ValueError: where parts of the program ask for different devices.
+      ValueError: parts of the program ask for different devices.
     """
     asked = closed.memo.get("mesh")
     if asked is None:
@@ -57,7 +57,7 @@ def _check_same_devices(mesh: Mesh, what: str, other: Mesh, other_what: str) -> 
 def incompatible_devices(
     what: str, devices: Sequence[Any], other: str, other_devices: Sequence[Any]
 ) -> ValueError:
-    """The error for a computation of which two parts are to be on different devices."""
+    """Returns the error for a computation of which two parts are to be on different devices."""
     return ValueError(
         "Received incompatible devices for jitted computation. Got "
         f"{what} with {_shown(devices)} and {other} with {_shown(other_devices)}. All parts of one "

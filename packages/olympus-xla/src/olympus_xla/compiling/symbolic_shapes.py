@@ -20,7 +20,7 @@ def symbolic_module(
     shapes: Sequence[Sequence[Any]],
     name_of_operand: Callable[[int], str],
 ) -> SymbolicModuleLowering:
-    """An empty module for a program whose operands have symbolic shapes.
+    """Returns an empty module for a program whose operands have symbolic shapes.
 
     Args:
       name: of the module.
@@ -30,7 +30,7 @@ def symbolic_module(
       name_of_operand: from the position of an operand to what messages call it.
 
     Raises:
-      ValueError: where the sizes of operands do not determine the dimension variables.
+      ValueError: the sizes of operands do not determine the dimension variables.
     """
     solution = solve(shapes, name_of_operand)
     module = SymbolicModuleLowering(name, platforms, effects, solution=solution)
@@ -39,10 +39,10 @@ def symbolic_module(
 
 
 def refined(lowered: Any) -> Any:
-    """The module with the shapes that follow from those of its operands.
+    """Returns the module with the shapes that follow from those of its operands.
 
     Raises:
-      ValueError: where operands have symbolic shapes, or sizes do not fit.
+      ValueError: operands have symbolic shapes, or sizes do not fit.
     """
     for aval in lowered.in_avals:
         if mlir.has_symbolic(getattr(aval, "shape", ())):

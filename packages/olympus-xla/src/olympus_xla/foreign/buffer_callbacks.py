@@ -56,7 +56,7 @@ def buffer_callback(
       command_buffer_compatible: whether a GPU may record and repeat what it does.
 
     Raises:
-      ValueError: where an argument is not as described.
+      ValueError: an argument is not as described.
 
     Example:
       >>> import numpy as np

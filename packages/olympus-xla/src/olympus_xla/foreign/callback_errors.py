@@ -31,7 +31,7 @@ def calling_back() -> Iterator[None]:
 
 
 def in_callback() -> bool:
-    """Whether the thread runs a Python function for a compiled program."""
+    """Returns whether the thread runs a Python function for a compiled program."""
     return getattr(_calls, "active", False)
 
 
@@ -55,7 +55,7 @@ def raise_callback_error(error: Exception) -> None:
 
 
 def find_cause(error: Exception) -> BaseException | None:
-    """The exception of a callback behind a runtime error; it is kept no longer."""
+    """Returns the exception of a callback behind a runtime error; it is kept no longer."""
     text = str(error)
     if "callback" not in text.lower():
         return None

@@ -186,7 +186,7 @@ class custom_partitioning:
 
 
 def _positional(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """All arguments by position, defaults included."""
+    """Returns all arguments by position, defaults included."""
     bound = inspect.signature(fun).bind(*args, **kwargs)
     if bound.kwargs:
         raise TypeError(

@@ -56,7 +56,7 @@ def register_ffi_target(
       **kwargs: further options of jaxlib's registration: ``traits``.
 
     Raises:
-      TypeError: where ``fn`` is neither a capsule nor a dictionary of capsules.
+      TypeError: ``fn`` is neither a capsule nor a dictionary of capsules.
 
     Example:
       >>> register_ffi_target("my_function", 7)
@@ -90,7 +90,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
       platform: where handlers use it.
 
     Raises:
-      TypeError: where ``type_registration`` is not such a dictionary.
+      TypeError: ``type_registration`` is not such a dictionary.
     """
     if not isinstance(type_registration, dict) or "type_id" not in type_registration:
         raise TypeError(
@@ -117,7 +117,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """The capsule of a function's address.
+    """Returns the capsule of a function's address.
 
     Args:
       funcptr: a function of a library loaded with ``ctypes``.
@@ -134,7 +134,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The folder of XLA's C++ headers, for the compiler's ``-I``.
+    """Returns the folder of XLA's C++ headers, for the compiler's ``-I``.
 
     Example:
       >>> import os
@@ -159,7 +159,7 @@ def ffi_call(
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls a registered foreign function.
+    """Returns a function that calls a registered foreign function.
 
     It can be called eagerly and under `jit` and `vmap`. Nothing is known of its derivative: give it
     one with `custom_vjp` or `custom_jvp`.
@@ -187,7 +187,7 @@ def ffi_call(
       ``float``.
 
     Raises:
-      ValueError: where an argument is not as described.
+      ValueError: an argument is not as described.
 
     Example:
       >>> import numpy as np

@@ -76,10 +76,10 @@ class TypedScalar:
 
 
 def hashable_attribute(name: str, value: Any) -> Any:
-    """An attribute of a foreign call in hashable form.
+    """Returns an attribute of a foreign call in hashable form.
 
     Raises:
-      TypeError: where it cannot be one.
+      TypeError: it cannot be one.
     """
     if isinstance(value, str | bytes | np.dtype):
         return value

@@ -94,7 +94,7 @@ class SdyShardingRule:
       **factor_sizes: the sizes of factors that no dimension tells.
 
     Raises:
-      ValueError: where factors and their sizes do not fit together.
+      ValueError: factors and their sizes do not fit together.
     """
 
     def __init__(
@@ -173,10 +173,10 @@ class SdyShardingRule:
     def attribute_text(
         self, operand_shapes: Sequence[Sequence[int]], result_shapes: Sequence[Sequence[int]]
     ) -> str:
-        """The rule as Shardy writes it, for operands and results of given shapes.
+        """Returns the rule as Shardy writes it, for operands and results of given shapes.
 
         Raises:
-          ValueError: where the rule does not fit.
+          ValueError: the rule does not fit.
         """
         for what, mappings, shapes in (
             ("operands", self.operand_mappings, operand_shapes),
@@ -251,7 +251,7 @@ class SdyShardingRule:
 def _expanded(
     mapping: ArrayMapping, shape: Sequence[int], position: int, sizes: Mapping[str, int]
 ) -> list[tuple[Any, int]]:
-    """The dimensions of an array with their factors, leading ones among them."""
+    """Returns the dimensions of an array with their factors, leading ones among them."""
     factors: list[Any] = list(mapping)
     if factors and isinstance(factors[0], str) and factors[0].startswith(BATCHING):
         name = factors.pop(0)
@@ -271,7 +271,7 @@ def _expanded(
 
 
 def _letter(number: int) -> str:
-    """The names of factors in Shardy's rules: i to z, then z_1, z_2 and so on."""
+    """Returns the names of factors in Shardy's rules: i to z, then z_1, z_2 and so on."""
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
@@ -285,11 +285,11 @@ def parse_sharding_rule(
     permutation_factors: Sequence[str] = (),
     **factor_sizes: int,
 ) -> SdyShardingRule:
-    """The rule of a text such as ``"i j, j k -> i k"``.
+    """Returns the rule of a text such as ``"i j, j k -> i k"``.
 
     Raises:
-      TypeError: where it is not a string.
-      ValueError: where it is not of this form.
+      TypeError: it is not a string.
+      ValueError: it is not of this form.
 
     Example:
       >>> parse_sharding_rule("... i, i -> ...")

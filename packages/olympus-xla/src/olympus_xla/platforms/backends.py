@@ -153,7 +153,7 @@ def register_platform(platform: Platform) -> None:
     """Makes a platform known. Its client is made when the backends are first used.
 
     Raises:
-      RuntimeError: where the backends have been brought up already.
+      RuntimeError: the backends have been brought up already.
     """
     if _current is not None:
         raise RuntimeError(
@@ -174,12 +174,12 @@ def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
 
 
 def known_platforms() -> list[str]:
-    """The names of the platforms, whether they can be used or not."""
+    """Returns the names of the platforms, whether they can be used or not."""
     return list(_platforms)
 
 
 def platform(name: str) -> Platform | None:
-    """How a platform is brought up; None where there is none of this name."""
+    """How a platform is brought up; None if there is none of this name."""
     return _platforms.get(name)
 
 
@@ -197,7 +197,7 @@ def register_backend_factory(
 
     Args:
       name: the platform's name, as in ``devices(name)``.
-      factory: makes the client, or returns None where the platform cannot be used.
+      factory: makes the client, or returns None if the platform cannot be used.
       priority: the platform with the highest one that can be used is the default.
       fail_quietly: whether it is no error where no client can be made and nobody asked for it.
       experimental: whether to say so to those who come to use it.
@@ -205,7 +205,7 @@ def register_backend_factory(
       c_api: the plugin's table of functions, for those who want to keep it alive.
 
     Raises:
-      RuntimeError: where the platform has been brought up already.
+      RuntimeError: the platform has been brought up already.
     """
 
     def make_client() -> Client:
@@ -234,7 +234,7 @@ _tables_of_plugins: dict[str, Any] = {}
 
 
 def are_backends_initialized() -> bool:
-    """Whether clients have been made already."""
+    """Returns whether clients have been made already."""
     return _current is not None
 
 
@@ -375,15 +375,15 @@ for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
 
 
 def backends() -> dict[str, Client]:
-    """The clients by platform, the default one first. Brings them up on first use."""
+    """Returns the clients by platform, the default one first. Brings them up on first use."""
     return dict((_current or _bring_up()).clients)
 
 
 def get_backend(platform: str | Client | None = None) -> Client:
-    """The client of a platform, or of the default one.
+    """Returns the client of a platform, or of the default one.
 
     Raises:
-      RuntimeError: where the platform is unknown or could not be brought up.
+      RuntimeError: the platform is unknown or could not be brought up.
     """
     state = _current or _bring_up()
     if platform is None:
@@ -410,13 +410,13 @@ def get_backend(platform: str | Client | None = None) -> Client:
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
-    """All devices of a backend, in all processes.
+    """Returns all devices of a backend, in all processes.
 
     Args:
       backend: the name of a platform, such as "cpu", "gpu" or "tpu"; the default one where None.
 
     Raises:
-      RuntimeError: where the platform is not there.
+      RuntimeError: the platform is not there.
 
     Example:
       >>> devices("cpu")[0]
@@ -430,7 +430,7 @@ def local_devices(
     backend: str | Client | None = None,
     host_id: int | None = None,
 ) -> list[Device]:
-    """The devices of a backend that belong to one process.
+    """Returns the devices of a backend that belong to one process.
 
     Args:
       process_index: the process; this one where None.
@@ -438,7 +438,7 @@ def local_devices(
       host_id: an older name of ``process_index``.
 
     Raises:
-      ValueError: where there is no such process.
+      ValueError: there is no such process.
     """
     if host_id is not None:
         process_index = host_id
@@ -451,32 +451,32 @@ def local_devices(
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a backend, in all processes."""
+    """Returns the number of devices of a backend, in all processes."""
     return get_backend(backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a backend that belong to this process."""
+    """Returns the number of devices of a backend that belong to this process."""
     return get_backend(backend).local_device_count()
 
 
 def default_backend() -> str:
-    """The platform of the default backend: "cpu", "gpu" or "tpu"."""
+    """Returns the platform of the default backend: "cpu", "gpu" or "tpu"."""
     return get_backend().platform
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The number of this process among those that run the program together."""
+    """Returns the number of this process among those that run the program together."""
     return get_backend(backend).process_index()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """The number of processes that run the program together."""
+    """Returns the number of processes that run the program together."""
     return max(device.process_index for device in devices(backend)) + 1
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """The numbers of the processes that run the program together."""
+    """Returns the numbers of the processes that run the program together."""
     return sorted({device.process_index for device in devices(backend)})
 
 
@@ -529,7 +529,7 @@ _default_sharding: SingleDeviceSharding | None = None
 
 
 def default_sharding() -> SingleDeviceSharding:
-    """The sharding that places an array on the default device."""
+    """Returns the sharding that places an array on the default device."""
     global _default_sharding
     if _default_device_state.value is not None:
         return device_sharding(default_device())
@@ -545,7 +545,7 @@ set_default_devices(devices)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All arrays of a backend that are alive, as C++ keeps count of them."""
+    """Returns all arrays of a backend that are alive, as C++ keeps count of them."""
     return get_backend(platform).live_arrays()
 
 

@@ -46,7 +46,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def _library_version() -> list[str]:
-    """The version of the library as the program knows it."""
+    """Returns the version of the library as the program knows it."""
     for name in ("jax", "olympus"):
         version = getattr(sys.modules.get(name), "__version__", None)
         if version is not None:

@@ -59,7 +59,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
       The description; programs compiled for its devices are not loaded onto them.
 
     Raises:
-      RuntimeError: where the platform cannot be used.
+      RuntimeError: the platform cannot be used.
 
     Example:
       >>> from olympus_xla.platforms.topologies import get_attached_topology
@@ -84,8 +84,8 @@ def get_topology_desc(
       The description.
 
     Raises:
-      RuntimeError: where the plugin is not installed.
-      NotImplementedError: where the platform has no descriptions.
+      RuntimeError: the plugin is not installed.
+      NotImplementedError: the platform has no descriptions.
     """
     platform = platform or backends.default_backend()
     registered = backends.platform(platform)
@@ -114,7 +114,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """A mesh of the devices of a description.
+    """Returns a mesh of the devices of a description.
 
     Args:
       topo: the description.
@@ -123,7 +123,7 @@ def make_mesh(
       contiguous_submeshes: whether the devices of each process shall lie beside each other.
 
     Raises:
-      ValueError: where the extents do not multiply to the number of devices.
+      ValueError: the extents do not multiply to the number of devices.
     """
     devices = create_device_mesh(
         list(mesh_shape), topo.devices, contiguous_submeshes=contiguous_submeshes
@@ -141,11 +141,11 @@ class CompileOnlyExecutable:
         return getattr(self._executable, name)
 
     def local_devices(self) -> list[Any]:
-        """No devices: there are none to run on."""
+        """Returns no devices: there are none to run on."""
         return []
 
     def get_hlo_text(self) -> str:
-        """The optimised modules as text."""
+        """Returns the optimised modules as text."""
         return "\n\n".join(module.to_string() for module in self._executable.hlo_modules())
 
     def execute_sharded(self, *args: Any, **kwargs: Any) -> NoReturn:

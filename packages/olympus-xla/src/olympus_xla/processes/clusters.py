@@ -42,7 +42,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
       method: the name of one method; None for the first one that finds itself in use.
 
     Raises:
-      ValueError: where there is no such method, or it is not in use.
+      ValueError: there is no such method, or it is not in use.
     """
     fields = (given.coordinator_address, given.num_processes, given.process_id)
     if method == "deactivate" or None not in fields:
@@ -114,7 +114,7 @@ def _tasks_here(variables: Mapping[str, str]) -> int:
 
 
 def _first_node(nodes: str) -> str:
-    """The first of a list such as ``gpu[003-005,9],login``."""
+    """Returns the first of a list such as ``gpu[003-005,9],login``."""
     match = re.match(r"([^\[,]+)(?:\[([^,\-\]]+)[^\]]*\])?([^,\[]*)", nodes)
     if match is None:
         raise ValueError(f"SLURM_STEP_NODELIST is {nodes!r}, which names no node")

@@ -24,7 +24,7 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
-    """The CPU devices on the hosts of some devices, or the mesh of them.
+    """Returns the CPU devices on the hosts of some devices, or the mesh of them.
 
     Args:
       devices_or_mesh: a sequence of devices, or a mesh.
@@ -33,7 +33,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
       A CPU device for each device, in the same order; a CPU device for itself.
 
     Raises:
-      ValueError: where a device is on another process's host.
+      ValueError: a device is on another process's host.
 
     Example:
       >>> import olympus

@@ -39,7 +39,7 @@ class CoordinationServiceProcess:
       shutdown_timeout: how long to wait at the end, in seconds.
 
     Raises:
-      RuntimeError: where the service cannot listen on the address.
+      RuntimeError: the service cannot listen on the address.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _refuse_taken_port(family: int, host: str, port: int) -> None:
-    """Raises OSError where somebody listens already, which sharing the port would hide."""
+    """Raises OSError if somebody listens already, which sharing the port would hide."""
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -171,7 +171,7 @@ def _wait_for_survivors(port: int, longest: float) -> None:
 
 
 def _connections(port: int) -> int | None:
-    """The number of open connections to a port of ours; None where the system does not tell."""
+    """The number of open connections to a port of ours; None if the system does not tell."""
     count = 0
     try:
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):

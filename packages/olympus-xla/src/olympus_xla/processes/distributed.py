@@ -95,7 +95,7 @@ _lock = threading.Lock()
 
 
 def is_initialized() -> bool:
-    """Whether this process is part of a program of several processes.
+    """Returns whether this process is part of a program of several processes.
 
     Example:
       >>> is_initialized()
@@ -146,9 +146,9 @@ def initialize(
       partition_index: the number of its partition within the slice.
 
     Raises:
-      ValueError: where something is neither given nor found, or the processes do not agree.
-      RuntimeError: where it is called twice or too late, or the port is taken.
-      TimeoutError: where not all processes are there in time.
+      ValueError: something is neither given nor found, or the processes do not agree.
+      RuntimeError: it is called twice or too late, or the port is taken.
+      TimeoutError: not all processes are there in time.
 
     Example:
       >>> initialize("127.0.0.1:9000", num_processes=2, process_id=0)  # doctest: +SKIP
@@ -360,7 +360,7 @@ def _left(process_id: int) -> str:
 
 
 def live_processes() -> set[int]:
-    """The processes that are alive, which all of them have to ask for; this one outside."""
+    """Returns the processes that are alive, which all of them have to ask for; this one outside."""
     membership = _membership
     if membership is None:
         return {0}
@@ -405,8 +405,8 @@ def check_same_program(name: str, module_text: str) -> None:
       module_text: the module.
 
     Raises:
-      ValueError: where another process compiles another program.
-      TimeoutError: where another process compiles none.
+      ValueError: another process compiles another program.
+      TimeoutError: another process compiles none.
     """
     membership = _membership
     if membership is None:

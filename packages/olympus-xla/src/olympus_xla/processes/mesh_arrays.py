@@ -67,7 +67,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """The parts of arrays that are in this process, as arrays of its devices.
+    """Returns the parts of arrays that are in this process, as arrays of its devices.
 
     Args:
       global_inputs: a pytree of arrays over the devices of all processes.
@@ -118,7 +118,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tuple[int, ...]:
-    """The shape of what this process holds of an array."""
+    """Returns the shape of what this process holds of an array."""
     part = NamedSharding(mesh, spec).shard_shape(shape)
     probe = tuple(mesh.size for _ in shape)
     local_part = NamedSharding(mesh.local_mesh, spec).shard_shape(probe)
@@ -128,12 +128,12 @@ def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tupl
 
 
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of a global array, given that of one process's part."""
+    """Returns the type of a global array, given that of one process's part."""
     return ShapedArray(_global_shape(NamedSharding(global_mesh, pspec), arr.shape), arr.dtype)
 
 
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of one process's part, given that of a global array."""
+    """Returns the type of one process's part, given that of a global array."""
     return ShapedArray(_local_shape(arr.shape, global_mesh, pspec), arr.dtype)
 
 
@@ -145,7 +145,7 @@ def ltg_batcher(
     global_mesh: Any,
     pspec: Any,
 ) -> tuple[Any, int]:
-    """The batching rule of `host_local_array_to_global_array`.
+    """Returns the batching rule of `host_local_array_to_global_array`.
 
     Args:
       insert_axis: whether the examples are divided over the mesh axes that the mapped axis names.

@@ -78,7 +78,7 @@ def _on_host(value: Any) -> np.ndarray:
 
 
 def _everywhere(array: ArrayImpl) -> NamedSharding:
-    """The sharding that gives each device of an array the whole of it."""
+    """Returns the sharding that gives each device of an array the whole of it."""
     sharding = array.sharding
     if isinstance(sharding, NamedSharding):
         return NamedSharding(sharding.mesh, PartitionSpec())
@@ -86,7 +86,7 @@ def _everywhere(array: ArrayImpl) -> NamedSharding:
 
 
 def _mesh_of_processes() -> Mesh:
-    """The mesh of the first device of each process: data need not go to the others."""
+    """Returns the mesh of the first device of each process: data need not go to the others."""
     firsts: dict[int, Any] = {}
     for device in backends.devices():
         firsts.setdefault(device.process_index, device)
@@ -95,7 +95,7 @@ def _mesh_of_processes() -> Mesh:
 
 
 def _stack_of_processes(value: np.ndarray) -> ArrayImpl:
-    """An array whose n-th slice is the value of the n-th process."""
+    """Returns an array whose n-th slice is the value of the n-th process."""
     sharding = NamedSharding(_mesh_of_processes(), PartitionSpec("processes"))
     part = put_leaf(value[None], sharding.mesh.local_devices[0])
     shape = (sharding.mesh.size, *part.shape[1:])
@@ -172,7 +172,7 @@ def sync_global_devices(name: str) -> None:
       name: the same in all processes, to find out if they wait in different places.
 
     Raises:
-      AssertionError: where another process waits under another name.
+      AssertionError: another process waits under another name.
 
     Example:
       >>> sync_global_devices("after loading")
@@ -193,7 +193,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
       True in all processes at the same step, after one of them has been told to end.
 
     Raises:
-      RuntimeError: where `olympus.distributed.initialize` has not been called.
+      RuntimeError: `olympus.distributed.initialize` has not been called.
     """
     return reached_sync_point(step_id)
 
@@ -206,7 +206,7 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
       devices: the devices.
 
     Raises:
-      ProcessFailureError: where processes died during the block.
+      ProcessFailureError: processes died during the block.
     """
     live = live_processes()
     present = [device for device in devices if device.process_index in live]

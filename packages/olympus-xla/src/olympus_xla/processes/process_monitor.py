@@ -42,7 +42,7 @@ class ProcessFailureError(RuntimeError):
     def of_processes(
         cls, failed_devices: Collection[Any], failed_processes: Collection[int], message: str
     ) -> ProcessFailureError:
-        """The error for processes of which not all devices may be known.
+        """Returns the error for processes of which not all devices may be known.
 
         Args:
           failed_devices: their devices, as far as they are known.

@@ -26,7 +26,7 @@ def split_address(address: str) -> tuple[str, int]:
     """Host and port of an address such as ``"10.0.0.1:1234"`` or ``"[::1]:1234"``.
 
     Raises:
-      ValueError: where the port is missing or is no number.
+      ValueError: the port is missing or is no number.
     """
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or not host:
@@ -49,8 +49,8 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
       timeout: how long that is altogether, for messages.
 
     Raises:
-      TimeoutError: where the coordinator is not reached, or other processes stay away.
-      ValueError: where the processes do not agree on the program's layout.
+      TimeoutError: the coordinator is not reached, or other processes stay away.
+      ValueError: the processes do not agree on the program's layout.
     """
     host, port = split_address(address)
     connection = _connect(host, port, deadline)
@@ -120,8 +120,8 @@ def receive_all(
       start: starts the service.
 
     Raises:
-      TimeoutError: where processes stay away.
-      ValueError: where they do not agree.
+      TimeoutError: processes stay away.
+      ValueError: they do not agree.
     """
     connections: dict[int, socket.socket] = {}
     hellos: dict[int, dict[str, Any]] = {}

@@ -18,10 +18,10 @@ __all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_tr
 
 
 def _typed(struct: Any) -> Any:
-    """The type that XLA wants to know of an array: with a sharding.
+    """Returns the type that XLA wants to know of an array: with a sharding.
 
     Raises:
-      ValueError: where none is given.
+      ValueError: none is given.
     """
     if getattr(struct, "sharding", None) is None:
         raise ValueError(
@@ -55,7 +55,7 @@ def pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
       timeout: how long to wait.
 
     Raises:
-      ValueError: where a sharding is missing.
+      ValueError: a sharding is missing.
     """
     structs, tree = pytrees.tree_flatten(xs)
     structs = list(map(_typed, structs))
@@ -71,14 +71,14 @@ TransferConnection.pull = pull
 
 
 def make_error_array(aval: Any, message: str) -> Any:
-    """An array that cannot be read: whoever waits for it gets an error.
+    """Returns an array that cannot be read: whoever waits for it gets an error.
 
     Args:
       aval: a `ShapeDtypeStruct` with a sharding.
       message: the error's.
 
     Raises:
-      ValueError: where the sharding is missing.
+      ValueError: the sharding is missing.
     """
     struct = _typed(aval)
     return make_array_of_error(_client_of([struct]), struct, message)

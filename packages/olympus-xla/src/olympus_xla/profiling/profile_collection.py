@@ -23,7 +23,7 @@ __all__ = ["collect_profile", "main", "run"]
 
 
 def _client() -> Any:
-    """The part of xprof that talks to servers."""
+    """Returns the part of xprof that talks to servers."""
     for name in (
         "xprof.convert._pywrap_profiler_plugin",
         "tensorboard_plugin_profile.convert._pywrap_profiler_plugin",
@@ -54,7 +54,7 @@ def collect_profile(
       xprof_options: further options of the profiler.
 
     Raises:
-      ImportError: where ``xprof`` is not installed.
+      ImportError: ``xprof`` is not installed.
     """
     client = _client()
     if log_dir is None:

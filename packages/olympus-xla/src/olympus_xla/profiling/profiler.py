@@ -98,7 +98,7 @@ def start_trace(
       profiler_options: what to record.
 
     Raises:
-      RuntimeError: where a trace is being recorded already.
+      RuntimeError: a trace is being recorded already.
 
     Example:
       >>> import tempfile
@@ -122,7 +122,7 @@ def stop_trace() -> None:
     """Ends the recording that `start_trace` began, and writes it.
 
     Raises:
-      RuntimeError: where no trace is being recorded.
+      RuntimeError: no trace is being recorded.
     """
     with _state.lock:
         session = _state.session
@@ -247,7 +247,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
-    """A function whose calls have a name in traces.
+    """Returns a function whose calls have a name in traces.
 
     Args:
       func: the function.
@@ -287,7 +287,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       The server, which runs until `stop_server`.
 
     Raises:
-      ValueError: where a server runs already.
+      ValueError: a server runs already.
     """
     global _server
     if _server is not None:
@@ -304,7 +304,7 @@ def stop_server() -> None:
     """Stops the server that `start_server` started.
 
     Raises:
-      ValueError: where none runs.
+      ValueError: none runs.
     """
     global _server
     if _server is None:
@@ -323,7 +323,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
       A function that ends this.
 
     Raises:
-      RuntimeError: where the server cannot be reached.
+      RuntimeError: the server cannot be reached.
     """
     return _jaxlib.register_subprocess(pid, port)
 

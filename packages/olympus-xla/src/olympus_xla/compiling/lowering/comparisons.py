@@ -15,7 +15,7 @@ _comparisons: dict[Any, dict[str, Any]] = {}
 
 
 def comparison_attributes(direction: str, dtype: Any, total_order: bool = False) -> dict[str, Any]:
-    """The attributes of ``stablehlo.compare``."""
+    """Returns the attributes of ``stablehlo.compare``."""
     key = (direction, dtype, total_order)
     found = _comparisons.get(key)
     if found is None:

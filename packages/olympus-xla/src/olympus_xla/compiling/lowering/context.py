@@ -42,7 +42,7 @@ class ModuleLowering:
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
       merged: from exported functions that it calls to their symbols.
-      mesh: the mesh of its operands and results; None where there is one device.
+      mesh: the mesh of its operands and results; None if there is one device.
       needs_refinement: whether it calls functions of dynamic shapes, which the compiler does not
         take before their shapes are inferred from the operands'.
       num_partitions: the number of devices.
@@ -101,7 +101,7 @@ class ModuleLowering:
         attributes["mhlo.num_replicas"] = mlir.i32(1)
 
     def mesh_symbol(self, mesh: Any) -> str:
-        """The symbol of a mesh over the module's devices; declares it on first use.
+        """Returns the symbol of a mesh over the module's devices; declares it on first use.
 
         The first one is the mesh of operands and results. Others divide the same devices, in the
         same order, otherwise.
@@ -117,7 +117,7 @@ class ModuleLowering:
         return symbol
 
     def first_device_symbol(self) -> str:
-        """The symbol of a mesh of the first device alone; declares it on first use."""
+        """Returns the symbol of a mesh of the first device alone; declares it on first use."""
         symbol = "maximal_mesh_0"
         if not self._has_first_device_mesh:
             self._has_first_device_mesh = True
@@ -136,7 +136,7 @@ class ModuleLowering:
         )
 
     def unique_name(self, name: str) -> str:
-        """A symbol that no function of the module has yet."""
+        """Returns a symbol that no function of the module has yet."""
         name = _symbol_name(name)
         count = self._names.get(name, 0)
         self._names[name] = count + 1
@@ -230,11 +230,11 @@ class ModuleLowering:
         self.add_function("main", closed, name_prefix, *args, public=True, **keywords)
 
     def dimension_types(self) -> list[Any]:
-        """The types of the operands of every function that are the dimension variables."""
+        """Returns the types of the operands of every function that are the dimension variables."""
         return []
 
     def new_context(self, block: Any, name_prefix: str) -> LoweringContext:
-        """A context for a block."""
+        """Returns a context for a block."""
         return context_class(LoweringContext)(self, block, name_prefix)
 
     def function_for(
@@ -246,7 +246,7 @@ class ModuleLowering:
         effects: Sequence[Any],
         platforms: tuple[str, ...] | None = None,
     ) -> str:
-        """The symbol of the function for a program; emitted once for equal keys."""
+        """Returns the symbol of the function for a program; emitted once for equal keys."""
         key = (key, tuple(effects), platforms)
         symbol = self._functions.get(key)
         if symbol is None:
@@ -258,7 +258,7 @@ class ModuleLowering:
 
 
 def _symbol_name(name: str) -> str:
-    """The name with what symbols cannot contain replaced, and none of it at the ends."""
+    """Returns the name with what symbols cannot contain replaced, and none of it at the ends."""
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
@@ -270,7 +270,7 @@ class LoweringContext:
       equation: the equation being lowered: its operands' and results' types.
       tokens: the current token of each ordered effect.
       platforms: the platforms on which the block may run.
-      platform_index: the value that says on which; None where there is one.
+      platform_index: the value that says on which; None if there is one.
       location: the location of the operations being built.
       insertion_point: the end of the block.
     """
@@ -356,7 +356,7 @@ class LoweringContext:
         )
 
     def region(self, operation: Any, index: int, argument_types: Sequence[Any]) -> LoweringContext:
-        """The context of a new block in one of an operation's regions."""
+        """Returns the context of a new block in one of an operation's regions."""
         block = operation.regions[index].blocks.append(
             *argument_types, arg_locs=[self.location] * len(argument_types)
         )
@@ -373,7 +373,7 @@ class LoweringContext:
         self.operation(name, [], results)
 
     def constant(self, value: Any, dtype: Any = None) -> Any:
-        """A constant array, or a scalar."""
+        """Returns a constant array, or a scalar."""
         array = np.asarray(value, dtype)
         if array.ndim == 0:
             return self.scalar(array, array.dtype)
@@ -385,7 +385,7 @@ class LoweringContext:
         )
 
     def scalar(self, value: Any, dtype: Any) -> Any:
-        """A constant of rank 0; emitted once in a block."""
+        """Returns a constant of rank 0; emitted once in a block."""
         attribute = mlir.splat(value, (), dtype)
         found = self._constants.get(attribute)
         if found is None:
@@ -402,7 +402,7 @@ class LoweringContext:
         return found
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """An array whose elements are all the same constant; emitted once in a block."""
+        """Returns an array whose elements are all the same constant; emitted once in a block."""
         scalar = self.scalar(value, dtype)
         if not len(shape):
             return scalar
@@ -528,7 +528,7 @@ class LoweringContext:
         return self.scalar(literal.val, literal.aval.dtype)
 
     def constant_value(self, value: Any) -> Any:
-        """A constant of the program as a value of this block."""
+        """Returns a constant of the program as a value of this block."""
         aval = get_aval(value)
         if is_token(aval):  # which stands for the past
             return self.create("stablehlo.create_token", mlir.token_type(), ())
@@ -583,5 +583,5 @@ def is_token(aval: Any) -> bool:
 
 
 def program_key(value: Any) -> Any:
-    """A key for an olympuspr by identity; the module keeps the program alive."""
+    """Returns a key for an olympuspr by identity; the module keeps the program alive."""
     return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)

@@ -21,7 +21,7 @@ def custom_call_attributes(
     api_version: int = 4,
     attributes: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The attributes of a ``stablehlo.custom_call``.
+    """Returns the attributes of a ``stablehlo.custom_call``.
 
     Args:
       target: the name under which the function is registered.

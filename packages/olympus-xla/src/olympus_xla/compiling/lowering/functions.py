@@ -28,7 +28,7 @@ def argument_attributes(
     memory_kinds: Sequence[str | None] | None = None,
     layouts: Sequence[Any] | None = None,
 ) -> Attributes:
-    """The attributes of a function's operands, one dictionary each.
+    """Returns the attributes of a function's operands, one dictionary each.
 
     Args:
       module: the module.
@@ -36,7 +36,7 @@ def argument_attributes(
       num_tokens: the number of results that come before the program's.
       out_avals: the types of the results, for operands whose memory they may take.
       replicated: for each operand, whether it is the same on all replicas.
-      shardings: how operands lie over the devices; None where nothing is said.
+      shardings: how operands lie over the devices; None if nothing is said.
       aliases: for each operand the result that takes its memory, or None.
       donated: for each operand, whether a result of its type takes its memory.
       memory_kinds: the kinds of memory.
@@ -66,7 +66,7 @@ def result_attributes(
     memory_kinds: Sequence[str | None] | None = None,
     layouts: Sequence[Any] | None = None,
 ) -> Attributes:
-    """The attributes of a function's results; see `argument_attributes`."""
+    """Returns the attributes of a function's results; see `argument_attributes`."""
     attributes = _placement_attributes(module, avals, shardings, memory_kinds, layouts)
     for each, name in zip(attributes, names or (), strict=False):
         if name:
@@ -106,7 +106,7 @@ def _sharding_attribute(module: ModuleLowering, sharding: Any, aval: Any) -> dic
 
 
 def _layout_mode(layout: Any) -> str:
-    """A layout as XLA writes it: dimensions from minor to major."""
+    """Returns a layout as XLA writes it: dimensions from minor to major."""
     if isinstance(layout, str):
         return layout
     return "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"

@@ -17,7 +17,7 @@ __all__ = ["lay_out", "partial_sums_as_typed", "typed_attribute"]
 
 
 def lay_out(context: Any, equation: Any, results: Any) -> Any:
-    """The results of an equation, constrained to lie as their types say.
+    """Returns the results of an equation, constrained to lie as their types say.
 
     Args:
       context: the block.

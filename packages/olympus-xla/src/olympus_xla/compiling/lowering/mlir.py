@@ -83,7 +83,7 @@ lowering_lock = threading.RLock()
 
 
 def context() -> Any:
-    """The process's MLIR context."""
+    """Returns the process's MLIR context."""
     global _context
     if _context is None:
         with lowering_lock:
@@ -146,7 +146,7 @@ def _make_element_types() -> dict[Any, Any]:
 
 
 def element_type(dtype: Any) -> Any:
-    """The MLIR type of one element."""
+    """Returns the MLIR type of one element."""
     table = _cached("element types", _make_element_types)
     if dtype == dtypes.float0:
         return table[np.dtype(np.bool_)]
@@ -160,7 +160,7 @@ _tensor_types: dict[Any, Any] = {}
 
 
 def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
-    """The MLIR type of an array."""
+    """Returns the MLIR type of an array."""
     key = (tuple(shape), dtype)
     found = _tensor_types.get(key)
     if found is None:
@@ -173,7 +173,7 @@ def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
 
 
 def has_symbolic(sizes: Sequence[Any]) -> bool:
-    """Whether any of the sizes is a symbolic dimension."""
+    """Returns whether any of the sizes is a symbolic dimension."""
     return any(hasattr(size, "_is_symbolic_dimension") for size in sizes)
 
 
@@ -212,7 +212,7 @@ _aval_types: dict[Any, Any] = {}
 
 
 def aval_type(aval: Any) -> Any:
-    """The MLIR type of an abstract value; of extended dtypes, that of the array behind."""
+    """Returns the MLIR type of an abstract value; of extended dtypes, that of the array behind."""
     found = _aval_types.get(aval)
     if found is None:
         found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
@@ -237,7 +237,7 @@ ir_type_handlers: dict[type, Callable[[Any], Any]] = {
 
 
 def unvarying(aval: Any) -> Any:
-    """The type without the axes of a mesh over which its values vary or are split."""
+    """Returns the type without the axes of a mesh over which its values vary or are split."""
     if getattr(aval, "vma", None) or aval.layout is not None:
         return aval.update(vma=frozenset(), sharding=None)
     return aval
@@ -326,7 +326,7 @@ def boolean_array(values: Sequence[bool]) -> Any:
 
 
 def i64_elements(values: Any) -> Any:
-    """A dense constant attribute of 64-bit integers, such as padding configurations."""
+    """Returns a dense constant attribute of 64-bit integers, such as padding configurations."""
     values = np.asarray(values)
     if values.dtype == object:
         return SymbolicIntegers(values)
@@ -342,12 +342,12 @@ def i64_elements(values: Any) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """An attribute from its text, such as ``#stablehlo<comparison_direction LT>``."""
+    """Returns an attribute from its text, such as ``#stablehlo<comparison_direction LT>``."""
     return _cached(("parsed", text), lambda: ir.Attribute.parse(text, context=context()))
 
 
 def dense(value: np.ndarray) -> Any:
-    """A dense constant attribute with the values of an array."""
+    """Returns a dense constant attribute with the values of an array."""
     value = np.asarray(value)
     if value.dtype == dtypes.float0:  # tangents of integers: nothing, written as booleans
         value = np.zeros(value.shape, np.bool_)
@@ -361,7 +361,7 @@ _scalars: dict[Any, Any] = {}
 
 
 def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """A dense constant attribute whose elements are all ``value``."""
+    """Returns a dense constant attribute whose elements are all ``value``."""
     scalar = np.asarray(value, dtype)
     key = (scalar.tobytes(), dtype, tuple(shape))
     found = _scalars.get(key)
@@ -405,7 +405,7 @@ _FRAMES_IN_LOCATIONS = 10
 
 
 def _file_name(code: Any) -> str | None:
-    """The file that a location names, or None for frames of the library."""
+    """Returns the file that a location names, or None for frames of the library."""
     name = code.co_filename
     if not source_info.is_user_file(name):
         return None
@@ -443,7 +443,7 @@ for _flag in (
 
 
 def traceback_location(traceback: Any, name: str) -> Any:
-    """The location of an equation: its name in the program, and the user's lines."""
+    """Returns the location of an equation: its name in the program, and the user's lines."""
     limit = _frame_limit()
     if traceback is None or not limit:
         return ir.Location.name(name, childLoc=unknown_location(), context=context())
@@ -458,7 +458,7 @@ def traceback_location(traceback: Any, name: str) -> Any:
 
 
 def index_elements(values: Sequence[int]) -> Any:
-    """A dense constant attribute of indices, such as one layout."""
+    """Returns a dense constant attribute of indices, such as one layout."""
     values = tuple(values)
 
     def make() -> Any:
@@ -473,7 +473,7 @@ def index_elements(values: Sequence[int]) -> Any:
 
 
 def bytecode(module: Any) -> bytes:
-    """A module in MLIR's binary form."""
+    """Returns a module in MLIR's binary form."""
     out = io.BytesIO()
     with lowering_lock:
         module.operation.write_bytecode(file=out)
@@ -498,7 +498,7 @@ def _strip_locations() -> Any:
 
 
 def module_name(module: Any) -> str:
-    """The name of a module."""
+    """Returns the name of a module."""
     return module.operation.attributes["sym_name"].value
 
 
@@ -506,7 +506,7 @@ def module_name(module: Any) -> str:
 
 
 def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
-    """A module in StableHLO's portable form, which later versions can read.
+    """Returns a module in StableHLO's portable form, which later versions can read.
 
     Args:
       module: the module, which stays as it is.
@@ -514,7 +514,7 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
         ago, for consumers that are not of today.
 
     Raises:
-      ValueError: where the module has operations that this version does not know.
+      ValueError: the module has operations that this version does not know.
     """
     if newest:
         version = _stablehlo.get_current_version()
@@ -525,9 +525,9 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
 
 
 def portable_module(artifact: bytes) -> Any:
-    """The module of a portable artifact, in the process's context.
+    """Returns the module of a portable artifact, in the process's context.
 
     Raises:
-      ValueError: where it cannot be read.
+      ValueError: it cannot be read.
     """
     return _stablehlo.deserialize_portable_artifact(context(), artifact)

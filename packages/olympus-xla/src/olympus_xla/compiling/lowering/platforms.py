@@ -25,12 +25,12 @@ INDEX_ATTRIBUTES = {"jax.global_constant": "_platform_index"}
 
 
 def index_type() -> Any:
-    """The MLIR type of the platform's index."""
+    """Returns the MLIR type of the platform's index."""
     return mlir.tensor_type((), np.dtype(np.int32))
 
 
 def index_attributes() -> dict[str, Any]:
-    """The attributes of the operand that is the platform's index."""
+    """Returns the attributes of the operand that is the platform's index."""
     return {name: mlir.string(value) for name, value in INDEX_ATTRIBUTES.items()}
 
 

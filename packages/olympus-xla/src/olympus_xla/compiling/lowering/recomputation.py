@@ -142,7 +142,7 @@ class _Plan:
                 self.dead.add(position)
 
     def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
-        """The equations of the block that make a value from kept ones; None where it takes more."""
+        """The equations of the block that make a value from kept ones; None if it takes more."""
         positions: set[int] = set()
         pending: list[Any] = [var]
         while pending:
@@ -182,7 +182,7 @@ def _is_cheap(equation: Equation) -> bool:
 
 
 def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
-    """The equations, with those of each chain before the first that wants its value."""
+    """Returns the equations, with those of each chain before the first that wants its value."""
     renamed: dict[Any, Any] = {}
     result: list[Equation] = []
     for position, equation in enumerate(equations):

@@ -87,7 +87,7 @@ def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlym
 
 
 def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
-    """The program with calls in the place of repeated blocks, or the program itself.
+    """Returns the program with calls in the place of repeated blocks, or the program itself.
 
     Args:
       olympuspr: the program.
@@ -307,7 +307,7 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
 
 
 def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
-    """Whether the compiler would fuse the blocks with one another and compute values again.
+    """Returns whether the compiler would fuse the blocks with one another and compute values again.
 
     It would where a chain of fused operations leads through a block, and where what a block makes
     is wanted by more than the next one. A block in the middle speaks for all.
@@ -370,7 +370,7 @@ class _Wiring:
 
 
 def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Equation] | None:
-    """The calls in the place of the blocks; None where they are wired differently."""
+    """Returns the calls in the place of the blocks; None if they are wired differently."""
     wirings = [_Wiring(uses, block) for block in blocks]
     first = wirings[0]
     if any(wiring.key != first.key for wiring in wirings):

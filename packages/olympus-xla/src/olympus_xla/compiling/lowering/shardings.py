@@ -13,13 +13,13 @@ from . import mlir
 
 
 def mesh_attribute(mesh: Any) -> Any:
-    """The attribute for the axes of a mesh, in order."""
+    """Returns the attribute for the axes of a mesh, in order."""
     axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape.items())
     return mlir.parsed(f"#sdy.mesh<[{axes}]>")
 
 
 def sharding_attribute(sharding: Any, aval: Any) -> Any:
-    """The attribute for a `NamedSharding` of an array."""
+    """Returns the attribute for a `NamedSharding` of an array."""
     return spec_attribute(sharding.spec, mlir.physical_aval(aval).ndim)
 
 
@@ -31,7 +31,7 @@ def spec_attribute(
     mesh: str = "mesh",
     replicated: Iterable[Any] = (),
 ) -> Any:
-    """The attribute for a partition spec over a mesh of the module.
+    """Returns the attribute for a partition spec over a mesh of the module.
 
     Args:
       spec: the spec.
@@ -61,7 +61,7 @@ def sharding_text(
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
-    """The dimensions' part of an attribute."""
+    """Returns the dimensions' part of an attribute."""
     entries = (*spec, *(None,) * (ndim - len(spec)))
 
     def one(entry: Any) -> str:

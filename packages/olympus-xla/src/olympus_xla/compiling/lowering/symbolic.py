@@ -113,7 +113,7 @@ def _dictionaries(attributes: Sequence[dict[str, Any]]) -> Any:
 
 
 def _function_block(module: Any, attributes: dict[str, Any], in_types: Sequence[Any]) -> Any:
-    """The empty block of a new function."""
+    """Returns the empty block of a new function."""
     location = mlir.unknown_location()
     function = ir.Operation.create(
         "func.func",
@@ -221,7 +221,7 @@ class SymbolicContext(LoweringContext):
     # ---- sizes ----
 
     def size(self, dimension: Any) -> Any:
-        """The value of a dimension, a scalar of 32-bit integers."""
+        """Returns the value of a dimension, a scalar of 32-bit integers."""
         if not isinstance(dimension, SymbolicDim):
             return self.scalar(dimension, _INT32)
         found = self._sizes.get(dimension)
@@ -235,7 +235,7 @@ class SymbolicContext(LoweringContext):
         return found
 
     def sizes(self, dimensions: Sequence[Any]) -> Any:
-        """The values of dimensions as a vector of 32-bit integers."""
+        """Returns the values of dimensions as a vector of 32-bit integers."""
         dimensions = tuple(dimensions)
         if not any(isinstance(dimension, SymbolicDim) for dimension in dimensions):
             return self.constant(np.array(dimensions, _INT32).reshape(len(dimensions)))
@@ -386,7 +386,7 @@ def _values(attribute: Any) -> list[Any]:
 
 
 def _with_sizes(name: str) -> DynamicForm:
-    """The operation of another name that takes the result's shape as its last operand."""
+    """Returns the operation of another name that takes the result's shape as its last operand."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         operands = [*operands, context.sizes(_shape_of(result_types[0]))]
@@ -401,7 +401,7 @@ _dynamic_forms["stablehlo.iota"] = _with_sizes("stablehlo.dynamic_iota")
 
 
 def _attributes_as_operands(dynamic_name: str, *names: str) -> DynamicForm:
-    """The operation of another name that takes vectors of integers as operands."""
+    """Returns the operation of another name that takes vectors of integers as operands."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         if not any(attributes[name].__class__ is mlir.SymbolicIntegers for name in names):
@@ -472,7 +472,7 @@ class _CalledFunction:
 
 @_dynamic_form("stablehlo.reduce_window")
 def _reduce_window(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """A custom call, since the operation itself has no form with dynamic windows."""
+    """Returns a custom call, since the operation itself has no form with dynamic windows."""
     names = (
         "window_dimensions",
         "window_strides",
@@ -537,7 +537,7 @@ def _random_bits(context: Any, result_types: Any, operands: Any, attributes: Any
 
 @_dynamic_form("stablehlo.custom_call")
 def _custom_call(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """A call with the shapes of its results as operands, by which they are inferred."""
+    """Returns a call with the shapes of its results as operands, by which they are inferred."""
     target = ir.StringAttr(attributes["call_target_name"]).value
     if target.startswith("stablehlo.dynamic_") or "indices_of_shape_operands" in attributes:
         return None

@@ -58,7 +58,7 @@ def _of_expansion(primitive: Primitive) -> LoweringRule | None:
 
 
 def nary(operation: str, **attributes: Any) -> LoweringRule:
-    """The rule of an elementwise primitive that is one operation of the dialect.
+    """Returns the rule of an elementwise primitive that is one operation of the dialect.
 
     Operands of rank 0 among others, and dimensions of size 1, are spread over the result's shape.
 
@@ -93,7 +93,7 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
 
 
 def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-    """The operands with scalars, and dimensions of size 1, broadcast to ``shape``."""
+    """Returns the operands with scalars, and dimensions of size 1, broadcast to ``shape``."""
     spread_operands = []
     for operand, atom in zip(operands, context.equation.invars, strict=True):
         aval = atom.aval

@@ -54,7 +54,7 @@ _LIBRARIES = (
 
 
 def _folders(package: str) -> list[Path]:
-    """The folders of a (namespace) package, found without importing it."""
+    """Returns the folders of a (namespace) package, found without importing it."""
     spec = importlib_util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         return []
@@ -62,7 +62,7 @@ def _folders(package: str) -> list[Path]:
 
 
 def plugin_library() -> tuple[str, Path] | None:
-    """The version, such as "cuda13", and the path of the plugin that is installed."""
+    """Returns the version, such as "cuda13", and the path of the plugin that is installed."""
     folders = _folders("jax_plugins")
     for version in VERSIONS:
         for folder in folders:
@@ -73,7 +73,7 @@ def plugin_library() -> tuple[str, Path] | None:
 
 
 def has_nvidia_gpu() -> bool:
-    """Whether the driver shows a GPU to this machine."""
+    """Returns whether the driver shows a GPU to this machine."""
     return Path("/proc/driver/nvidia/version").exists() or any(Path("/dev").glob("nvidia[0-9]*"))
 
 
@@ -123,7 +123,7 @@ def load_plugin() -> str:
     """Loads the plugin and registers what it offers; returns its version, such as "cuda13".
 
     Raises:
-      RuntimeError: where no plugin is installed.
+      RuntimeError: no plugin is installed.
     """
     found = plugin_library()
     if found is None:

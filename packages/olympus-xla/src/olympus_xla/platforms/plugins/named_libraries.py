@@ -19,7 +19,7 @@ def parse_names_and_paths(text: str) -> dict[str, str]:
     """From the name of each plugin to the path of its library.
 
     Raises:
-      ValueError: where an entry is not of the form ``name:path``.
+      ValueError: an entry is not of the form ``name:path``.
     """
     plugins = {}
     for entry in filter(None, map(str.strip, text.split(","))):
@@ -50,7 +50,7 @@ def register_library(name: str, path: str, priority: int = 400) -> None:
     """Makes the platform of a PJRT plugin known under a name.
 
     Raises:
-      FileNotFoundError: where there is no such file.
+      FileNotFoundError: there is no such file.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"the library {path} of the PJRT plugin {name!r} does not exist")

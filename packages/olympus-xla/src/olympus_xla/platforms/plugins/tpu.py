@@ -20,7 +20,7 @@ else:
 
 
 def plugin_library() -> str | None:
-    """The path of libtpu, where it is installed or ``TPU_LIBRARY_PATH`` names it."""
+    """Returns the path of libtpu, where it is installed or ``TPU_LIBRARY_PATH`` names it."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path:
         return path
@@ -30,7 +30,7 @@ def plugin_library() -> str | None:
 
 
 def has_tpu() -> bool:
-    """Whether the kernel shows the chips of a TPU machine."""
+    """Returns whether the kernel shows the chips of a TPU machine."""
     return any(Path("/dev").glob("accel[0-9]*")) or (
         # PCI vendor 0x1ae0 is Google; TPU v5 and later are driven through vfio.
         Path("/dev/vfio").exists()
@@ -45,7 +45,7 @@ def load_plugin() -> None:
     """Loads the library.
 
     Raises:
-      RuntimeError: where it is not installed.
+      RuntimeError: it is not installed.
     """
     library = plugin_library()
     if library is None:

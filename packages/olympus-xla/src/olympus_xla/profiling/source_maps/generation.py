@@ -65,7 +65,7 @@ def register_pass(pass_: Pass) -> None:
       pass_: the pass.
 
     Raises:
-      ValueError: where there is one of its name.
+      ValueError: there is one of its name.
     """
     if any(known.name == pass_.name for known in _passes):
         raise ValueError(f"a pass named {pass_.name!r} is registered already")
@@ -73,12 +73,12 @@ def register_pass(pass_: Pass) -> None:
 
 
 def all_passes() -> Sequence[Pass]:
-    """All passes, in the order of compilation."""
+    """Returns all passes, in the order of compilation."""
     return list(_passes)
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The passes whose names a regular expression matches at their beginning.
+    """Returns the passes whose names a regular expression matches at their beginning.
 
     Args:
       regex: the regular expression.

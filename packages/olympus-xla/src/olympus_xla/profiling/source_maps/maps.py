@@ -43,7 +43,7 @@ class SourceMap:
     mappings: Mappings
 
     def to_json(self) -> str:
-        """The map as a file holds it."""
+        """Returns the map as a file holds it."""
         return json.dumps(
             {
                 "version": self.version,
@@ -59,7 +59,7 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """The map in a file's text."""
+        """Returns the map in a file's text."""
         data = json.loads(json_data)
         mappings = [
             [tuple(_decoded(segment)) for segment in group.split(",") if segment]
@@ -134,5 +134,5 @@ class MappingsGenerator:
         self._last[: len(origin)] = origin
 
     def mappings(self) -> list[list[Segment]]:
-        """The mappings, as `SourceMap` has them."""
+        """Returns the mappings, as `SourceMap` has them."""
         return self._groups

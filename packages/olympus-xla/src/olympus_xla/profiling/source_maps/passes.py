@@ -25,7 +25,7 @@ def _trace(work_dir: str, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -> Close
 
 
 def _equations(olympuspr: Olympuspr) -> Iterator[Equation]:
-    """The equations in the order in which they are printed."""
+    """Returns the equations in the order in which they are printed."""
     for equation in olympuspr.eqns:
         yield equation
         for value in equation.params.values():

@@ -22,12 +22,12 @@ _HLO_ENTRY = re.compile(r"^(\d+) (.*)$")
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a file as maps have it: as Python gives it."""
+    """Returns the name of a file as maps have it: as Python gives it."""
     return file_name
 
 
 def map_of_lines(places: Sequence[Sequence[tuple[int, Place]]]) -> SourceMap:
-    """The map of a text, of the columns and places in each of its lines."""
+    """Returns the map of a text, of the columns and places in each of its lines."""
     sources: list[str] = []
     generator = MappingsGenerator()
     for line in places:
@@ -53,7 +53,7 @@ def _mapped(text: str, place_of: Callable[[str], Place | None]) -> SourceMap:
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The source map of a module of MLIR, printed with its locations.
+    """Returns the source map of a module of MLIR, printed with its locations.
 
     Args:
       mlir_dump: its text.
@@ -81,7 +81,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
 
 
 def create_hlo_sourcemap(hlo_dump: str) -> SourceMap:
-    """The source map of a module of HLO, printed with its tables of stack frames.
+    """Returns the source map of a module of HLO, printed with its tables of stack frames.
 
     Args:
       hlo_dump: its text.

@@ -44,7 +44,7 @@ def emit_python_callback(
     Args:
       ctx: the context of the equation.
       callback: the function; it returns a sequence of arrays.
-      token: the token that the call follows; None where its order does not matter.
+      token: the token that the call follows; None if its order does not matter.
       operands: the values of its arguments.
       operand_avals: their types.
       result_avals: the types of its results.
@@ -55,7 +55,7 @@ def emit_python_callback(
         None to call it once.
 
     Returns:
-      The results' values, the token after the call (None where there is none), and the object that
+      The results' values, the token after the call (None if there is none), and the object that
       must live as long as the executable.
     """
     block = lowering_context(ctx)

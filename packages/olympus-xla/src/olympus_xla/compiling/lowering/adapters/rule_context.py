@@ -63,8 +63,8 @@ class ShardingContext:
 
     Attributes:
       num_devices: the number of devices.
-      device_assignment: the devices in order; None where they are not known.
-      abstract_mesh: the mesh of operands and results; None where there is none.
+      device_assignment: the devices in order; None if they are not known.
+      abstract_mesh: the mesh of operands and results; None if there is none.
     """
 
     num_devices: int
@@ -162,7 +162,7 @@ class TokenSet:
         return iter(self._tokens)
 
     def get(self, effect: Any) -> Any:
-        """The token of an effect."""
+        """Returns the token of an effect."""
         return self._tokens[effect]
 
     def items(self) -> tuple[tuple[Any, Any], ...]:
@@ -170,15 +170,15 @@ class TokenSet:
         return tuple(self._tokens.items())
 
     def effects(self) -> set[Any]:
-        """The effects."""
+        """Returns the effects."""
         return set(self._tokens)
 
     def subset(self, effects: Any) -> TokenSet:
-        """The tokens of some of the effects."""
+        """Returns the tokens of some of the effects."""
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """The tokens with others in the place of those of the same effects."""
+        """Returns the tokens with others in the place of those of the same effects."""
         return TokenSet({**self._tokens, **tokens._tokens})
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ class ModuleContext:
       ip: the end of the module's body.
       symbol_table: the module's functions by name.
       platforms: the platforms that it is lowered for.
-      backend: the client of the devices; None where only the platform is known.
+      backend: the client of the devices; None if only the platform is known.
       axis_context: over which devices the program is lowered.
       keepalives: objects that must live as long as the executable.
       channel_iterator: the numbers of channels between devices.
@@ -297,7 +297,7 @@ class ModuleContext:
 
     @classmethod
     def of(cls, lowering: ModuleLowering) -> ModuleContext:
-        """The face of a module that is being lowered."""
+        """Returns the face of a module that is being lowered."""
         return cls(
             platforms=lowering.platforms,
             backend=None,
@@ -332,7 +332,7 @@ class ModuleContext:
         )
 
     def new_channel(self) -> int:
-        """The number of a new channel between devices."""
+        """Returns the number of a new channel between devices."""
         return next(self.channel_iterator)
 
     def add_host_callback(self, host_callback: Any) -> None:
@@ -344,13 +344,13 @@ class ModuleContext:
         self.keepalives.append(keepalive)
 
     def get_backend(self, optional: bool = False) -> Any:
-        """The client of the devices.
+        """Returns the client of the devices.
 
         Args:
-          optional: whether to return None where the program is lowered for several platforms.
+          optional: whether to return None if the program is lowered for several platforms.
 
         Raises:
-          ValueError: where it is lowered for several platforms.
+          ValueError: it is lowered for several platforms.
         """
         if len(self.platforms) > 1:
             if optional:
@@ -363,7 +363,7 @@ class ModuleContext:
         return backends.get_backend(platform) if self.backend is None else self.backend
 
     def replace(self, **changes: Any) -> ModuleContext:
-        """The same with some attributes changed."""
+        """Returns the same with some attributes changed."""
         names = [name for name in self.__slots__ if not name.startswith("_")]
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         fields["axis_context"] = self._axis_context
@@ -411,7 +411,7 @@ class LoweringRuleContext:
     _block: LoweringContext | None = None
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """The same with some attributes changed."""
+        """Returns the same with some attributes changed."""
         return dataclasses.replace(self, **changes)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
@@ -421,13 +421,13 @@ class LoweringRuleContext:
         self.tokens_out = tokens_out
 
     def is_forward_compat(self) -> bool:
-        """Whether only what older versions can read too may be used."""
+        """Returns whether only what older versions can read too may be used."""
         parameters = self.module_context.lowering_parameters
         return parameters.for_export and not parameters.export_ignore_forward_compatibility
 
     @classmethod
     def of(cls, block: LoweringContext) -> LoweringRuleContext:
-        """The face of a block whose equation is being lowered."""
+        """Returns the face of a block whose equation is being lowered."""
         equation = block.equation
         source = equation.source_info
         names = NameStack(filter(None, (block.name_prefix, *source.name_stack)))
@@ -483,7 +483,7 @@ _unnamed.multiple_results = True
 
 
 def enclosing_context(module: ModuleContext, name_prefix: str) -> LoweringContext:
-    """A context for building at the current insertion point of MLIR."""
+    """Returns a context for building at the current insertion point of MLIR."""
     place = ir.InsertionPoint.current
     block = module._module_lowering.new_context(place.block, name_prefix)
     block.insertion_point = place

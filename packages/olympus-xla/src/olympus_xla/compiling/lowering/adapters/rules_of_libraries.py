@@ -74,7 +74,7 @@ def register_lowering(
 
 
 def entered_rule(prim: Primitive, rule: LoweringRule) -> LoweringRule:
-    """A rule of JAX's form as one of this package's."""
+    """Returns a rule of JAX's form as one of this package's."""
 
     def entered(block: LoweringContext, *operands: Any, **params: Any) -> Any:
         context = LoweringRuleContext.of(block)
@@ -127,7 +127,7 @@ def _traced(
     params: dict[str, Any],
     multiple_results: bool,
 ) -> ClosedOlympuspr:
-    """The program of a function; one for all equations of a module that are alike."""
+    """Returns the program of a function; one for all equations of a module that are alike."""
 
     def flat(*args: Any) -> Any:
         results = fun(*args, **params)
@@ -183,7 +183,7 @@ def olympuspr_subcomp(
 def core_call_lowering(
     ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None, call_jaxpr: Any
 ) -> list[Any]:
-    """The lowering of a call: the program as a function of the module.
+    """Returns the lowering of a call: the program as a function of the module.
 
     Args:
       ctx: the context of the equation.
@@ -340,7 +340,7 @@ def lower_olympuspr_to_module(
       in_avals: the operands' types.
       ordered_effects: the ordered effects, in the order of their tokens.
       platforms: the platforms to lower for.
-      backend: the client of the devices; None where only platforms are known.
+      backend: the client of the devices; None if only platforms are known.
       axis_context: over which devices; None to take ``num_partitions``.
       donated_args: for each operand, whether results may take its memory.
       replicated_args: see `lower_olympuspr_to_fun`, as for the following ones.
@@ -357,7 +357,7 @@ def lower_olympuspr_to_module(
       lowering_parameters: choices about the lowering.
 
     Raises:
-      ValueError: where the program has effects that cannot be lowered.
+      ValueError: the program has effects that cannot be lowered.
     """
     unknown = lowerable_effects.filter_not_in(olympuspr.effects)
     if unknown:

@@ -40,10 +40,10 @@ def _annotated_call(
 
 
 def attr_get(x: Any) -> Any:
-    """The MLIR attribute of a value of `xla_metadata_call`, which is a text.
+    """Returns the MLIR attribute of a value of `xla_metadata_call`, which is a text.
 
     Raises:
-      NotImplementedError: where it is something else.
+      NotImplementedError: it is something else.
     """
     if not isinstance(x, str):
         raise NotImplementedError(f"attributes of calls are strings, got {x!r} of {type(x)}")
@@ -58,7 +58,7 @@ def _xla_metadata_call(
 
 
 def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """The values, each in the memory that is asked for."""
+    """Returns the values, each in the memory that is asked for."""
     return [
         in_memory(context, value, space) if space in MEMORY_KINDS else value
         for value, space in zip(values, spaces, strict=True)

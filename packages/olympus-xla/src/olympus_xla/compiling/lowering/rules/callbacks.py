@@ -46,7 +46,7 @@ _PARTITIONED_TARGETS = {
 
 
 def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
-    """The function that XLA calls with NumPy views; ``run`` is the interpreter's."""
+    """Returns the function that XLA calls with NumPy views; ``run`` is the interpreter's."""
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
@@ -73,7 +73,7 @@ def emit_callback(
     effect: Any = None,
     on_each_device: bool = False,
 ) -> list[Any]:
-    """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
+    """Returns a call of a Python function of NumPy arrays; with an ordered effect, in order."""
     is_ordered = effect is not None and effect in ordered_effects
     results, token = python_call(
         context,
@@ -102,7 +102,7 @@ def python_call(
     on_each_device: bool = False,
     sharding: Any = None,
 ) -> tuple[list[Any], Any]:
-    """A call of a Python function of NumPy arrays.
+    """Returns a call of a Python function of NumPy arrays.
 
     Args:
       context: where.
@@ -111,7 +111,7 @@ def python_call(
       operand_avals: their types.
       result_avals: the types of its results.
       has_side_effect: whether it is called even where its results are not used.
-      token: the token that the call follows; None where its order does not matter.
+      token: the token that the call follows; None if its order does not matter.
       on_each_device: whether each device calls it with its own part of the arguments.
       sharding: the attribute that says how the call is laid out over devices; None for the usual.
 
@@ -186,7 +186,7 @@ def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
 
 
 def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
-    """The function as it is called where a token is an operand.
+    """Returns the function as it is called where a token is an operand.
 
     In the place of each token a None arrives, and the first result stands for the token.
     """
@@ -206,7 +206,7 @@ def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
-    """The operand on all devices: the partitioner knows no better way to one device."""
+    """Returns the operand on all devices: the partitioner knows no better way to one device."""
     mesh = context.module.mesh
     if mesh is None:
         return operand

@@ -20,7 +20,7 @@ from . import composites as composites  # rules of this family, too
 
 
 def ordered_effects_of(program: Any) -> list[Any]:
-    """The ordered effects of a program, in a fixed order."""
+    """Returns the ordered effects of a program, in a fixed order."""
     if not program.effects:
         return []
     return sorted(effects.ordered_effects.filter_in(program.effects), key=str)

@@ -37,7 +37,7 @@ class AxisContext:
         self.axis_sizes = tuple(axis_sizes)
 
     def groups(self, names: Sequence[Any], index_groups: Any = None) -> np.ndarray:
-        """The partitions that take part together, one row a group."""
+        """Returns the partitions that take part together, one row a group."""
         positions = [self._position(name) for name in names]
         others = [p for p in range(len(self.axis_names)) if p not in positions]
         ids = np.arange(math.prod(self.axis_sizes), dtype=np.int64).reshape(self.axis_sizes)
@@ -64,7 +64,7 @@ class AxisContext:
 
 
 def axis_context_of(context: LoweringContext, names: Sequence[Any]) -> AxisContext:
-    """The mesh of the module, which must have the named axes."""
+    """Returns the mesh of the module, which must have the named axes."""
     axis_context = context.module.axis_context
     if axis_context is None:
         axis_context = AxisContext((), ())
@@ -147,7 +147,7 @@ lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 
 
 def axis_index(context: LoweringContext, name: Any) -> Any:
-    """The coordinate of this device along an axis of the mesh, an int32 scalar."""
+    """Returns the coordinate of this device along an axis of the mesh, an int32 scalar."""
     stride, size = axis_context_of(context, (name,)).stride_and_size(name)
     if size == 1:
         return context.scalar(0, np.dtype(np.int32))

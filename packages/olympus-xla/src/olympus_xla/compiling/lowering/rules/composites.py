@@ -42,7 +42,7 @@ def composite_operation(
     attributes: dict[str, Any],
     version: int = 0,
 ) -> list[Any]:
-    """A ``stablehlo.composite``, whose meaning is the program ``decomposition``."""
+    """Returns a ``stablehlo.composite``, whose meaning is the program ``decomposition``."""
     symbol = context.module.function_for(
         (program_key(decomposition), name),
         name,
@@ -67,10 +67,10 @@ def composite_operation(
 
 
 def attribute(value: Any) -> Any:
-    """A value of Python, of NumPy, or a list or dictionary of them, as an attribute.
+    """Returns a value of Python, of NumPy, or a list or dictionary of them, as an attribute.
 
     Raises:
-      TypeError: where there is no attribute for it.
+      TypeError: there is no attribute for it.
     """
     if isinstance(value, bool | np.bool_):
         return mlir.boolean(bool(value))

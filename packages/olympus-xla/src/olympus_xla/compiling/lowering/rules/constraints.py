@@ -32,7 +32,7 @@ def _sharding_constraint(
 
 
 def _with_layout(sharding: Any, aval: Any) -> Any:
-    """A constraint over auto axes of a value that types split over explicit ones, too."""
+    """Returns a constraint over auto axes of a value that types split over explicit ones, too."""
     if aval.layout is None or type(sharding) is not NamedSharding:
         return sharding
     entries = []

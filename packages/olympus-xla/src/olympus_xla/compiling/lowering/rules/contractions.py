@@ -19,7 +19,7 @@ from .composites import composite_operation
 
 
 def precision_attribute(precision: Any) -> Any:
-    """The precision of a product's two operands, as an attribute."""
+    """Returns the precision of a product's two operands, as an attribute."""
     if precision is None:
         names = ("DEFAULT", "DEFAULT")
     elif isinstance(precision, tuple):

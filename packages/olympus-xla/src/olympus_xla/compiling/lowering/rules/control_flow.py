@@ -101,7 +101,7 @@ def while_loop(
     body: Any,
     effects: Sequence[Any] = (),
 ) -> list[Any]:
-    """A ``stablehlo.while``.
+    """Returns a ``stablehlo.while``.
 
     Args:
       context: where the loop stands.

@@ -111,7 +111,7 @@ def _is_taken_for_a_group(
     lhs_dilation: int,
     rhs_dilation: int,
 ) -> bool:
-    """Whether XLA errs in a spatial dimension, and may end the process.
+    """Returns whether XLA errs in a spatial dimension, and may end the process.
 
     A group of products can be written as a spatial dimension with this dilation and stride, if its
     size is that of the window. XLA's simplifier does not look at the size when it exchanges input
@@ -127,7 +127,7 @@ def _is_taken_for_a_group(
 
 
 def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
-    """The convolution of complex numbers by those of their parts."""
+    """Returns the convolution of complex numbers by those of their parts."""
     preferred = params.pop("preferred_element_type")
     if preferred is not None:
         preferred = np.zeros((), preferred).real.dtype

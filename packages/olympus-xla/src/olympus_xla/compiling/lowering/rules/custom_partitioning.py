@@ -126,7 +126,7 @@ def _partition(
     result_sharding: Any,
     key: bytes,
 ) -> tuple[bytes, list[Any], Any]:
-    """The program of one device, and how operands and results are divided for it."""
+    """Returns the program of one device, and how operands and results are divided for it."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     is_tuple = result_shape.is_tuple()
@@ -203,7 +203,7 @@ def _infer(
     result_shape: Any,
     key: bytes,
 ) -> Any:
-    """The sharding of the results, of those of the operands."""
+    """Returns the sharding of the results, of those of the operands."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     infer = found.params["infer_sharding_from_operands"]
@@ -220,7 +220,7 @@ def _infer(
 
 
 def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
-    """The sharding that a use of the results suggests: the user's, or as it is."""
+    """Returns the sharding that a use of the results suggests: the user's, or as it is."""
     found = _calls[bytes(key)]
     propagate = found.params["propagate_user_sharding"]
     out_tree, out_avals = found.results

@@ -92,7 +92,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
 
 
 def _are_equal(x: Any, y: Any) -> Any:
-    """Whether elements of an extended dtype are carried by equal numbers."""
+    """Returns whether elements of an extended dtype are carried by equal numbers."""
     rank = max(x.ndim, y.ndim)
     numbers = []
     for each in (x, y):
@@ -160,7 +160,7 @@ def _division(operation: str) -> Any:
 def complex_extreme(
     context: LoweringContext, operation: str, left: Any, right: Any, shape: tuple, dtype: Any
 ) -> Any:
-    """The ``"maximum"`` or ``"minimum"`` of complex numbers, in the order of a dictionary.
+    """Returns the ``"maximum"`` or ``"minimum"`` of complex numbers, in the order of a dictionary.
 
     The compiler's own looks at the real parts alone.
     """

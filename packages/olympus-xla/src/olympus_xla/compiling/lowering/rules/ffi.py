@@ -46,10 +46,10 @@ def _ffi_call(
 
 
 def mlir_attribute(value: Any) -> Any:
-    """The MLIR attribute of a Python or NumPy value.
+    """Returns the MLIR attribute of a Python or NumPy value.
 
     Raises:
-      TypeError: where there is none.
+      TypeError: there is none.
     """
     if isinstance(value, TypedScalar | HashableArray):
         value = value.val

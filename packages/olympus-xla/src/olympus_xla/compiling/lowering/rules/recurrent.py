@@ -24,7 +24,7 @@ from .linalg.kernels import kernel
 
 @functools.cache
 def _routines() -> Any:
-    """The plugin's routines, which are registered with XLA; None without plugin or GPU."""
+    """Returns the plugin's routines, which are registered with XLA; None without plugin or GPU."""
     found = plugin_library()
     if found is None:
         return None

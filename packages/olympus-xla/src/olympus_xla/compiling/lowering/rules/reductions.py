@@ -27,7 +27,7 @@ def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dty
 
 
 def identity_value(operation: str, dtype: Any) -> Any:
-    """The neutral element of a binary operation."""
+    """Returns the neutral element of a binary operation."""
     if operation in ("add", "or", "xor"):
         return 0
     if operation == "multiply":
@@ -67,7 +67,7 @@ def reduce_operation(
     axes: Sequence[int],
     scalar_types: Sequence[Any],
 ) -> tuple[Any, LoweringContext]:
-    """A ``stablehlo.reduce`` with an empty region, and the context to fill it."""
+    """Returns a ``stablehlo.reduce`` with an empty region, and the context to fill it."""
     operation = context.operation(
         "stablehlo.reduce",
         result_types,
@@ -130,7 +130,7 @@ def _arg_extremum(direction: str) -> Any:
     def rule(
         context: LoweringContext, operand: Any, *, axes: Sequence[int], index_dtype: Any
     ) -> Any:
-        """The first index of the extremum; the first NaN counts as extreme."""
+        """Returns the first index of the extremum; the first NaN counts as extreme."""
         (axis,) = axes
         aval_in, aval = context.avals_in[0], context.aval_out
         dtype, index_dtype = aval_in.dtype, aval.dtype
@@ -176,7 +176,7 @@ lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
 
 
 def _window_scan(combine: Any, initial: Any) -> Any:
-    """A cumulative operation as a reduction over windows that reach back to the start.
+    """Returns a cumulative operation as a reduction over windows that reach back to the start.
 
     XLA's compiler recognises the form and makes of it a scan in logarithmic depth.
     """

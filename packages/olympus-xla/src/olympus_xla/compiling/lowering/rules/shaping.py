@@ -20,7 +20,7 @@ from ..tables import lowering_rules
 
 
 def _words(context: LoweringContext, aval: Any) -> tuple[int, ...]:
-    """The trailing dimensions of the physical array, () for ordinary dtypes."""
+    """Returns the trailing dimensions of the physical array, () for ordinary dtypes."""
     return mlir.physical_aval(aval).shape[len(aval.shape) :]
 
 

@@ -43,7 +43,7 @@ def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], An
 
 
 def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
-    """A value in one of the memories."""
+    """Returns a value in one of the memories."""
     placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
     (result,) = context.custom_call(
         "annotate_device_placement",

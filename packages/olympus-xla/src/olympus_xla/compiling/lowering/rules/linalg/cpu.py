@@ -216,7 +216,7 @@ def part_of_svd(
 
 
 def empty_svd(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
-    """The decomposition of matrices without rows or without columns."""
+    """Returns the decomposition of matrices without rows or without columns."""
     batch, (rows, columns), dtype = parts(x, 2)
     values = lax.full((*batch, 0), 0, real_dtype(dtype))
     if not compute_uv:
@@ -301,7 +301,7 @@ def _tridiagonal(x: Any, *, lower: bool) -> Any:
 
 
 def tridiagonal_results(batch: tuple[int, ...], size: int, dtype: Any) -> list[Any]:
-    """The types of what the reduction to tridiagonal form returns."""
+    """Returns the types of what the reduction to tridiagonal form returns."""
     real = real_dtype(dtype)
     return [
         ((*batch, size, size), dtype),

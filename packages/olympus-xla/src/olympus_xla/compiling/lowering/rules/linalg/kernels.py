@@ -72,7 +72,7 @@ def kernel(
 
 
 def _layout(ndim: int, batch: int, column_major: bool) -> tuple[int, ...]:
-    """The dimensions from minor to major."""
+    """Returns the dimensions from minor to major."""
     if column_major and ndim - batch == 2:
         return (ndim - 2, ndim - 1, *reversed(range(batch)))
     return tuple(reversed(range(ndim)))
@@ -136,7 +136,7 @@ def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int
 
 
 def _factor_name(index: int) -> str:
-    """The letters i to z, and z with a number after them."""
+    """Returns the letters i to z, and z with a number after them."""
     letters = "ijklmnopqrstuvwxyz"
     return letters[index] if index < len(letters) else f"z_{index - len(letters) + 1}"
 
@@ -145,19 +145,19 @@ def _factor_name(index: int) -> str:
 
 
 def ui8(value: str | int) -> np.uint8:
-    """An option of LAPACK's: a letter, as its number."""
+    """Returns an option of LAPACK's: a letter, as its number."""
     return np.uint8(ord(value) if isinstance(value, str) else value)
 
 
 def parts(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
-    """The batch dimensions of an array, the others, and the dtype."""
+    """Returns the batch dimensions of an array, the others, and the dtype."""
     aval = get_aval(x)
     count = len(aval.shape) - rank
     return aval.shape[:count], aval.shape[count:], aval.dtype
 
 
 def nan_unless(ok: Any, x: Any) -> Any:
-    """The array with NaNs for the examples where a condition does not hold."""
+    """Returns the array with NaNs for the examples where a condition does not hold."""
     aval = get_aval(x)
     nan = np.full((), np.nan, aval.dtype)
     condition = lax.broadcast_in_dim(ok, aval.shape, tuple(range(get_aval(ok).ndim)))
@@ -165,7 +165,7 @@ def nan_unless(ok: Any, x: Any) -> Any:
 
 
 def succeeded(info: Any) -> Any:
-    """Whether a routine reports no failure."""
+    """Returns whether a routine reports no failure."""
     return lax.eq(info, lax.full(get_aval(info).shape, np.int32(0)))
 
 
