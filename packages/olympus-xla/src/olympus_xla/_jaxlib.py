@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door from olympus-xla to the jaxlib runtime, and the only place that knows its versions.
+"""Access to the jaxlib runtime: the only module of olympus-xla that knows its versions.
 
 Every other module takes clients, arrays, shardings and executables from here. What differs between
-jaxlib 0.10 and 0.12 is a function of this module; nobody else may ask for a version.
+jaxlib 0.10 and 0.12 is a function of this module; no other module asks for a version.
 
 Importing the module registers, for the process, what jaxlib's C++ call paths look up in Python.
 It creates no client: `prime` completes the registrations with the first client that is made.
@@ -140,8 +140,8 @@ __all__ = [
 def refuse_jax() -> None:
     """Raises ImportError if JAX has been imported: the two cannot share a process.
 
-    Both attach their own methods to the same C++ class of arrays, so whichever comes second would
-    change what the arrays of the first one do.
+    Both attach methods to the same C++ class of arrays, so the second import would change the
+    arrays of the first.
     """
     spec = getattr(sys.modules.get("jax"), "__spec__", None)
     # Priming publishes an empty module of this name for a moment, and `olympus.compat` gives the
@@ -213,8 +213,8 @@ global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
 
-# Modules of jaxlib that importing this package has no use for (a client or a profile has), and the
-# names of theirs that are to be had here; benchmark "import the NumPy interface".
+# Modules of jaxlib that only clients and profiles need, with the names that this module offers of
+# them; importing this package does not load them (benchmark "import the NumPy interface").
 _LATER = {
     "_profile_data": "ProfileData ProfileEvent ProfilePlane",
     "_profiler": (
@@ -239,7 +239,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# ---- what the C++ call paths look up ----
+# ---- types and settings that the C++ call paths look up ----
 
 _jax.jax_jit.set_enable_x64_state(config_states.enable_x64)
 _jax.jax_jit.set_disable_jit_state(config_states.disable_jit)
@@ -308,7 +308,7 @@ def prime(client: Any) -> None:
     _primed = True
 
 
-# ---- what differs between versions ----
+# ---- differences between versions ----
 
 if _IS_0_12:
     collectives_need_bound = False
@@ -318,7 +318,7 @@ if _IS_0_12:
         return _jax.array_result_handler(aval, sharding, committed)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """The contents of an array with all shards at hand; None if Python must assemble it."""
+        """Returns an array's contents if all shards are local; None if Python must assemble it."""
         value, _ = array._to_np_array_did_copy()
         return value
 
@@ -332,14 +332,14 @@ else:
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """The contents of an array with all shards at hand; None if Python must assemble it."""
+        """Returns an array's contents if all shards are local; None if Python must assemble it."""
         return None
 
 
 def assemble_array(aval: Any, sharding: Any, shards: Sequence[Any], committed: bool) -> Any:
-    """An array made of single-device arrays, one for each local device in the sharding's order.
+    """Returns an array made of one array per local device, in the sharding's order.
 
-    Nothing is checked: the caller answers for shapes, dtypes and devices.
+    Checks nothing: the caller ensures that shapes, dtypes and devices fit.
     """
     return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
 
@@ -359,15 +359,15 @@ def copy_arrays_to_shardings(
 # ---- profiles ----
 
 
-# Types of jaxlib that would be made again, were they not kept alive.
+# Types of jaxlib that are made anew once nothing refers to them.
 _kept_types: list[type] = []
 
 
 def prime_profile_data() -> None:
-    """Lets C++ make the types by which a profile is read.
+    """Lets C++ make the types that read profiles.
 
-    jaxlib 0.12 makes them when they are first wanted, and Python warns of them (they name no
-    module). Where warnings are errors, this would end the process.
+    jaxlib 0.12 makes them on first use, and Python warns of them because they name no module. If
+    warnings are errors, this would end the process.
     """
     if _kept_types:
         return
@@ -383,10 +383,10 @@ def prime_profile_data() -> None:
 
 
 def set_effort(build: Any, name: str, effort: float) -> None:
-    """Says how hard the compiler shall work, from -1 to 1; newer compilers know levels alone.
+    """Sets the effort of the compiler, from -1 to 1; newer compilers have levels only.
 
     Raises:
-      ValueError: this jaxlib has no such effort.
+      ValueError: this jaxlib has no effort of this name.
     """
     if hasattr(build, name):
         setattr(build, name, effort)
@@ -412,16 +412,16 @@ _plugins: dict[str, Any] = {}
 
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
-    """The devices of a machine that a loaded plugin describes; programs compile for them."""
+    """Returns the devices of a machine that a loaded plugin describes, to compile for."""
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
 
 
 def described_devices(devices: Sequence[Any]) -> list[Any]:
-    """The like of some devices, to compile for and not to run on; CPUs stand for themselves."""
+    """Returns descriptions of devices, for compilation only; CPUs are returned as they are."""
     if devices[0].platform == "cpu":
-        return list(devices)  # the CPU's compiler wants a client that runs programs
+        return list(devices)  # the CPU's compiler needs a client that runs programs
     return _jax.get_topology_for_devices(list(devices))._make_compile_only_devices()
 
 
@@ -442,14 +442,14 @@ def xla_computation(bytecode: bytes) -> Any:
 
 @functools.cache
 def build_identity() -> str:
-    """What tells this build of jaxlib from all others, wherever and whenever it was installed."""
+    """Returns a digest that identifies this build of jaxlib on any machine."""
     folder = os.path.dirname(os.path.abspath(jaxlib.__file__))
     digest = hashlib.sha256()
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:
         path = os.path.join(folder, name)
-        # Of hundreds of megabytes the ends, which have the linker's identification of the build and
-        # the addresses of everything between.
+        # The libraries have hundreds of megabytes. Their ends suffice: they hold the linker's
+        # identification of the build and the addresses of everything between.
         size, ends = os.path.getsize(path), 1 << 16
         with open(path, "rb") as file:
             digest.update(size.to_bytes(8, "little") + file.read(ends))
@@ -459,7 +459,7 @@ def build_identity() -> str:
 
 
 def serialize_executable(executable: Any) -> bytes | None:
-    """A loaded executable as bytes; None if parts of it cannot be written (sorts on CPUs)."""
+    """Returns a loaded executable as bytes; None if parts cannot be written (sorts on CPUs)."""
     try:
         return executable.serialize()
     except JaxRuntimeError as error:
@@ -469,19 +469,19 @@ def serialize_executable(executable: Any) -> bytes | None:
 
 
 def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
-    """Loads what an executable's ``serialize()`` returned. Runs its code: it must be ours."""
+    """Loads the result of an executable's ``serialize()``. Its code must be trusted: it runs."""
     return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
 
 
 def hlo_without_metadata(executable: Any) -> list[str]:
-    """The optimised modules of an executable as text, without names and source positions."""
+    """Returns an executable's optimised modules as text, without names and source positions."""
     options = _hlo.HloPrintOptions()
     options.print_metadata = False
     return [module.to_string(options) for module in executable.hlo_modules()]
 
 
 def refine_shapes(bytecode: bytes) -> bytes:
-    """A module, as bytecode, with its dynamic shapes inferred from those of its operands."""
+    """Returns a module, as bytecode, with dynamic shapes inferred from those of its operands."""
     return _jax.mlir.refine_polymorphic_shapes(
         bytecode, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )
@@ -492,7 +492,7 @@ stablehlo_functions = _jax.mlir
 
 
 def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) -> None:
-    """Adds a function of serialized HLO modules to the compiler of a plugin, or of this process."""
+    """Adds a pass, a function of serialized HLO modules, to the compiler."""
     if client is None:
         _xla.register_xla_transform(name, stage, callback)
     else:
@@ -500,7 +500,7 @@ def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) ->
 
 
 def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
-    """Removes what `register_compiler_pass` has added; returns whether it was there."""
+    """Removes a pass that `register_compiler_pass` added; returns whether it was present."""
     if client is None:
         return _xla.clear_xla_transform(name, stage)
     return _xla.clear_xla_transform_c_api(client, name, stage)
@@ -520,7 +520,7 @@ def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
 
 
 def register_kernel_dialect(context: Any, name: str) -> None:
-    """Makes an MLIR context know a dialect that kernels are written in: Triton's or the TPU's."""
+    """Registers a dialect of kernels, Triton's or the TPU's, with an MLIR context."""
     extensions = {"triton": _triton_ext, "tpu": _tpu_ext}
     if name not in extensions:
         raise ValueError(f"`name` must be the dialect of kernels 'triton' or 'tpu', got {name!r}")
@@ -528,7 +528,7 @@ def register_kernel_dialect(context: Any, name: str) -> None:
 
 
 def run_mlir_passes(operation: Any, pipeline: str) -> None:
-    """Changes an MLIR operation by passes; the names of operations need not be known after it."""
+    """Runs passes on an MLIR operation; their results may have operations of unknown dialects."""
     context = operation.context
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True
@@ -543,20 +543,20 @@ def run_mlir_passes(operation: Any, pipeline: str) -> None:
 
 @functools.cache
 def register_lapack() -> None:
-    """Makes LAPACK's routines known to XLA; loads SciPy's, which jaxlib calls."""
+    """Registers LAPACK's routines with XLA; loads those of SciPy, which jaxlib calls."""
     lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads what all routines call
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
 
 
 def register_called_routines(program: bytes) -> None:
-    """Makes LAPACK's routines known where a program of another process calls them."""
+    """Registers LAPACK's routines if a program of another process calls them."""
     if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
         register_lapack()
 
 
 def register_gpu_kernels() -> None:
-    """Makes the routines of jaxlib's GPU plugins known to XLA, as far as they are installed."""
+    """Registers the routines of the installed GPU plugins of jaxlib with XLA."""
     for provider in (gpu_linalg, gpu_prng, gpu_solver, gpu_sparse):
         _register_targets(provider)
 

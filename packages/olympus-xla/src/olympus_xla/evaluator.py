@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluator that olympus-xla installs in olympus-ir, and what its lower folders are given."""
+"""The evaluator that olympus-xla installs in olympus-ir.
+
+It also hands the compiled copies of `calls` to `arrays`, which lies below the compiler.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class XlaEvaluator:
         return devices()
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:
-        """An array over the memory of another library's array; see `olympus_xla.arrays.dlpack`."""
+        """Returns an array over the memory of another library's array; see `arrays.dlpack`."""
         return dlpack.from_dlpack(external_array, **options)
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Array`: what a device array knows of itself and how it becomes a host value.
+"""`Array`: properties of device arrays and their conversion to host values.
 
 Device arrays are instances of a C++ class that cannot be subclassed. The members below are set on
 its abstract base, the public class `olympus.Array`. NumPy's methods and operators are not here;
@@ -59,7 +59,7 @@ def make_array(
         has 64 bits and that of ``aval`` has 32 it is converted.
       aval: the type of the array.
       sharding: names the device.
-      committed: whether the array stays on the device whatever it is combined with.
+      committed: whether the array is committed to the device.
     """
     return batched_device_put(
         aval,
@@ -110,14 +110,14 @@ def host_value(array: ArrayImpl) -> np.ndarray:
 
 
 def is_of_terms(sharding: Any) -> bool:
-    """Returns whether devices hold terms of a sum that is still to be added up."""
+    """Returns whether the devices hold unreduced terms of a sum."""
     return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 
 def _host_view(array: ArrayImpl, sharding: SingleDeviceSharding) -> np.ndarray | None:
-    """A view of an array's memory on the host, where it lies there in a form that NumPy reads.
+    """Returns a view of an array in host memory; None if NumPy cannot read it there.
 
-    The conversion in C++ looks for a Python module of JAX each time, a tenth of a millisecond long.
+    The conversion in C++ looks for a Python module of JAX each time, which takes 0.1 ms.
     """
     if sharding._device.platform != "cpu":
         return None
@@ -225,7 +225,7 @@ def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
 
 
 def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
-    """The rows of an array in host memory, each copied: several times cheaper than slicing."""
+    """Returns copies of the rows of an array in host memory, which is cheaper than slicing it."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     committed = array._committed
@@ -244,7 +244,7 @@ def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
     )
 
 
-# ---- where it is ----
+# ---- devices and shards ----
 
 
 def _devices(self: ArrayImpl) -> set:

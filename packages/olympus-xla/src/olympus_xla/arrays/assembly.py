@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays over several devices, put together from their parts."""
+"""Arrays over several devices, assembled from their parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[ArrayImpl], *, dtype: Any = None
 ) -> ArrayImpl:
-    """Returns an array over several devices, of the arrays that hold its parts. Nothing is copied.
+    """Returns an array over several devices, assembled from its parts without copying.
 
     Args:
       shape: the shape of the whole array.
@@ -136,7 +136,7 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """Returns an array over several devices, whose parts a function gives.
+    """Returns an array over several devices, with parts from a function.
 
     Args:
       shape: the shape of the whole array.
@@ -230,7 +230,7 @@ def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
 
 def _global_shape(sharding: Any, local: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the shape of an array of which this process holds a block of shape ``local``."""
-    # Into how many parts is each dimension cut, and how many of them are here?
+    # The number of parts of each dimension, and the number of those in this process.
     probe = tuple(sharding.num_devices for _ in local)
     whole = [
         {index[d].indices(probe[d])[:2] for index in shard_indices(sharding, probe)}

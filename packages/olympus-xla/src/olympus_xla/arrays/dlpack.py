@@ -18,7 +18,7 @@ from .transfer import copy_array, put_leaf
 
 __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype", "to_dlpack"]
 
-# What other libraries read. The runtime exports 8-bit floats too, which most of them do not know.
+# The dtypes that other libraries read: most do not know 8-bit floats, which the runtime exports.
 _SUPPORTED_DTYPES = frozenset(
     np.dtype(each)
     for each in (
@@ -50,7 +50,7 @@ _PLATFORM_OF_TYPE: dict[int, str] = {
 
 
 def _raw_platform(device: Any) -> str:
-    """The platform with the vendor's name: "cuda" or "rocm" where `device.platform` is "gpu"."""
+    """Returns the platform, by vendor if `device.platform` is "gpu": "cuda" or "rocm"."""
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
@@ -136,7 +136,7 @@ def from_dlpack(
 ) -> _jaxlib.ArrayImpl:
     """Returns an array over the memory of another library's array.
 
-    Where nothing is copied both share the memory, and must not write to it any more.
+    Without a copy both share the memory, and neither may write to it any more.
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
@@ -179,7 +179,7 @@ def from_dlpack(
 
 
 def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    # Asked to copy, C++ shares aligned memory all the same.
+    # C++ shares aligned memory even when it is asked to copy.
     if copy:
         return copy_array(_jaxlib.import_dlpack(capsule, device, stream))
     try:
@@ -194,7 +194,7 @@ def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxli
 
 
 def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    """NumPy does not export read-only arrays to old consumers; so these are copied."""
+    """Puts a read-only NumPy array on a device by a copy, since NumPy does not export it."""
     if copy is False:
         raise ValueError("from_dlpack must copy a read-only NumPy array, and copy=False.")
     return put_leaf(array, backends.local_devices(backend="cpu")[0] if device is None else device)

@@ -76,7 +76,7 @@ SingleDeviceSharding._to_xla_hlo_sharding = _single_device_hlo_sharding
 NamedSharding._to_xla_hlo_sharding = _named_hlo_sharding
 
 
-# ---- shardings that are known in XLA's terms alone ----
+# ---- shardings that are known in XLA's terms only ----
 
 
 def _gspmd_hlo_sharding(sharding: GSPMDSharding, ndim: int) -> Any:
@@ -132,7 +132,7 @@ def _gspmd_repr(sharding: GSPMDSharding) -> str:
 def _gspmd_replicated(
     cls: type[GSPMDSharding], device_assignment: Any, *, memory_kind: str | None = None
 ) -> GSPMDSharding:
-    """Returns the sharding of arrays that lie on all of some devices as a whole."""
+    """Returns the sharding of arrays that are replicated over devices."""
     return cls(device_assignment, REPLICATED, memory_kind=memory_kind)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: in which order the elements of an array lie in memory."""
+"""Layouts: the order of the elements of an array in memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Layout(Record):
     tiling: tuple[tuple[int, ...], ...] | None
     sub_byte_element_size_in_bits: int
 
-    # In place of a layout: the compiler shall choose.
+    # In place of a layout: the compiler chooses.
     AUTO: ClassVar[Any] = _AUTO
 
     def __init__(
@@ -91,14 +91,14 @@ class Layout(Record):
         return Format(self, sharding)
 
     def _to_xla_layout(self, dtype: Any) -> str:
-        """What C++ asks for: the layout as XLA writes it."""
+        """Returns the layout in XLA's form, which C++ asks for."""
         return HloLayout(
             self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits
         ).to_string()
 
 
 class Format:
-    """How an array lies in memory, and where: a layout and a sharding.
+    """Layout and sharding of an array.
 
     Args:
       layout: a `Layout`, `Layout.AUTO`, or None for the default one.
@@ -115,7 +115,7 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    # For packages that know shardings and do not know layouts.
+    # For packages that know shardings but not layouts.
     is_format = True
 
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
@@ -151,7 +151,7 @@ class Format:
 
 
 class _InUse:
-    """Whether there may be arrays with other layouts than the default one in this process."""
+    """Flag: whether this process may have arrays with layouts other than the default."""
 
     in_use = False
 
@@ -160,7 +160,7 @@ layouts_in_use = _InUse()
 
 
 def constrains_layouts(closed: Any) -> bool:
-    """Whether a program says of a value how its elements lie: then results lie as it comes out."""
+    """Returns whether a program constrains layouts; the compiler then chooses those of results."""
     return _any_constraint(closed.jaxpr, set())
 
 
@@ -180,16 +180,16 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Returns the same values, whose elements lie in memory as a layout says.
+    """Returns the same values with the layout of their elements in memory constrained.
 
-    Where a result of a compiled function is such a value, it comes out so.
+    Results of compiled functions keep the layout.
 
     Args:
       x: an array or a pytree of arrays.
       layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
 
     Raises:
-      ValueError: a layout is none, or of another rank.
+      ValueError: a value of ``layouts`` is no layout, or has another rank than its array.
 
     Example:
       >>> import numpy as np

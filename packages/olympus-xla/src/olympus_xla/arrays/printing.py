@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How arrays are printed: as NumPy prints its own, under the name Array and with the weak type."""
+"""Printing of arrays: as NumPy prints its own, under the name Array and with the weak type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repr_array(array: Any) -> str:
     contents = np.array2string(
         array._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
     )
-    # The ending goes to a line of its own where it does not fit after the last line.
+    # The ending goes to a new line if it does not fit after the last line.
     last_line = (_PREFIX + contents).rpartition("\n")[2]
     if len(last_line) + len(", ") + len(ending) > width:
         return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
@@ -34,7 +34,7 @@ def repr_array(array: Any) -> str:
 
 
 def _is_of_terms(array: Any) -> bool:
-    """Returns whether the contents are still to be added up over devices."""
+    """Returns whether the devices hold unreduced terms of a sum."""
     spec = getattr(array.sharding, "spec", None)
     return spec is not None and bool(spec.unreduced)
 

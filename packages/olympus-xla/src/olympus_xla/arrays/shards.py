@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of an array: which device holds which, and putting them together on the host."""
+"""The parts of an array: their devices, and their assembly on the host."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index,
 
 
 def addressable_shards(array: Any) -> list[Shard]:
-    """The parts of an array on the devices of this process, in the sharding's device order."""
+    """Returns the parts of an array on devices of this process, in the sharding's device order."""
     return [shard for shard in global_shards(array) if shard._position is not None]
 
 
 def gather(array: Any) -> np.ndarray:
-    """The whole of an array whose parts are all on devices of this process, as a NumPy array."""
+    """Returns the whole of an array with all its parts in this process, as a NumPy array."""
     parts = array._arrays
     for part in parts:
         part._copy_single_device_array_to_host_async()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition specs of what the compiler chose.
+"""Partition specs of shardings that the compiler chose.
 
-XLA reports how it divided a result as tiles over numbered devices. Here that is put in terms of
-the mesh that the user knows.
+XLA reports a result's sharding as tiles over numbered devices. This module expresses it over the
+user's mesh.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _specs: dict[Any, PartitionSpec | None] = {}
 
 
 def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    """Returns the spec over a mesh that means an `HloSharding`; None if none does.
+    """Returns the spec over a mesh that is equal to an `HloSharding`; None if there is none.
 
     Tries the ways to write each dimension's number of tiles as a product of mesh axes.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moving data: from the host to devices, between devices, and back.
 
-What the host puts on a device is copied: an array never shares memory that somebody can write to,
-unless the caller asks for it (``may_alias=True``).
+Host values are copied to devices: an array never shares memory that can be written to, unless the
+caller asks for it (``may_alias=True``).
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ _DONATE = ArrayCopySemantics.DONATE_INPUT
 
 
 def sharding_of_place(place: Any) -> Sharding:
-    """The sharding that a device, sharding, partition spec or None (the default device) means.
+    """Returns the sharding of a device, sharding, partition spec or None (the default device).
 
     Raises:
-      ValueError: for other values, and for a partition spec where no mesh is in force.
+      ValueError: ``place`` is another value, or a partition spec while no mesh is set.
     """
     kind = type(place)
     if kind is SingleDeviceSharding:
@@ -111,7 +111,7 @@ def sharding_of_place(place: Any) -> Sharding:
 
 
 def _in_memory(value: Any, space: MemorySpace) -> Any:
-    """Returns the place where a value is, in another memory; None if it need not move."""
+    """Returns the sharding of a value in another memory; None if it need not move."""
     kind = MEMORY_KINDS.get(space)
     if kind is None:
         return None
@@ -132,10 +132,10 @@ def put_leaf(
       value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
         in `put_handlers`.
       place: a device, a sharding, a partition spec or a memory, to which the result is committed;
-        where None, an array stays where it is and others go to the default device, uncommitted.
+        None leaves an array where it is and puts others on the default device, uncommitted.
       donate: whether the memory of ``value`` may be taken; it cannot be used afterwards.
-      may_alias: False never to share memory with ``value``, True to share it even where ``value``
-        is a NumPy array, None to share that of arrays only.
+      may_alias: False never to share memory with ``value``, True to share it even if ``value`` is a
+        NumPy array, None to share that of arrays only.
 
     Raises:
       TypeError: ``value`` is not an array or scalar.
@@ -180,7 +180,7 @@ def _put_with_layout(value: Any, place: Format, layout: Layout, donate: bool) ->
 
 
 def _host_operand(value: Any) -> Any:
-    """Returns a value that C++ can put on a device, of one whose abstract value is known."""
+    """Returns the value in a form that C++ can put on a device."""
     if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         if hasattr(value, "filled"):
             raise ValueError(
@@ -216,7 +216,7 @@ def _put_host(
         value = np.asarray(value)
         indices = zip(sharding._device_assignment, shard_indices(sharding, shape), strict=True)
         local = set(devices)
-        # C++ cannot copy several parts of one buffer during the call. It may have our copies.
+        # C++ cannot copy several parts of one buffer during the call, so it gets copies to keep.
         parts = [np.array(value[index]) for device, index in indices if device in local]
         semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
@@ -245,7 +245,7 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
 
 
 def _place_in_program(place: Any) -> Any:
-    """Where a value inside a program goes: a partition spec is one over the mesh in force."""
+    """Returns the place of a value inside a program: a spec refers to the current mesh."""
     if type(place) is not PartitionSpec:
         return place
     mesh: Any = concrete_mesh_in_force() or mesh_in_force()
@@ -268,7 +268,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     if type(sharding) is NamedSharding and sharding.spec.unreduced and own != sharding:
         return compiled_copies.with_sharding(array, sharding)
     if type(own) is NamedSharding and own.spec.unreduced and own != sharding:
-        # Added up where it is, and then moved.
+        # The terms are added up on their devices, and the sum is moved.
         whole = NamedSharding(own.mesh, PartitionSpec(*own.spec.partitions))
         array = compiled_copies.with_sharding(array, whole)
         own = whole
@@ -282,7 +282,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
         return _copy_parts(array, sharding, semantics, True)
     if not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
-    # The parts are cut anew, on the host.
+    # The host cuts the parts anew.
     result = _put_host(host_value(array), array.aval, sharding, True, False)
     if semantics is _DONATE:
         array.delete()
@@ -305,7 +305,7 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
-    """Returns whether the n-th device of one sharding holds what the n-th of the other does."""
+    """Returns whether the n-th devices of two shardings hold equal parts, for each n."""
     if own.num_devices != other.num_devices:
         return False
     if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
@@ -346,9 +346,8 @@ def device_put(
     Args:
       x: a pytree of arrays, NumPy arrays and scalars.
       device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
-        them that is a prefix of ``x``.
-        Arrays that are already there are not copied. Where None, arrays stay where they are and
-        other values go to the default device, without being committed to it.
+        them that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
+        arrays where they are and puts other values on the default device, uncommitted.
       src: where ``x`` lies; arrays know this by themselves.
       donate: whether the memory of the arrays may be taken, a prefix of ``x``. They cannot be used
         afterwards.
@@ -428,7 +427,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _broadcast(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
-    """For each leaf of a tree, the leaf of a prefix that it comes under; None is a leaf too."""
+    """Returns the leaf of a prefix for each leaf of a tree; None is a leaf too."""
     prefix_leaves, prefix_structure = tree_flatten(prefix, is_leaf=_is_none)
     if len(prefix_leaves) == 1 and prefix_leaves[0] is prefix:
         return (prefix,) * count
@@ -543,7 +542,7 @@ def _copy(self: ArrayImpl) -> ArrayImpl:
 
 
 def _format(self: ArrayImpl) -> Format:
-    """How the array lies in memory, and where."""
+    """Layout and sharding of the array."""
     return Format(Layout.from_pjrt_layout(self._pjrt_layout), self.sharding)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer guards: the configured levels, handed to the runtime, which enforces them.
+"""Transfer guards: hands the configured levels to the runtime, which enforces them.
 
-The runtime tells transfers that a program asks for (``device_put``, ``device_get``) from those that
-happen on the way by a mark that the former set while they run.
+Explicit transfers (``device_put``, ``device_get``) set a mark while they run, by which the runtime
+tells them from implicit ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GUARDS = (
     (config_states.array_garbage_collection_guard, "garbage_collect_array", _COLLECTION_LEVELS),
 )
 
-# Whether some thread has ever set a guard. Until then nothing needs to be marked.
+# Whether some thread has ever set a guard. Until then transfers need no marks.
 _in_use = False
 
 
@@ -60,7 +60,7 @@ for _flag, _name, _levels in _GUARDS:
 
 
 class _Explicit:
-    """Context manager: marks the transfers of this thread as asked for."""
+    """Context manager that marks the transfers of this thread as explicit."""
 
     __slots__ = ("_name",)
 

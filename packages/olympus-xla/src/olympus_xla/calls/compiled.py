@@ -35,7 +35,7 @@ __all__ = ["Compiled", "compile_lowered"]
 
 
 class Compiled:
-    """An executable and how to call it with operands of the types it was compiled for."""
+    """An executable with its module, its placement and the constants that it is passed."""
 
     __slots__ = ("constants", "executable", "lowered", "placement")
 
@@ -48,16 +48,16 @@ class Compiled:
         self.constants = constants
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
-        """What C++ needs for calls like the last one; None if they have to come here."""
+        """Returns the record for further calls by C++; None if they must enter Python."""
         if layouts_in_use.in_use:
-            # C++ passes operands on in whatever layout they have.
+            # C++ passes operands on without regard to their layout.
             kept = zip(leaves, self.lowered.kept, strict=True)
             if not operands_lie_as_expected(self, [leaf for leaf, keep in kept if keep]):
                 return None
         return self.executable.fastpath(out_tree, self.lowered.kept, self.constants)
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
-        """Runs the computation on flat operands (all, kept or not)."""
+        """Runs the computation on all flat operands, of which it takes those that are kept."""
         kept = self.lowered.kept
         operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
         return self.executable.call([*self.constants, *operands])
@@ -70,7 +70,7 @@ def compile_lowered(
 
     Args:
       lowered: the module.
-      placement: where it runs.
+      placement: the devices, and the shardings of operands and results.
       compiler_options: XLA's options by name.
     """
     if dump_ir_to.value:
@@ -91,7 +91,7 @@ def compile_lowered(
             host_callbacks=lowered.host_callbacks,
         )
     except JaxRuntimeError as error:
-        cause = find_cause(error)  # of a function that inspects shardings
+        cause = find_cause(error)  # an exception of a function that inspects shardings
         if cause is not None:
             raise cause from error
         raise
@@ -127,7 +127,7 @@ def _placed_aval(aval: Any, sharding: Any) -> Any:
 
 
 def _in_memory_of(aval: Any, sharding: Any) -> Any:
-    """Returns the sharding of a value, in the memory that its type tells."""
+    """Returns the sharding with the memory that a type names."""
     if getattr(aval, "memory_space", None) is not MemorySpace.Host:
         return sharding
     return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
@@ -139,13 +139,13 @@ def _spans_processes(devices: Sequence[Any]) -> bool:
 
 
 def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
-    """Where the results lie: as asked for, else as the compiler reports."""
+    """Returns the shardings of results: those asked for, else those that the compiler reports."""
     if placement.mesh is None:
         replicated = placement.replicated
         if not on_host(lowered.out_avals):
             return [replicated] * len(lowered.out_avals)
         return [_in_memory_of(aval, replicated) for aval in lowered.out_avals]
-    # On one device there is nothing to report.
+    # XLA reports no shardings on one device.
     reported = loaded.get_output_shardings() if len(placement.devices) > 1 else None
     if reported is not None:
         reported = reported[len(lowered.ordered_effects) :]
@@ -160,13 +160,13 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
             hlo = hlo_from_proto(reported[position])
             sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))
             typed = _as_typed(sharding, placement, aval)
-            sharding = typed or _in_users_words(sharding, lowered, placement, aval)
+            sharding = typed or _as_given_for_operand(sharding, lowered, placement, aval)
             shardings.append(_in_memory_of(aval, sharding))
     return shardings
 
 
 def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
-    """The sharding that an executable gave a result: in terms of the mesh where possible."""
+    """Returns a reported sharding of a result, over the mesh if possible."""
     spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
     if spec is not None:
         return NamedSharding(placement.mesh, spec)
@@ -174,7 +174,7 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
-    """Returns the sharding that a result's type names, where it means the same; else None."""
+    """Returns the sharding of a result's type if it is equivalent; else None."""
     layout = getattr(aval, "layout", None)
     if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
         return None
@@ -182,8 +182,8 @@ def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
     return typed if typed.is_equivalent_to(sharding, aval.ndim) else None
 
 
-def _in_users_words(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
-    """The sharding of an operand that means the same: ``P('x', None)`` rather than ``P('x')``."""
+def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
+    """Returns an operand's equivalent sharding, as the user wrote it, such as ``P('x', None)``."""
     for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (
             type(given) is NamedSharding

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of ahead-of-time compiled functions: arguments are checked once for each of their kinds.
+"""Calls of ahead-of-time compiled functions.
 
-A call goes through jaxlib's C++ call path. It enters Python where the types, or the places, of the
-arguments are new; these are compared with what the function was compiled for.
+A call goes through jaxlib's C++ call path. It enters Python if the types or shardings of the
+arguments are new, and checks them against those that the function was compiled for.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def make_compiled_call(
 def _run_high(
     program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
 ) -> Any:
-    """Runs the executable with the arrays of values of high types."""
+    """Runs the executable on values of high types, which it takes as arrays."""
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)
     given, wanted = list(map(get_aval, leaves)), program.closed.in_avals

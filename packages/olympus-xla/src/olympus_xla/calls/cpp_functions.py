@@ -19,7 +19,7 @@ from ..arrays.transfer import put_leaf
 __all__ = ["Fastpath", "clear_call_caches", "make_cpp_function"]
 
 
-# Not a `NamedTuple`, which takes twice as long to make whenever this module is imported.
+# Not a `NamedTuple`, which takes twice as long to create at import.
 class Fastpath(
     namedtuple(
         "Fastpath",
@@ -27,17 +27,17 @@ class Fastpath(
         "kept_var_bitvec in_device_local_layouts const_args",
     )
 ):
-    """What the C++ call path needs in order to run an executable by itself.
+    """Record with which the C++ call path runs an executable by itself.
 
     Attributes:
       xla_executable: the loaded executable.
       out_pytree_def: the structure of the result.
-      in_shardings: one a kept operand.
-      out_shardings: one a result.
-      out_avals: one a result.
-      out_committed: one a result.
-      kept_var_bitvec: for each operand, constants first: is it passed to the executable?
-      in_device_local_layouts: one a kept operand; None for the default.
+      in_shardings: the sharding of each kept operand.
+      out_shardings: the sharding of each result.
+      out_avals: the type of each result.
+      out_committed: for each result, whether it is committed.
+      kept_var_bitvec: for each operand, constants first, whether it is passed to the executable.
+      in_device_local_layouts: the layout of each kept operand; None for the default.
       const_args: arrays passed before the operands.
     """
 
@@ -51,12 +51,12 @@ _shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
 
 
 def clear_call_caches() -> None:
-    """Forgets what the C++ call paths remember of functions that are shared."""
+    """Empties the cache that the C++ call paths of shared functions use."""
     _shared_cache.clear()
 
 
 def _put_argument(argument: Any, sharding: Any, layout: Any) -> Any:
-    """What C++ asks for an operand that it cannot place by itself."""
+    """Puts an operand on devices for C++, which cannot place it by itself."""
     return put_leaf(argument, sharding)
 
 
@@ -74,12 +74,12 @@ def make_cpp_function(
 
     Args:
       name: the function's name.
-      fun: the function called in place of everything else while ``disable_jit`` is set.
-      cache_miss: called with the arguments where no executable is known; returns the result, a
+      fun: the function called while ``disable_jit`` is set.
+      cache_miss: called with the arguments if no executable is known; returns the result, a
         `Fastpath` or None (ask again next time), and whether to drop the entry.
       static_argnums: positions of arguments that are compared by value.
       static_argnames: names of keyword arguments that are compared by value.
-      key: what, besides ``fun``, identifies the function in the shared cache.
+      key: identifies the function in the shared cache, together with ``fun``.
       shared: whether to share entries with other objects of the same ``fun`` and ``key``.
     """
     return pjit_function(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eager operations: each primitive, with given parameters and operand types, is a compiled call.
+"""Eager operations: compiled calls of a primitive, for given parameters and operand types.
 
 A primitive gets one C++ function object, with its parameters as static keywords, on its first use.
 """
@@ -59,9 +59,9 @@ _compiled_calls: WeakKeyDictionary[Primitive, Any] = WeakKeyDictionary()
 
 
 def compile_and_run(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Applies a primitive as its lowering rule says, whatever else evaluates it.
+    """Applies a primitive by its lowering rule, even if it has another evaluation rule.
 
-    An implementation given by `Primitive.def_impl` may be made of this function.
+    Implementations for `Primitive.def_impl` can call this function.
     """
     call = _compiled_calls.get(primitive)
     if call is None:
@@ -124,7 +124,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
 
 def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
-    """Returns the options of a call: where results are to lie, where the primitive says so."""
+    """Returns the options of a call: the shardings of results if the primitive has some."""
     shardings_of = getattr(primitive, "result_shardings", None)
     shardings = None if shardings_of is None else shardings_of(params)
     if not shardings:
@@ -140,8 +140,8 @@ def _evaluate_with_refs(
     params: dict[str, Any],
     programs: dict[Any, TracedProgram],
 ) -> list[Any]:
-    """Applies a primitive to operands among which are references, some perhaps several times."""
-    # The operands without repetitions of references, and where in them each operand is.
+    """Applies a primitive to operands with references, of which some may be repeated."""
+    # The operands without repeated references, and the place of each operand in them.
     operands: list[Any] = []
     places: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
@@ -168,7 +168,7 @@ def _program(
       primitive: the equation's primitive.
       avals: the types of its operands.
       params: its parameters.
-      places: for each operand, which of the program's inputs it is; by default one after another.
+      places: for each operand, the index of the program's input that it is; by default in order.
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
@@ -187,7 +187,7 @@ def _program(
     return traced_program(closed, out_tree, jit_parameters, [])
 
 
-# ---- callbacks: called at once, without a program around them ----
+# ---- callbacks: called directly, without a program ----
 
 
 def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
@@ -201,7 +201,7 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
 
 
 def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """What the function raises is an error of the kind that compiled programs raise for it."""
+    """Returns the function with its exceptions raised as compiled programs raise them."""
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of ordered effects between calls: each call waits for the one before."""
+"""Tokens of ordered effects, by which each call waits for the previous one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..foreign.callback_errors import in_callback, raise_callback_error
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
 # Tokens of computations with unordered effects, the oldest first. They do not tell whether they are
-# ready, so the older ones are waited for when they become many.
+# ready, so `watch` waits for the older ones when there are many.
 _pending: list[Any] = []
 _MOST_PENDING = 1024
 
@@ -29,7 +29,7 @@ carrier = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def _place(devices: tuple) -> Any:
-    """Returns the sharding of tokens: the same on all devices of a computation."""
+    """Returns the sharding of tokens, which are replicated over the devices of a computation."""
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
@@ -43,7 +43,7 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
         token = _tokens.get(effect)
         if token is None or token._sharding != place:
             if token is not None:
-                token.block_until_ready()  # what came before ran on other devices
+                token.block_until_ready()  # the previous computation ran on other devices
             shards = [np.zeros(0, np.bool_) for _ in devices]
             token = batched_device_put(carrier, place, shards, list(devices), enable_x64=False)
         tokens.append(token)
@@ -67,7 +67,7 @@ def watch(token: Any) -> None:
     with lock:
         _pending.append(token)
         if len(_pending) < _MOST_PENDING or in_callback():
-            return  # a callback must not wait: perhaps for the computation that it is part of
+            return  # a callback must not wait for the computation that it may be part of
         oldest = _pending[: _MOST_PENDING // 2]
         del _pending[: _MOST_PENDING // 2]
     for token in oldest:
@@ -77,7 +77,7 @@ def watch(token: Any) -> None:
 def barrier() -> None:
     """Waits until all effects of the computations started so far have happened.
 
-    Raises what a callback raised, once all have come to their end.
+    Raises the exception of a callback once all computations have ended.
     """
     with lock:
         waiting = [*_tokens.values(), *_pending]
@@ -94,7 +94,7 @@ def barrier() -> None:
 
 
 def clear() -> None:
-    """Forgets all tokens; for use when the clients that made them go away."""
+    """Forgets all tokens, before the clients that made them are dropped."""
     with lock:
         _tokens.clear()
         _pending.clear()

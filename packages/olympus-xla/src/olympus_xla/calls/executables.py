@@ -33,15 +33,15 @@ from .operand_layouts import as_executable_expects
 
 __all__ = ["Executable"]
 
-# Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough
-# to keep the devices busy.
+# Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few keep the
+# devices busy.
 _MOST_IN_FLIGHT = 4
 _in_flight: collections.deque[Any] = collections.deque()
 _launch_lock = threading.Lock()
 
 
 def _has_collectives(loaded: Any) -> bool:
-    """Returns whether the devices of an executable wait for one another on the CPU."""
+    """Returns whether an executable has collectives on the CPU."""
     if loaded.local_devices()[0].platform != "cpu":
         return False
     text = "".join(module.to_string() for module in loaded.hlo_modules())
@@ -59,7 +59,7 @@ _COLLECTIVES = (
 
 
 # Arrays of dtype float0, the tangents of integers, have no contents. A program has arrays of bools
-# in their place. A token crosses the boundary of a computation as an empty array.
+# instead. A token crosses the boundary of a computation as an empty array.
 
 
 def _is_trivial(aval: Any) -> bool:
@@ -67,7 +67,7 @@ def _is_trivial(aval: Any) -> bool:
 
 
 def _carrier(aval: Any) -> Any:
-    """Returns the type of the array that comes out of an executable for a result of a type."""
+    """Returns the type of the array that an executable returns for a result of a type."""
     if aval is abstract_token:
         return effect_tokens.carrier
     if _is_trivial(aval):
@@ -91,7 +91,7 @@ def _result_of_type(array: Any, aval: Any) -> Any:
 
 
 class Executable:
-    """A loaded executable with the types and places of its operands and results."""
+    """A loaded executable with the types and shardings of its operands and results."""
 
     __slots__ = (
         "calls_python",
@@ -147,7 +147,7 @@ class Executable:
         ]
 
     def call(self, operands: Sequence[Any]) -> list[Any]:
-        """Runs the executable on the operands that it takes; puts them in place first."""
+        """Puts the operands in place and runs the executable."""
         if no_execution.value:
             raise RuntimeError(
                 f"{naming.library} tried to execute the function "
@@ -156,7 +156,7 @@ class Executable:
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
         if not self.num_devices:
-            self.loaded.execute_sharded()  # says that there are no devices to run on
+            self.loaded.execute_sharded()  # raises the error for descriptions of devices
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding
@@ -187,7 +187,7 @@ class Executable:
         return results
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
-        """Passes the tokens of ordered effects from the last call to this one and on."""
+        """Runs the executable with the tokens of the last call, and keeps those that it returns."""
         effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
         with effect_tokens.lock:
             tokens = effect_tokens.take(effects, devices)
@@ -212,10 +212,10 @@ class Executable:
     def fastpath(
         self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
     ) -> Fastpath | None:
-        """What C++ needs to run this executable by itself; None if Python must be asked."""
+        """Returns the record for calls by C++; None if each call must enter Python."""
         if (
             self.ordered_effects
-            or self.extended_results  # C++ would give the plain arrays
+            or self.extended_results  # C++ would return the plain arrays
             or any(map(_is_trivial, self.in_avals))  # C++ does not know their dtype
             or self.calls_python  # their exceptions are raised by `call`
             or self.needs_bound

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`jit`: functions compiled by XLA at their first call for each signature.
 
-What `jit` returns is jaxlib's C++ function object. A repeated call is looked up and run in C++;
-the Python below runs when a signature is new, and when something is being traced.
+`jit` returns a C++ function object of jaxlib. C++ looks up and runs a repeated call; the Python
+below runs if a signature is new, and while something is being traced.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def jit(
       donate_argnums: positions of arguments whose memory the results may take; they cannot be used
         afterwards.
       donate_argnames: names of such arguments.
-      keep_unused: whether arguments that the function does not use are passed all the same.
+      keep_unused: whether arguments that the function does not use are passed to the executable.
       device: the device to run on.
       backend: the platform to run on.
       inline: whether a call under another `jit` is written out instead of kept as a call.
@@ -133,7 +133,7 @@ def _jit(
 
 
 def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str | None) -> tuple:
-    """Where the computation runs, as far as the user says so."""
+    """Returns the user's options of placement, as pairs of name and value."""
     given = []
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
@@ -253,11 +253,10 @@ def clear_caches() -> None:
 
 @atexit.register
 def _release_devices() -> None:
-    """Gives up what holds the clients of devices when the interpreter ends.
+    """Drops the references to the clients of devices when the interpreter ends.
 
-    A client that goes away waits for its computations. One that did not would leave threads behind
-    that compute while the process takes itself apart, and end it with a segmentation fault. So
-    would callbacks that find no interpreter.
+    A client that is destroyed waits for its computations. Otherwise its threads, and callbacks that
+    find no interpreter, would end the process with a segmentation fault.
     """
     if are_backends_initialized():
         try:
@@ -267,7 +266,7 @@ def _release_devices() -> None:
             clear_backends()
 
 
-# ---- what jitted functions can do besides being called ----
+# ---- methods of jitted functions ----
 
 
 @api_boundary

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings of a compiled function that is called inside another program.
 
-There its operands and results are values of that program, so what `in_shardings` and
-`out_shardings` say of them become constraints, which all transformations know.
+Its operands and results are values of that program, so `in_shardings` and `out_shardings` become
+constraints, for which all transformations have rules.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["with_constraints"]
 
 
 def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    """Returns the function with constraints on its operands and results, as its options say.
+    """Returns the function with constraints on operands and results by its options.
 
     Args:
       fun: the function.
-      options: how it is compiled.
+      options: the options of `jit`.
     """
     asked = dict(options.placement)
     in_shardings, out_shardings = asked.get("in_shardings"), asked.get("out_shardings")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of the operands of executables: comparing them, and copying what lies differently."""
+"""Layouts of the operands of executables: comparison, and copies of operands that differ."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def as_executable_expects(
 
     Args:
       loaded: the executable.
-      arrays: its operands, without those for the order of effects.
-      skipped: how many of these come first.
+      arrays: its operands, without tokens.
+      skipped: the number of tokens, which come first.
     """
     wanted = _parameter_layouts(loaded, skipped, len(arrays))
     return [
@@ -41,16 +41,16 @@ def as_executable_expects(
 
 
 def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
-    """The layouts of an executable's operands after the first ones; None for default ones."""
+    """Returns the layouts of an executable's operands, without the first; None for defaults."""
     try:
         return loaded.get_parameter_layouts()[skipped:]
     except JaxRuntimeError:
-        # XLA tells nothing of a program among whose operands are tokens; all are default then.
+        # XLA reports no layouts of a program with tokens among its operands; all are default then.
         return [None] * count
 
 
 def _wanted(compiled: Any, count: int) -> Sequence[Any]:
-    """Returns the layouts of the operands that an executable takes; None for default ones."""
+    """Returns the layouts that an executable expects of its operands; None for defaults."""
     skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
     return _parameter_layouts(compiled.executable.loaded, skipped, count)
 
@@ -67,7 +67,7 @@ def _lies_as(array: ArrayImpl, layout: Any) -> bool:
 
 
 def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
-    """Returns whether an executable takes operands as they lie in memory."""
+    """Returns whether operands have the layouts that an executable expects."""
     for operand, layout in zip(operands, _wanted(compiled, len(operands)), strict=True):
         operand = plain_array(operand)
         if type(operand) is ArrayImpl:
@@ -81,7 +81,7 @@ def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
 
 
 def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
-    """Raises ValueError if committed arrays lie otherwise than ``in_shardings`` says."""
+    """Raises ValueError if committed arrays have other layouts than ``in_shardings`` asks for."""
     for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
         if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
@@ -102,7 +102,7 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
 
 
 def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
-    """Raises ValueError if committed arrays lie otherwise than a function was compiled for."""
+    """Raises ValueError if committed arrays have other layouts than a function was compiled for."""
     if not compiled.placement.in_layouts:
         return
     kept = [

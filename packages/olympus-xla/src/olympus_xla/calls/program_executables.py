@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of traced programs: one for each place where a program runs, compiled once."""
+"""Executables of traced programs: one for each placement, compiled once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _concrete_mesh = config_states.concrete_mesh
 def compiled_for(
     program: TracedProgram, options: JitOptions, leaves: Sequence[Any]
 ) -> compiled_programs.Compiled:
-    """Returns the executable of a program for operands that lie where these do.
+    """Returns the executable of a program for operands with these shardings.
 
     Args:
       program: the program.
@@ -46,7 +46,7 @@ def compiled_for(
         if isinstance(leaf, Tracer):
             raise escaped_tracer_error(leaf, "was passed to a jitted function")
     shardings = [committed_sharding(leaf) for leaf in leaves]
-    # A placement follows from these, the program and its options.
+    # These, the program and its options determine the placement.
     key = (_concrete_mesh.value, default_sharding(), *shardings)
     executables = program.executables
     compiled = executables.get(key)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running programs with references: they are compiled in their pure form.
+"""Calls of programs with references, which are compiled in their pure form.
 
 A reference holds a device array. A compiled program takes the array and returns the next one in
-its memory. Where somebody else holds the array too, as after ``ref[...]`` of everything, it is
-copied first.
+its memory. An array that is held elsewhere too, as after ``ref[...]``, is copied first.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from .result_checks import check_results, checks_results
 
 
 class PureProgram:
-    """What a program with references is compiled as.
+    """Pure form of a program with references.
 
     Attributes:
       program: the pure program, of arrays in place of references.
-      discharged: how its inputs and results belong to those of the other.
+      discharged: the correspondence of its inputs and results to those of the original.
     """
 
     __slots__ = ("discharged", "program")
@@ -52,7 +51,7 @@ class PureProgram:
         self.program = TracedProgram(closed, out_tree, params, [], program.in_tree)
 
     def run(self, call: Callable[[list[Any]], Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
-        """Calls the executable with what references hold, and lets them hold what it returns."""
+        """Calls the executable on the arrays of references, which then hold its results."""
         arrays = list(operands)
         for place in self.discharged.refs:
             ref = operands[place]
@@ -90,7 +89,7 @@ def call_with_refs(program: TracedProgram, options: JitOptions, leaves: Sequence
     return pure.run(call, operands)
 
 
-# ---- references where nothing is being traced ----
+# ---- references outside of traces ----
 
 
 def _new_ref(array: Any, *, memory_space: Any, kind: Any) -> Ref:

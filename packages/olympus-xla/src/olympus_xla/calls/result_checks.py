@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_nans``, ``debug_infs`` and ``debug_key_reuse``: what is done after each computation.
+"""Checks after each computation: ``debug_nans``, ``debug_infs`` and ``debug_key_reuse``.
 
 A compiled program with a NaN among its results is run again, operation by operation, so that the
 error names the operation and the user's line.
@@ -31,12 +31,12 @@ _debug_key_reuse = config_states.debug_key_reuse
 
 
 def checks_results() -> bool:
-    """Returns whether computations are to be looked at."""
+    """Returns whether one of the flags is set."""
     return bool(_debug_nans.value or _debug_infs.value or _debug_key_reuse.value)
 
 
 def _complaint(value: Any) -> str | None:
-    """What is wrong with an array, as far as the flags ask for it."""
+    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag is set, or None."""
     if not dtypes.issubdtype(value.dtype, np.inexact):
         return None
     array = np.asarray(value)
@@ -50,10 +50,10 @@ def _complaint(value: Any) -> str | None:
 
 
 def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
-    """Looks at a computation as the flags ask for it.
+    """Checks a computation by the flags.
 
     Raises:
-      FloatingPointError: a result has a NaN, or an infinity.
+      FloatingPointError: a result has a NaN or an infinity.
       KeyReuseError: a random key has been used before.
     """
     if _debug_key_reuse.value:
@@ -89,7 +89,7 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
     for equation, operands, results in pending:
         if any(_complaint(result) for result in results):
             inner = equation.params.get("jaxpr")
-            # What each device runs, on its part, is no program for whole arrays.
+            # The program that each device runs on its part is no program for whole arrays.
             is_mapped = "mesh" in equation.params
             if (
                 not is_mapped

@@ -65,7 +65,7 @@ class Wrapped(Protocol):
 
 
 class ArgInfo:
-    """What is known of an argument before it is there.
+    """Description of an argument.
 
     Attributes:
       shape: its shape.
@@ -101,7 +101,7 @@ class ArgInfo:
 
 
 class Stage:
-    """What all stages know: the types and structures of arguments and results."""
+    """Base of the stages: the types and structures of arguments and results."""
 
     __slots__ = ("_in_tree", "_program")
 
@@ -147,7 +147,7 @@ class Traced(Stage):
         self._program = program
         self._options = options
         self._in_tree = in_tree
-        # Where the operands are, or will be.
+        # The shardings of committed operands.
         self._shardings = shardings
         self._layouts: tuple = ()
 
@@ -160,7 +160,7 @@ class Traced(Stage):
 
     @property
     def lojax(self) -> Traced:
-        """The program in terms of plain arrays, which it always is."""
+        """The program in terms of plain arrays: the stage itself."""
         return self
 
     @property
@@ -192,7 +192,7 @@ class Traced(Stage):
 
     @property
     def _compiled_program(self) -> TracedProgram:
-        """The program that is compiled: without references."""
+        """The program that is compiled: in terms of arrays, without references."""
         if self._program.has_high:
             return high_types.array_program(self._program)
         if not self._program.has_refs:
@@ -204,7 +204,7 @@ class Traced(Stage):
 
         Args:
           lowering_platforms: the platforms to lower for, such as ``("cpu", "cuda", "tpu")``, which
-            need not be present; where not given, that of the devices it would run on. A program for
+            need not be present; by default that of the devices it would run on. A program for
             several platforms takes the index of the platform as its first operand.
 
         Raises:
@@ -366,7 +366,7 @@ class Compiled(Stage):
     def of_executable(
         cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
     ) -> Compiled:
-        """A function that was loaded; ``program`` has its types and none of its equations."""
+        """Returns a loaded function; ``program`` has its types and no equations."""
         self = object.__new__(cls)
         self._set(program, in_tree, compiled)
         return self

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key of an executable on disk: all that the compiler's output depends on.
+"""The key of an executable on disk.
 
-These are the program, the options, the compiler, and the machine that it compiles for:
+It covers everything on which the compiler's output depends:
 
 - the module in binary form, without source positions (unless a flag asks for them);
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
 - the build of jaxlib, and of the plugin where there is one;
-- the platform and the kind of the devices; on CPUs the processor's model, its features, and how
-  many of them there are.
+- the platform and the kind of the devices; on CPUs the processors' model, features and number.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from olympus_ir.settings import config_cache_flags
 from .. import _jaxlib
 from .lowering import mlir
 
-# Changed whenever what is stored, or how it is to be used, changes.
+# Changes with the format or the use of entries.
 _FORMAT_VERSION = 1
 
 # Programs with these calls hold addresses of this process.
@@ -37,7 +36,7 @@ _OF_THIS_PROCESS = (
     b"xla_python_",
 )
 
-# With these flags a compilation does more than to make an executable.
+# With these flags a compilation has effects besides an executable, such as dumps.
 _FLAGS_WITH_EFFECTS = ("--xla_dump_to", "--xla_dump_hlo")
 
 _ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS")
@@ -76,7 +75,7 @@ def executable_key(module: Any, devices: Sequence[Any], options: Any) -> str | N
 
 
 def _environment() -> list[bytes]:
-    """The compiler's flags in the environment, in an order that does not depend on the user's."""
+    """Returns the compiler's flags in the environment, in a canonical order."""
     return [" ".join(sorted(os.environ.get(name, "").split())).encode() for name in _ENVIRONMENT]
 
 
@@ -86,7 +85,7 @@ def _has_effects() -> bool:
 
 
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
-    """What describes the devices; None if that is not known well enough.
+    """Returns a description of the devices; None if it is not known well enough.
 
     Executables over several processes are not stored: all processes must compile, or none.
     """
@@ -112,13 +111,13 @@ def processor_identity() -> str | None:
     except OSError:
         features = ""
     if not features:
-        # macOS: the name of the processor says all.
+        # On macOS the name of the processor identifies it.
         features = platform.processor() if platform.system() == "Darwin" else ""
     return "\n".join((*system, features)) if features else None
 
 
 def _features(cpuinfo: str) -> str:
-    """Returns the lines of /proc/cpuinfo that say what code the processors run."""
+    """Returns the lines of /proc/cpuinfo that tell which code the processors can run."""
     telling = (
         "vendor_id",
         "cpu family",

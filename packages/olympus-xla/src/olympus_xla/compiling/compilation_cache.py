@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The persistent compilation cache: executables on disk, found again by later processes.
+"""The persistent compilation cache: executables on disk for later processes.
 
-It is in use where a directory is configured: the flag ``olympus_compilation_cache_dir``, or
+It is in use if a directory is configured: the flag ``olympus_compilation_cache_dir``, or
 ``OLYMPUS_COMPILATION_CACHE_DIR`` in the environment. An entry is found by a key made of everything
 that the compiler's output depends on (`cache_key.executable_key`), so it is never stale. Any number
 of processes may use one directory at the same time: entries are written under another name first
 and then renamed, and a reader finds a whole entry or none.
 
-Loading an entry runs its machine code. A directory that others can write to lets them run code in
-the processes that use it.
+Loading an entry runs its machine code. Others who can write to the
+directory can run code in the processes that use it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ProgramCache:
         self._lock = threading.Lock()
 
     def path_of(self, name: str, key: str) -> Path:
-        """Returns the file of an entry: the program's name is for people, the key decides."""
+        """Returns the file of an entry, which the key identifies; the name is for readers."""
         readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
         return self.directory / f"{readable}-{key}{_SUFFIX}"
 
@@ -77,7 +77,7 @@ class ProgramCache:
 
         Raises:
           OSError: there is an entry that cannot be read.
-          ValueError: it is damaged.
+          ValueError: the entry is damaged.
         """
         try:
             contents = path.read_bytes()
@@ -92,14 +92,14 @@ class ProgramCache:
             raise ValueError(f"{path} is damaged: its checksum differs")
         serialized = zlib.decompress(packed, bufsize=length)
         if self._is_bounded():
-            os.utime(path)  # what was used last is removed last
+            os.utime(path)  # entries used last are removed last
         return serialized, seconds
 
     def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> None:
-        """Writes an entry, and removes the ones used longest ago where there are too many.
+        """Writes an entry, and removes the least recently used ones if there are too many.
 
         Raises:
-          OSError: it cannot be written.
+          OSError: the entry cannot be written.
         """
         packed = zlib.compress(serialized, 1)
         contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
@@ -123,7 +123,7 @@ class ProgramCache:
         return flags.compilation_cache_max_size.value >= 0
 
     def _evict(self, most: int, keep: Path) -> None:
-        """Removes entries, the one used longest ago first, until the others fit."""
+        """Removes entries, the least recently used first, until the others fit."""
         with self._lock:
             entries = []
             now = time.time()
@@ -150,7 +150,7 @@ class ProgramCache:
 def _remove(path: Path) -> None:
     try:
         path.unlink()
-    except OSError:  # another process did, or is reading it where that is in the way
+    except OSError:  # another process did, or is reading it on a system where that prevents removal
         pass
 
 
@@ -160,7 +160,7 @@ _cache: ProgramCache | None = None
 
 
 def cache_in_use() -> ProgramCache | None:
-    """Returns the cache that the flags ask for; None if they do not."""
+    """Returns the cache that the flags configure; None without one."""
     global _cache
     directory = flags.compilation_cache_dir.value
     if not directory or not flags.enable_compilation_cache.value:
@@ -179,9 +179,9 @@ def is_initialized() -> bool:
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
-    """Keeps compiled programs in a directory, and looks for them there.
+    """Sets the directory of the persistent cache.
 
-    The same as setting the flag ``olympus_compilation_cache_dir``. Whoever can write to the
+    This is the same as setting the flag ``olympus_compilation_cache_dir``. Whoever can write to the
     directory can run code in the processes that use it.
 
     Args:
@@ -216,7 +216,7 @@ def load_or_compile(
     options: Any,
     compile_module: Callable[[Any], Any],
 ) -> Any:
-    """An executable from the cache; else the compiler's, which is stored where it is worth it.
+    """Returns an executable from the cache, or compiles and, if it took long enough, stores it.
 
     Args:
       cache: the cache.
@@ -273,7 +273,7 @@ def _record_seconds(event: str, seconds: float) -> None:
 
 
 class CacheContentsError(RuntimeError):
-    """An executable in the cache is not the one that the compiler makes now."""
+    """Error for an executable in the cache that differs from what the compiler makes now."""
 
 
 def _check_same(name: str, cached: Any, compiled: Any) -> None:

@@ -26,8 +26,9 @@ def compile_options(
 
     Args:
       device_ids: the devices' numbers; None leaves them open.
-      partitions: over how many devices the computation is divided.
-      replicas: how many times it runs on different data; as often as there are devices for.
+      partitions: the number of devices over which the computation is divided.
+      replicas: the number of copies that run on different data; by default, as many as the devices
+        allow.
       options: XLA's options by name.
 
     Raises:
@@ -57,7 +58,7 @@ _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 
 def _set_efforts(build: Any) -> None:
-    """Says how hard the compiler shall work, as the flags do."""
+    """Sets the levels of effort of the compiler from the flags."""
     build.optimization_level = _LEVELS[config_flags.optimization_level.value]
     build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
     for flag in (config_flags.exec_time_optimization_effort, config_flags.memory_fitting_effort):
@@ -91,8 +92,8 @@ def get_compile_options(
     """Returns the compile options of a program.
 
     Args:
-      num_replicas: how many times the program runs on different data.
-      num_partitions: over how many devices each of these is divided.
+      num_replicas: the number of copies that run on different data.
+      num_partitions: the number of devices over which each copy is divided.
       device_assignment: the numbers of the devices, one row a replica, or one number each where
         there is one partition; None leaves them to the client.
       env_options_overrides: XLA's options by name.
@@ -104,7 +105,7 @@ def get_compile_options(
       jaxlib's ``CompileOptions``.
 
     Raises:
-      ValueError: the devices are not as many as replicas and partitions want.
+      ValueError: the number of devices is not that of replicas times partitions.
 
     Example:
       >>> get_compile_options(1, 1, device_assignment=[0]).num_partitions
@@ -145,7 +146,7 @@ def create_compile_options(
 
     Args:
       computation: the module; the options do not depend on it.
-      tuple_args: whether the program takes one tuple in the place of its operands.
+      tuple_args: whether the program takes one tuple instead of its operands.
       allow_prop_to_inputs: for each operand, whether the compiler may choose its sharding.
       allow_prop_to_outputs: likewise for each result.
       backend: the client that will compile.

@@ -21,7 +21,7 @@ _logger = logging.getLogger("olympus.compiler")
 
 
 class PipelineStage(enum.Enum):
-    """Where in the compiler's pipeline a pass runs: before or after scheduling."""
+    """Position of a pass in the compiler's pipeline: before or after scheduling."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
@@ -38,11 +38,11 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Adds a pass to XLA's compiler. Programs that are compiled already stay as they are.
+    """Adds a pass to XLA's compiler. Programs that are already compiled do not change.
 
     Args:
       callback: takes a module, a serialized ``HloModuleProto``, and returns a changed one, or None
-        where it has changed nothing.
+        if it has changed nothing.
       name: the pass's name.
       stage: where in the pipeline it runs; passes of one stage run in the order of registration.
       platforms: the platforms, or the one platform, whose compiler gets it; None for all.

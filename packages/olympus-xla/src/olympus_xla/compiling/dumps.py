@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes programs to files as they are compiled, where ``olympus_dump_ir_to`` names a folder."""
+"""Files of programs as they are compiled, in the folder that ``olympus_dump_ir_to`` names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _olympuspr(lowered: Any) -> str:
     return f"{lowered.closed}\n"
 
 
-# For each mode the ending of its files and what they hold.
+# For each mode, the ending of its files and their contents.
 _MODES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "stablehlo": ("mlir", _stablehlo),
     "jaxpr": ("olympuspr.txt", _olympuspr),
@@ -44,7 +44,7 @@ def dump_program(lowered: Any) -> list[Path]:
       The files; their names count programs in the order of compilation.
 
     Raises:
-      ValueError: a mode is not known.
+      ValueError: a mode is unknown.
     """
     target = config_flags.dump_ir_to.value
     if target == "sponge":  # the folder in which a test runner collects files

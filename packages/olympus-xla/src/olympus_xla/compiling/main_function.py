@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands and results of a module's main function, and what their attributes say.
+"""Operands and results of a module's main function, with their attributes.
 
 One record for each: passes such as `donate` and `annotate_shardings` write into its attributes.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a computation runs, and how its operands and results lie over the devices.
+"""Placement of computations: their devices, and the shardings of operands and results.
 
-Resolved for each call from what the user asked for and from where the operands are: committed
-operands decide, the others follow.
+The placement of a call follows from what the user asked for and from the committed operands;
+uncommitted operands follow.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Placement:
     Attributes:
       devices: in the order of the partitions.
       mesh: the mesh that the shardings refer to; None for a single device without one.
-      in_shardings: one an operand; None for "wherever, replicated where there are several devices".
-      out_shardings: one a result; None to leave it to the compiler.
-      committed: whether results stay there whatever they are combined with.
-      in_layouts: how operands lie in memory, one an operand: a `Layout`, `Layout.AUTO`, or None for
-        the default; empty where all are None.
+      in_shardings: one for each operand; None for any device, or replicated over several.
+      out_shardings: one for each result; None to leave it to the compiler.
+      committed: whether the results are committed.
+      in_layouts: the layout of each operand: a `Layout`, `Layout.AUTO`, or None for the default;
+        empty if all are None.
       out_layouts: likewise for the results.
     """
 
@@ -94,7 +94,7 @@ class Placement:
         return self._hash
 
     def with_layouts(self, in_layouts: tuple, out_layouts: tuple) -> Placement:
-        """Returns the same, with operands and results that lie in memory in other ways."""
+        """Returns the placement with other layouts of operands and results."""
         return Placement(
             self.devices,
             self.mesh,
@@ -111,13 +111,13 @@ class Placement:
         return self.devices[0] if len(self.devices) == 1 else None
 
     def operand_sharding(self, position: int) -> Any:
-        """Where an operand must lie."""
+        """Returns the sharding in which an operand is passed."""
         if self.mesh is None:
             return device_sharding(self.devices[0])
         return self.in_shardings[position] or self.replicated
 
     def constant_sharding(self, value: Any) -> Any:
-        """Where a constant of the program lies: where it is, if that is on this mesh."""
+        """Returns the sharding of a constant: its present one if it is over this mesh."""
         sharding: Any = getattr(value, "sharding", None)
         if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
             return sharding
@@ -125,7 +125,7 @@ class Placement:
 
     @property
     def replicated(self) -> Any:
-        """The sharding of what is the same everywhere."""
+        """The replicated sharding."""
         if self.mesh is None:
             return device_sharding(self.devices[0])
         return NamedSharding(self.mesh, PartitionSpec())
@@ -145,13 +145,13 @@ def on_one_device(device: Any, committed: bool) -> Placement:
 
 
 def committed_sharding(value: Any) -> Any:
-    """Where an operand must be computed with; None if it goes along with the others."""
+    """Returns the sharding of a committed operand; None for an uncommitted one."""
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    value = plain_array(getattr(value, "_array", value))  # what a reference holds
+    value = plain_array(getattr(value, "_array", value))  # the array that a reference holds
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    # The type of an array that is to be, in an ahead-of-time compilation.
+    # The type of an array, in ahead-of-time compilation.
     if type(value) is ShapeDtypeStruct:
         sharding = concrete_sharding(value.sharding)
         if type(sharding) is NamedSharding and not isinstance(sharding.mesh, Mesh):
@@ -161,7 +161,7 @@ def committed_sharding(value: Any) -> Any:
 
 
 def _over_devices(sharding: NamedSharding) -> NamedSharding:
-    """A sharding over an abstract mesh as one over devices, of which exported programs say nothing.
+    """Returns a sharding over an abstract mesh, as exported programs have, over actual devices.
 
     Raises:
       ValueError: there are too few devices.
@@ -181,9 +181,9 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     """Returns the placement of a call.
 
     Args:
-      options: what the user asks for.
+      options: the options that the user gave.
       program: the traced program.
-      shardings: where the operands are; see `committed_sharding`.
+      shardings: the shardings of committed operands; see `committed_sharding`.
 
     Raises:
       ValueError: committed operands lie on different devices, or contradict what the user
@@ -222,7 +222,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
 
 
 def _check_fits_one_device(program: Any) -> None:
-    """Raises where a result is to lie over a mesh, and nothing says which devices that are."""
+    """Raises if a result is sharded over a mesh, and nothing determines its devices."""
     for aval in program.closed.out_avals:
         layout = getattr(aval, "layout", None)
         if layout is not None and layout.mesh.size > 1:
@@ -238,7 +238,7 @@ def _is_on_several_devices(value: Any) -> bool:
 
 
 def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
-    """Returns the device on which all committed operands are, or None."""
+    """Returns the common device of all committed operands, or None."""
     found, first = None, 0
     for position, sharding in enumerate(shardings):
         if sharding is not None:
@@ -316,7 +316,7 @@ def _resolve_shardings(
         for sharding in placed_in
     ]
     if mesh.are_all_axes_explicit:
-        # Types say how results lie.
+        # The types of results have shardings.
         placed_out = [
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
@@ -340,11 +340,11 @@ def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
 
 
 def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
-    """Returns the mesh and the devices on which all that is known to lie somewhere lies.
+    """Returns the mesh and the devices of all known shardings.
 
     Args:
       mesh: the mesh that the program or its context asks for; None if they ask for none.
-      what: who asks for it.
+      what: the origin of ``mesh``, for errors.
       known: shardings, with a description.
     """
     devices = None if mesh is None else mesh._flat_devices
@@ -363,7 +363,7 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
 
 
 def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
-    """Returns the sharding as one of this mesh, so that all annotations speak of one mesh."""
+    """Returns the sharding over this mesh, so that all annotations refer to one mesh."""
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
         return sharding
     ndim = getattr(aval, "ndim", 0)
@@ -396,7 +396,7 @@ def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) 
 
 
 def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
-    """Returns the user's shardings, a prefix of the operands' or results' structure, one a leaf."""
+    """Returns the user's shardings, a prefix of a structure, with one for each leaf."""
     if given is None:
         return [None] * count
     if what == "in":
@@ -406,19 +406,19 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
         each.sharding if type(each) is Format else each
         for each in prefix_of_shardings(given, target, f"{what}_shardings")
     ]
-    # Keyword arguments go where the others are.
+    # Keyword arguments follow the positional ones.
     flat += [None] * (count - len(flat))
     return [_concrete_sharding(each, what) for each in flat]
 
 
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
-    """Returns the shardings that the user asked for, one a leaf of the result; None if for none."""
+    """Returns the shardings asked for, one for each leaf of the result or None."""
     given = dict(options.placement).get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
 
 def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
-    """Returns the layouts that the user asks for, one a leaf; empty where there are none."""
+    """Returns the layouts asked for, one for each leaf; empty without any."""
     if given is None or not any(type(leaf) is Format for leaf in given[1]):
         return ()
     if what == "in":
@@ -445,7 +445,7 @@ def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> Non
 
 
 def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
-    """Returns the leaf of a tree of shardings that each leaf of a target comes under.
+    """Spreads a tree of shardings over the leaves of a target of which it is a prefix.
 
     Args:
       given: the tree, as structure and leaves.
@@ -475,7 +475,7 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
 
 
 def check_constrained(what: str, shardings: Sequence[Any]) -> None:
-    """Raises where shardings of a jitted function's boundary leave dimensions open.
+    """Checks that shardings of a jitted function's operands or results leave no dimension open.
 
     Args:
       what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.

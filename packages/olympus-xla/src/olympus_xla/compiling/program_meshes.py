@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh that a program asks for from within, and the one in force around it."""
+"""The mesh of devices that a program uses inside, or that is set around it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["incompatible_devices", "mesh_of"]
 
 
 def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
-    """The mesh of devices on which a program is to run, and who asks for it, for error messages.
+    """Returns the mesh of devices of a program, and its origin for error messages.
 
-    Equations inside the program decide, and then `set_mesh`. A primitive asks through its attribute
+    Equations of the program take precedence over `set_mesh`. A primitive asks through its attribute
     ``placement_mesh``, a function of its parameters.
 
     Returns:
@@ -57,7 +57,7 @@ def _check_same_devices(mesh: Mesh, what: str, other: Mesh, other_what: str) -> 
 def incompatible_devices(
     what: str, devices: Sequence[Any], other: str, other_devices: Sequence[Any]
 ) -> ValueError:
-    """Returns the error for a computation of which two parts are to be on different devices."""
+    """Returns the error for a computation with parts on different devices."""
     return ValueError(
         "Received incompatible devices for jitted computation. Got "
         f"{what} with {_shown(devices)} and {other} with {_shown(other_devices)}. All parts of one "

@@ -23,11 +23,11 @@ def symbolic_module(
     """Returns an empty module for a program whose operands have symbolic shapes.
 
     Args:
-      name: of the module.
+      name: the name of the module.
       platforms: the platforms that it is lowered for.
       effects: the ordered effects of the program.
       shapes: the shapes of the operands.
-      name_of_operand: from the position of an operand to what messages call it.
+      name_of_operand: from the position of an operand to its name in error messages.
 
     Raises:
       ValueError: the sizes of operands do not determine the dimension variables.
@@ -39,10 +39,10 @@ def symbolic_module(
 
 
 def refined(lowered: Any) -> Any:
-    """Returns the module with the shapes that follow from those of its operands.
+    """Returns the module with shapes inferred from those of its operands.
 
     Raises:
-      ValueError: operands have symbolic shapes, or sizes do not fit.
+      ValueError: operands have symbolic shapes, or sizes do not fit together.
     """
     for aval in lowered.in_avals:
         if mlir.has_symbolic(getattr(aval, "shape", ())):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code of others that programs or the compiler call: foreign functions, callbacks, partitioners.
+"""Foreign code that programs or the compiler call: foreign functions, callbacks, partitioners.
 
-The primitives and what the public functions make of them; their lowering rules lie in
+The folder has the primitives and the public functions; the lowering rules are in
 `compiling.lowering.rules`. May import `arrays` and below.
 """

@@ -39,14 +39,14 @@ def buffer_callback(
     input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
 ) -> Callable[..., Any]:
-    """Makes a function of arrays of one that fills the buffers of its results.
+    """Turns a function that fills the buffers of its results into a function of arrays.
 
     It runs on CPUs and GPUs. On a CPU ``numpy.asarray`` of a buffer is a view of it.
 
     Args:
       callback: called as ``callback(context, out, *args, **kwargs)`` with an `ExecutionContext`,
         the buffers of the results, in the structure of ``result_shape_dtypes``, and those of the
-        arguments, which must stay as they are. What it returns is not used.
+        arguments, which it must not change. Its result is ignored.
       result_shape_dtypes: the types of the results, a pytree of things with ``shape`` and
         ``dtype``.
       has_side_effect: whether it must be called even where its results are not used.

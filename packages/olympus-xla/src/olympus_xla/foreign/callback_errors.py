@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions that compiled programs call: which threads run them, and what they raise.
+"""Threads and exceptions of Python functions that compiled programs call.
 
-XLA turns an exception into a message. The original is kept aside by the wrapper of the function
-and shown as the cause of the error with that message, with the user's traceback.
+XLA turns an exception into a message. The wrapper of the function keeps the exception, which
+becomes the cause of the error with that message, with the user's traceback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_KEPT = 16
 
 @contextmanager
 def calling_back() -> Iterator[None]:
-    """Marks the thread as one that a compiled program calls Python on; keeps what is raised."""
+    """Marks the thread as one on which a compiled program calls Python; keeps exceptions."""
     outer, _calls.active = in_callback(), True
     try:
         yield
@@ -45,7 +45,7 @@ def remember(error: BaseException) -> None:
 def raise_callback_error(error: Exception) -> None:
     """Raises a runtime error with the exception of the callback that caused it, if one did.
 
-    What is to end the program, as `SystemExit`, is raised itself.
+    An exception that ends the program, such as `SystemExit`, is raised itself.
     """
     original = find_cause(error)
     if isinstance(original, Exception):
@@ -55,7 +55,7 @@ def raise_callback_error(error: Exception) -> None:
 
 
 def find_cause(error: Exception) -> BaseException | None:
-    """Returns the exception of a callback behind a runtime error; it is kept no longer."""
+    """Returns the exception of a callback that caused a runtime error, and forgets it."""
     text = str(error)
     if "callback" not in text.lower():
         return None

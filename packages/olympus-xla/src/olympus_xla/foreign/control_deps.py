@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which a compiler shall schedule operations that do not depend on one another."""
+"""Scheduling order of operations that do not depend on one another."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["control_dep", "schedule"]
 
 
 def control_dep(src: Any, dst: Any) -> None:
-    """Says that what made ``src`` runs before what made ``dst``.
+    """Schedules the operation that made ``src`` before the one that made ``dst``.
 
-    Compilers that know of such dependencies, those of TPUs, remove the call that says so.
+    TPU compilers understand such dependencies and remove the call that states them.
 
     Args:
       src: an array of the function that is traced.
@@ -28,7 +28,7 @@ def control_dep(src: Any, dst: Any) -> None:
 
 
 def schedule(ops: Sequence[Any]) -> None:
-    """Says that what made the values runs in their order.
+    """Schedules the operations that made the values in the order of the values.
 
     Args:
       ops: arrays of the function that is traced: ``schedule([a, b, c])`` is ``control_dep(a, b)``

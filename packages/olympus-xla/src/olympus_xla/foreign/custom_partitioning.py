@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that say themselves how they are divided over devices."""
+"""Functions with their own rules for partitioning over devices."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> tuple[Any, froz
 
 
 class custom_partitioning:
-    """A function that says how it is divided over devices, and what each of them computes.
+    """Function with its own rule for partitioning, and for what each device computes.
 
     Args:
-      fun: the function; it runs as it is where there is one device.
+      fun: the function; on one device it runs as it is.
       static_argnums: the positions of arguments that are not arrays. They come first among the
         arguments of the functions passed to `def_partition`.
 
@@ -95,23 +95,23 @@ class custom_partitioning:
         permutation_factors: Sequence[str] = (),
         **factor_sizes: int,
     ) -> None:
-        """Says how the function is divided.
+        """Sets how the function is partitioned.
 
         Args:
           partition: from ``(mesh, arg_shapes, result_shape)``, types with shardings in the
             structure of arguments and result, to the mesh, the function that each device runs on
             its parts, the shardings of the result and those of the arguments. The function may use
             collectives over the axes of the mesh.
-          infer_sharding_from_operands: from the same to the sharding of the result; asked where
-            there is no ``sharding_rule``.
+          infer_sharding_from_operands: from the same to the sharding of the result; used without
+            a ``sharding_rule``.
           propagate_user_sharding: likewise, from the use of the result.
           decode_shardings: whether shardings are given as `NamedSharding`, or as XLA has them.
           sharding_rule: a rule such as ``"i j, j k -> i k"``, an `SdyShardingRule`, or a function
             of mesh, operand types and result types that returns either.
           reduction_factors: factors of the rule over which results are sums of parts.
           need_replication_factors: factors that must not be divided.
-          permutation_factors: factors along which devices exchange what they have.
-          **factor_sizes: the sizes of factors that no dimension tells.
+          permutation_factors: factors along which devices exchange their parts.
+          **factor_sizes: the sizes of factors that no dimension determines.
         """
         self.partition = partition
         self.propagate_user_sharding = propagate_user_sharding

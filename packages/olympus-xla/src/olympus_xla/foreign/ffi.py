@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-# ---- making functions known ----
+# ---- registration ----
 
 # The names under which XLA keeps the functions of a platform.
 _XLA_PLATFORMS = {"cpu": "cpu", "gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM"}
@@ -161,8 +161,8 @@ def ffi_call(
 ) -> Callable[..., Any]:
     """Returns a function that calls a registered foreign function.
 
-    It can be called eagerly and under `jit` and `vmap`. Nothing is known of its derivative: give it
-    one with `custom_vjp` or `custom_jvp`.
+    It can be called eagerly and under `jit` and `vmap`. It has no derivative: define one with
+    `custom_vjp` or `custom_jvp`.
 
     Args:
       target_name: the name under which the function is registered.
@@ -172,8 +172,8 @@ def ffi_call(
       vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element,
         ``"expand_dims"`` and ``"broadcast_all"`` once with a leading dimension on the operands, of
         size one respectively the batch's where they are not batched.
-      input_layouts: how it expects its operands in memory: for each a `Layout`, the dimensions from
-        major to minor, or None for row-major order.
+      input_layouts: the layouts that it expects of its operands: for each a `Layout`, the
+        dimensions from major to minor, or None for row-major order.
       output_layouts: likewise for its results.
       input_output_aliases: from the index of an operand to that of the result that takes its
         memory.

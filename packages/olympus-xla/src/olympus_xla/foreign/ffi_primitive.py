@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitive of foreign calls, and what transformations do with it."""
+"""The primitive of foreign calls and its rules for transformations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ reference_rules.exempt(
 
 
 class FfiEffect(Effect):
-    """What a foreign function does besides computing results."""
+    """Effect of a foreign function with side effects."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ def _batch(
 
 
 def _with_leading_dim(layout: tuple[int, ...]) -> tuple[int, ...]:
-    """A layout, minor to major, of an array with one more dimension, the slowest to vary."""
+    """Returns a layout, minor to major, with one more dimension that varies slowest."""
     return (*(dim + 1 for dim in layout), 0)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharding rules: how the dimensions of an operation's operands and results belong together.
+"""Sharding rules: the correspondence of dimensions of an operation's operands and results.
 
-A rule such as ``"i j, j k -> i k"`` gives each dimension a factor. What has the same factor is
-divided over devices in the same way. ``"(a b) c -> a b c"`` has a compound factor, the product of
-several, and ``"..."`` stands for any number of leading dimensions.
+A rule such as ``"i j, j k -> i k"`` gives each dimension a factor. Dimensions with the same factor
+are divided over devices in the same way. ``"(a b) c -> a b c"`` has a compound factor, a product
+of several, and ``"..."`` stands for any number of leading dimensions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_sharding_rule"]
 
-# Any number of leading dimensions, each a factor of its own.
+# Any number of leading dimensions, each with a separate factor.
 BATCHING = "…"
 
 
@@ -83,15 +83,15 @@ class ArrayMapping(tuple[Any, ...]):
 
 
 class SdyShardingRule:
-    """How the dimensions of operands and results belong together.
+    """Correspondence of the dimensions of operands and results.
 
     Args:
       operand_mappings: for each operand its factors.
       result_mappings: for each result its factors.
       reduction_factors: factors over which results are sums of the parts that devices have.
       need_replication_factors: factors that must not be divided.
-      permutation_factors: factors along which devices exchange what they have.
-      **factor_sizes: the sizes of factors that no dimension tells.
+      permutation_factors: factors along which devices exchange their parts.
+      **factor_sizes: the sizes of factors that no dimension determines.
 
     Raises:
       ValueError: factors and their sizes do not fit together.
@@ -173,7 +173,7 @@ class SdyShardingRule:
     def attribute_text(
         self, operand_shapes: Sequence[Sequence[int]], result_shapes: Sequence[Sequence[int]]
     ) -> str:
-        """Returns the rule as Shardy writes it, for operands and results of given shapes.
+        """Returns the rule in Shardy's form, for operands and results of given shapes.
 
         Raises:
           ValueError: the rule does not fit.

@@ -2,9 +2,8 @@
 """Backends: one client for each platform, made when the first computation needs a device.
 
 A platform is known by a `Platform` record that says how to make its client. The CPU is built in;
-GPU and TPU plugins, and those of third parties, register theirs with `register_platform`. All the
-platforms that are there are brought up together, on first use, and the one with the highest
-priority is the default.
+GPU and TPU plugins, and those of third parties, register theirs with `register_platform`. The first
+use brings up all available platforms, and the one with the highest priority is the default.
 """
 
 from __future__ import annotations
@@ -72,26 +71,26 @@ def _logger() -> Any:
     return logging.getLogger("olympus.backends")
 
 
-# "gpu" asks for whichever of these is there.
+# "gpu" means whichever of these is available.
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 
 class Platform:
-    """How a platform is brought up.
+    """Record of how to bring up a platform.
 
     Args:
       name: as in ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
       make_client: makes the client, or raises an exception that says why it cannot.
-      is_installed: says, cheaply, whether its plugin is there.
-      is_present: says, cheaply, whether its hardware seems to be there, so that it is worth trying
-        when nobody asked for the platform by name.
+      is_installed: returns, cheaply, whether its plugin is installed.
+      is_present: returns, cheaply, whether its hardware seems to be present, so that it is tried
+        although nobody asked for the platform by name.
       priority: the platform with the highest one is the default.
-      hint: what to do where the hardware seems to be there and the plugin is not; called when CPU
-        is the default.
-      is_required: whether it is an error where no client can be made, though nobody asked for the
+      hint: returns advice for hardware that seems to be present without its plugin; called when
+        the CPU is the default.
+      is_required: whether a failure to make the client is an error even if nobody asked for the
         platform by name.
-      is_experimental: whether to say so to those who come to use it.
-      make_topology: describes machines that need not be there; see `topologies`.
+      is_experimental: whether to warn users of the platform.
+      make_topology: describes machines that may be absent; see `topologies`.
     """
 
     __slots__ = (
@@ -130,7 +129,7 @@ class Platform:
 
 
 class _Backends:
-    """The clients of the process, and why platforms are missing that were tried."""
+    """The clients of the process, and the reasons why platforms that were tried are missing."""
 
     __slots__ = ("clients", "default", "failures")
 
@@ -150,7 +149,7 @@ _bring_up_hooks: list[Callable[[dict[str, Client]], None]] = []
 
 
 def register_platform(platform: Platform) -> None:
-    """Makes a platform known. Its client is made when the backends are first used.
+    """Registers a platform. Its client is made when the backends are first used.
 
     Raises:
       RuntimeError: the backends have been brought up already.
@@ -164,12 +163,12 @@ def register_platform(platform: Platform) -> None:
 
 
 def on_clear_backends(hook: Callable[[], None]) -> None:
-    """Calls ``hook`` whenever the backends are cleared, to drop what refers to their clients."""
+    """Registers a hook for `clear_backends`, which drops references to the clients."""
     _clearing_hooks.append(hook)
 
 
 def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
-    """Calls ``hook`` with the clients by platform whenever they have been made."""
+    """Registers a hook that is called with the clients by platform once they are made."""
     _bring_up_hooks.append(hook)
 
 
@@ -179,7 +178,7 @@ def known_platforms() -> list[str]:
 
 
 def platform(name: str) -> Platform | None:
-    """How a platform is brought up; None if there is none of this name."""
+    """Returns the record of a platform; None if no platform has this name."""
     return _platforms.get(name)
 
 
@@ -193,16 +192,17 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> None:
-    """Makes a platform known by the function that makes its client, as that of a PJRT plugin.
+    """Registers a platform by the function that makes its client, such as a PJRT plugin's.
 
     Args:
       name: the platform's name, as in ``devices(name)``.
       factory: makes the client, or returns None if the platform cannot be used.
       priority: the platform with the highest one that can be used is the default.
-      fail_quietly: whether it is no error where no client can be made and nobody asked for it.
-      experimental: whether to say so to those who come to use it.
-      make_topology: ``(name, **options)`` to a description of a machine that need not be there.
-      c_api: the plugin's table of functions, for those who want to keep it alive.
+      fail_quietly: whether a failure to make the client is no error if nobody asked for the
+        platform.
+      experimental: whether to warn users of the platform.
+      make_topology: ``(name, **options)`` to a description of a machine that may be absent.
+      c_api: the plugin's table of functions, which is kept alive.
 
     Raises:
       RuntimeError: the platform has been brought up already.
@@ -268,7 +268,7 @@ def _make_backends() -> _Backends:
             clients[name] = platform.make_client()
         except Exception as error:
             failures[name] = str(error)
-            # Who asks for "cuda,cpu" takes the CPU where no plugin is installed.
+            # "cuda,cpu" falls back on the CPU if no plugin is installed.
             is_optional = len(asked) > 1 and not platform.is_installed()
             is_wanted = asked and not is_optional
             if is_wanted or name == "cpu" or platform.is_required:
@@ -307,7 +307,7 @@ def _platforms_asked_for() -> list[str]:
 
 
 def _warn_of_fallback(failures: dict[str, str]) -> None:
-    """Says once that an accelerator seems to be there and is not used."""
+    """Warns once that an accelerator seems to be present and is not used."""
     hints = [f"the {name} backend failed: {reason}" for name, reason in failures.items()]
     for platform in _platforms.values():
         if platform.name not in failures and (hint := platform.hint()):
@@ -505,7 +505,7 @@ _device_shardings: dict[Device, SingleDeviceSharding] = {}
 
 
 def device_sharding(device: Device) -> SingleDeviceSharding:
-    """The sharding that places an array on one device, in its default memory; always the same."""
+    """Returns the sharding of one device and its default memory; the same object each time."""
     sharding = _device_shardings.get(device)
     if sharding is None:
         sharding = _device_shardings.setdefault(device, SingleDeviceSharding(device))
@@ -513,12 +513,12 @@ def device_sharding(device: Device) -> SingleDeviceSharding:
 
 
 def default_device_for(backend: str | Client | None) -> Device:
-    """The device that computes on a backend what names no device; for None, `default_device`."""
+    """Returns the default device of a backend; for None, `default_device`."""
     return default_device() if backend is None else get_backend(backend).local_devices()[0]
 
 
 def default_device() -> Device:
-    """The device that computes what names no device: the one configured, else the first one."""
+    """Returns the device of computations that name none: the configured one, else the first."""
     chosen = _default_device_state.value
     if chosen is None or isinstance(chosen, str):
         return get_backend(chosen).local_devices()[0]
@@ -541,7 +541,7 @@ def default_sharding() -> SingleDeviceSharding:
 set_default_devices(devices)
 
 
-# ---- what is alive ----
+# ---- live arrays and clients ----
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report of a problem should say of the machine and the installation."""
+"""Description of the machine and the installation, for reports of problems."""
 
 from __future__ import annotations
 

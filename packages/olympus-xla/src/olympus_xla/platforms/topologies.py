@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of machines that are not there, to compile for.
+"""Descriptions of absent machines, to compile for.
 
-The plugin of a platform describes a machine by name; its devices go into meshes and shardings like
-any others, and what is lowered for them compiles to an executable that can be looked at, and not
-run. Nothing but the plugin has to be installed.
+The plugin of a platform describes a machine by name. Its devices go into meshes and shardings like
+any others. A program lowered for them compiles to an executable that can be inspected but not run.
+Only the plugin has to be installed.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def get_topology_desc(
         cuda.load_plugin()
         platform = "cuda"
     elif platform == "tpu":
-        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no TPU to be asked about
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no TPU to ask about
         tpu.load_plugin()
     else:
         raise NotImplementedError(
@@ -120,7 +120,7 @@ def make_mesh(
       topo: the description.
       mesh_shape: the extents of the mesh.
       axis_names: their names.
-      contiguous_submeshes: whether the devices of each process shall lie beside each other.
+      contiguous_submeshes: whether the devices of each process form a contiguous submesh.
 
     Raises:
       ValueError: the extents do not multiply to the number of devices.
@@ -132,7 +132,7 @@ def make_mesh(
 
 
 class CompileOnlyExecutable:
-    """What a compiler made for devices that are not there; has the members that look at it."""
+    """Executable for absent devices, which can be inspected and not run."""
 
     def __init__(self, executable: Any) -> None:
         self._executable = executable

@@ -2,6 +2,6 @@
 """Lowering of olympusprs to StableHLO: the machinery.
 
 `context` walks over the equations, `mlir` makes types and attributes, `tables` keeps the rules.
-`rules` has one file for each family of primitives, `adapters` what rules of other libraries are
-written with. The machinery imports neither of them.
+`rules` has one file for each family of primitives; `adapters` has the contexts and functions with
+which other libraries write rules. The machinery imports neither of them.
 """

@@ -28,7 +28,7 @@ def comparison_attributes(direction: str, dtype: Any, total_order: bool = False)
 
 
 def comparison_kind(dtype: Any) -> str:
-    """How elements of a dtype are compared."""
+    """Returns the kind of comparison of elements of a dtype."""
     if dtypes.issubdtype(dtype, np.inexact):
         return "FLOAT"
     if dtypes.issubdtype(dtype, np.signedinteger):

@@ -2,8 +2,8 @@
 """From an olympuspr to a StableHLO module: one pass over the equations.
 
 A `ModuleLowering` owns one module: its functions, constants, callbacks and platforms. A
-`LoweringContext` stands for one block of operations; rules build with it. Both are passed over by
-every equation, so they are plain slotted objects, and one context serves all equations of a block.
+`LoweringContext` stands for one block of operations; rules build with it. Every equation uses both,
+so they are plain slotted objects, and one context serves all equations of a block.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _create_operation = ir.Operation.create
 
 
 class ModuleLowering:
-    """What belongs to one module.
+    """One module while it is built.
 
     Attributes:
       module: the MLIR module.
@@ -43,10 +43,10 @@ class ModuleLowering:
       keep_alive: objects that must live as long as the executable.
       merged: from exported functions that it calls to their symbols.
       mesh: the mesh of its operands and results; None if there is one device.
-      needs_refinement: whether it calls functions of dynamic shapes, which the compiler does not
-        take before their shapes are inferred from the operands'.
+      needs_refinement: whether it calls functions of dynamic shapes, which must be inferred from
+        those of the operands before compilation.
       num_partitions: the number of devices.
-      replicated: the sharding of what is the same on all devices, where they are known.
+      replicated: the replicated sharding, if the devices are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
 
@@ -104,7 +104,7 @@ class ModuleLowering:
         """Returns the symbol of a mesh over the module's devices; declares it on first use.
 
         The first one is the mesh of operands and results. Others divide the same devices, in the
-        same order, otherwise.
+        same order, in other ways.
         """
         symbol = self._mesh_symbols.get(mesh.shape_tuple)
         if symbol is None:
@@ -226,11 +226,11 @@ class ModuleLowering:
         return symbol
 
     def add_public_function(self, closed: Any, name_prefix: str, *args: Any, **keywords: Any):
-        """Emits the function that the module is called by; see `add_function`."""
+        """Emits the main function of the module; see `add_function`."""
         self.add_function("main", closed, name_prefix, *args, public=True, **keywords)
 
     def dimension_types(self) -> list[Any]:
-        """Returns the types of the operands of every function that are the dimension variables."""
+        """Returns the types of the dimension variables, which are operands of every function."""
         return []
 
     def new_context(self, block: Any, name_prefix: str) -> LoweringContext:
@@ -258,7 +258,7 @@ class ModuleLowering:
 
 
 def _symbol_name(name: str) -> str:
-    """Returns the name with what symbols cannot contain replaced, and none of it at the ends."""
+    """Returns the name as a symbol: other characters are replaced, and stripped at the ends."""
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
@@ -270,7 +270,7 @@ class LoweringContext:
       equation: the equation being lowered: its operands' and results' types.
       tokens: the current token of each ordered effect.
       platforms: the platforms on which the block may run.
-      platform_index: the value that says on which; None if there is one.
+      platform_index: the value of the platform's index; None for one platform.
       location: the location of the operations being built.
       insertion_point: the end of the block.
     """
@@ -369,7 +369,7 @@ class LoweringContext:
         return inner
 
     def end_region(self, results: Sequence[Any], name: str = "stablehlo.return") -> None:
-        """Ends the block with what it returns."""
+        """Ends the block with the values that it returns."""
         self.operation(name, [], results)
 
     def constant(self, value: Any, dtype: Any = None) -> Any:
@@ -389,7 +389,7 @@ class LoweringContext:
         attribute = mlir.splat(value, (), dtype)
         found = self._constants.get(attribute)
         if found is None:
-            # Constants go to the head of the block: whatever comes later may use them.
+            # Constants go to the head of the block, so that all later operations may use them.
             found = self._constants[attribute] = _create_operation(
                 "stablehlo.constant",
                 [mlir.tensor_type((), dtype)],
@@ -541,13 +541,13 @@ class LoweringContext:
     ) -> Any:
         """Traces a function of lax operations for the equation's types and lowers it in place."""
         equation = self.equation
-        # Here no axis is known that values could vary over, and loops want carries of one type.
+        # No axes are known here over which values vary, and loops require carries of one type.
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
         try:
             closed = cache.get(key)
-        except TypeError:  # parameters of others' primitives need not be hashable
+        except TypeError:  # parameters of other libraries' primitives need not be hashable
             key, closed = object(), None
         if closed is None:
             closed = cache[key] = trace_to_closed(
@@ -557,7 +557,7 @@ class LoweringContext:
         return results if equation.primitive.multiple_results else results[0]
 
 
-# How constants of types with arrays of their own (typed keys) become NumPy arrays.
+# Conversions of constants that hold arrays, such as typed keys, to NumPy arrays.
 constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
     ExtendedArray: lambda array: np.asarray(array.physical)
 }

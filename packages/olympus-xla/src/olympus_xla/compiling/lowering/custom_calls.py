@@ -25,9 +25,9 @@ def custom_call_attributes(
 
     Args:
       target: the name under which the function is registered.
-      num_results: how many results it has.
+      num_results: the number of results.
       backend_config: the function's own attributes, or a text for the older interfaces.
-      has_side_effect: whether it is called even where its results are not used.
+      has_side_effect: whether it is called even if its results are not used.
       operand_layouts: for each operand its dimensions from minor to major.
       result_layouts: likewise for the results.
       operand_output_aliases: from operands to the results that take their memory.

@@ -36,7 +36,7 @@ def argument_attributes(
       num_tokens: the number of results that come before the program's.
       out_avals: the types of the results, for operands whose memory they may take.
       replicated: for each operand, whether it is the same on all replicas.
-      shardings: how operands lie over the devices; None if nothing is said.
+      shardings: the shardings of operands; None for none.
       aliases: for each operand the result that takes its memory, or None.
       donated: for each operand, whether a result of its type takes its memory.
       memory_kinds: the kinds of memory.
@@ -118,7 +118,7 @@ def _results_for(
     out_avals: Sequence[Any],
     targets: list[int | None],
 ) -> list[int | None]:
-    """For each operand that is given away, the first free result of its type."""
+    """Returns, for each donated operand, the first free result of its type."""
     free: dict[Any, list[int]] = {}
     for position, aval in enumerate(out_avals):
         if position not in targets:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of types: the partitioner is told to follow what the types of values say."""
+"""Sharding constraints by types: the partitioner follows the shardings in the types of values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ __all__ = ["lay_out", "partial_sums_as_typed", "typed_attribute"]
 
 
 def lay_out(context: Any, equation: Any, results: Any) -> Any:
-    """Returns the results of an equation, constrained to lie as their types say.
+    """Returns the results of an equation, constrained to the shardings of their types.
 
     Args:
       context: the block.
       equation: the equation, of operands and results over a mesh with explicit axes.
-      results: the value, or the values, that its rule made.
+      results: the value or values that its rule returned.
     """
     primitive = equation.primitive
     if context.module.mesh is None:
         return results
     if propagation_rules.find(primitive) is declared_types and primitive.family != "control_flow":
-        return results  # the equations inside are constrained, or it says itself how results lie
+        return (
+            results  # the equations inside are constrained, or the primitive constrains its results
+        )
     mesh = None
     for atom in (*equation.outvars, *equation.invars):
         if atom.aval.layout is not None:
@@ -50,7 +52,7 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
 
 
 def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> Any:
-    """The attribute for what a type says: over explicit axes it is final, over auto ones open.
+    """Returns the attribute of a type's spec: closed over explicit axes, open over auto ones.
 
     Args:
       spec: the spec of the type.
@@ -67,15 +69,15 @@ def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> A
     return spec_attribute(spec, ndim, open_dimensions=True, mesh=symbol, replicated=same)
 
 
-# Instructions that are asked for sums still to be added up, and do not sum themselves.
+# Instructions with unreduced results that do not sum themselves.
 _OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"})
 
 
 def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
-    """A value, constrained to be no sum yet where its type says that it is one from here on.
+    """Returns a value, constrained to be reduced before its type makes it unreduced.
 
-    The partitioner makes one device's term the value, and the other terms zero, between two
-    constraints; where it sees only the second, it takes the value for the term of each device.
+    Between two constraints the partitioner makes one device's term the value and the others zero.
+    With the second constraint alone it would take the value for the term of each device.
     """
     layout = aval.layout
     if layout is None or not layout.spec.unreduced:
@@ -88,7 +90,7 @@ def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) 
 
 
 def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Values that passed a barrier: those that are sums still to be added up are said to be so."""
+    """Returns values that passed a barrier, with unreduced ones constrained to be unreduced."""
     if context.module.mesh is None:
         return values
     return [
@@ -106,7 +108,7 @@ def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:
     spec = PartitionSpec() if aval.layout is None else aval.layout.spec
     explicit = frozenset(mesh.explicit_axes)
     if spec.unreduced - explicit:
-        # Of manual axes the partitioner knows nothing.
+        # The partitioner does not know manual axes.
         layout = layout_over(mesh, spec.partitions, spec.unreduced & explicit)
         spec = PartitionSpec() if layout is None else layout.spec
     attribute = typed_attribute(

@@ -28,7 +28,7 @@ def frontend_attributes(attributes: Mapping[str, Any] | None, texts: Mapping[str
 
 
 def annotate(value: Any, texts: Mapping[str, str]) -> None:
-    """Adds texts for the compiler to the operation that made a value; inputs have none."""
+    """Adds texts for the compiler to the operation that made a value; does nothing for inputs."""
     operation = value.owner
     if hasattr(operation, "attributes"):
         attributes = operation.attributes
@@ -37,7 +37,7 @@ def annotate(value: Any, texts: Mapping[str, str]) -> None:
 
 
 class _Marking:
-    """What contexts do once there are marks."""
+    """Mixin for contexts in a process with marks."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class _Marking:
 
 
 def context_class(plain: type) -> type:
-    """The class of contexts to build with: once there are marks, one that writes attributes."""
+    """Returns the class of contexts: one that writes attributes in a process with marks."""
     return _marking(plain) if Mark.are_used else plain
 
 

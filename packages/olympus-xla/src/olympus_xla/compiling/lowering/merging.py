@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that become part of others."""
+"""Moves of functions from one module into another."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
 
     Args:
       destination: the module that gets them.
-      name: the name that the function ``main`` is to have there.
-      source: the module that they are taken from, which is of no use afterwards.
-      symbols: the symbol table of ``destination``, which learns of the functions.
+      name: the new name of the function ``main``.
+      source: the module that loses them; it cannot be used afterwards.
+      symbols: the symbol table of ``destination``, which is updated.
 
     Returns:
-      The name of what was ``main``; a private function now.
+      The name of the former ``main``, which is private now.
     """
     taken = {_symbol_of(operation) for operation in destination.body.operations}
     renamed: list[tuple[Any, str, str]] = []
@@ -40,7 +40,7 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
         renamed.append((operation, old, new))
     if not main:
         raise ValueError("a module to be merged into another one must have a function `main`")
-    # By way of names that occur in neither module, lest a new name be that of another function.
+    # Renames by way of names that occur in neither module, so that none meets another function.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

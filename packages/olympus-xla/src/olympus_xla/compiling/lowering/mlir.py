@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MLIR context, and types and attributes by the values they stand for.
+"""The MLIR context, and types and attributes by the Python values that they represent.
 
 Types and attributes belong to the context and never change, so each is made once and kept in a
 dictionary. The context is made with the first program that is lowered.
@@ -42,18 +42,18 @@ stablehlo = _stablehlo
 sdy = _sdy
 
 
-# The stubs of the bindings know less than the bindings do.
+# The stubs of the bindings are incomplete.
 ir: Any = _ir
 
 # The bindings import the Python module of a dialect (8 ms for those of a first program) when they
-# first show an operation or a type of it, unless there is nowhere to look for it. Lowering needs
-# none of them; `with_dialect_classes` is for those who look at a module.
+# first show an operation or a type of it, unless the search path is empty. Lowering needs none of
+# them; `with_dialect_classes` restores them for users who inspect a module.
 _dialect_packages = list(_bindings.dialect_search_modules)
 _bindings.dialect_search_modules = []
 
 
 def with_dialect_classes(module: Any) -> Any:
-    """The module; from now on operations are shown as instances of their dialects' classes."""
+    """Returns the module, and from now on shows operations as instances of dialects' classes."""
     _bindings.dialect_search_modules = _dialect_packages
     return module
 
@@ -78,7 +78,7 @@ class OlympusIrContext(_RawContext):
 
 
 _context: Any = None
-# Building MLIR is not thread-safe in one context, and one context is what makes caches possible.
+# Building MLIR in one context is not thread-safe, and the caches need one context.
 lowering_lock = threading.RLock()
 
 
@@ -200,7 +200,7 @@ def plain_types(types: Sequence[Any]) -> list[Any]:
 
 
 class SymbolicIntegers:
-    """What would be an attribute of integers, with symbolic dimensions among them."""
+    """Integers with symbolic dimensions among them, in place of an attribute."""
 
     __slots__ = ("values",)
 
@@ -218,7 +218,7 @@ def aval_type(aval: Any) -> Any:
         found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
         if found.__class__ is SymbolicType:
             return found
-        if len(_aval_types) > 16384:  # avals are interned weakly: do not keep all that ever were
+        if len(_aval_types) > 16384:  # avals are interned weakly, so they are not kept alive here
             _aval_types.clear()
         _aval_types[aval] = found
     return found
@@ -244,7 +244,7 @@ def unvarying(aval: Any) -> Any:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of the array that represents values of an extended dtype; else the type itself."""
+    """Returns the type of the array that represents an extended dtype; else the type itself."""
     if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
         element = aval.dtype.physical_element_aval()
         return ShapedArray((*aval.shape, *element.shape), element.dtype)
@@ -256,7 +256,7 @@ def token_type() -> Any:
 
 
 def symbolic_integer(value: Any) -> SymbolicIntegers:
-    """What would be an attribute of one integer, of a symbolic dimension."""
+    """Returns a symbolic dimension in place of an attribute of one integer."""
     return SymbolicIntegers(np.array(value, object))
 
 
@@ -349,10 +349,12 @@ def parsed(text: str) -> Any:
 def dense(value: np.ndarray) -> Any:
     """Returns a dense constant attribute with the values of an array."""
     value = np.asarray(value)
-    if value.dtype == dtypes.float0:  # tangents of integers: nothing, written as booleans
+    if (
+        value.dtype == dtypes.float0
+    ):  # tangents of integers have no contents, and are written as booleans
         value = np.zeros(value.shape, np.bool_)
     kind = tensor_type(value.shape, value.dtype)
-    if value.dtype.isbuiltin != 1:  # types of ml_dtypes: the bits are what is wanted
+    if value.dtype.isbuiltin != 1:  # types of ml_dtypes are written by their bits
         value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(value), type=kind, context=context())
 
@@ -383,7 +385,7 @@ def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
 
 
 def result_accuracy(accuracy: Any) -> Any:
-    """The attribute for how exact a mathematical function must be: a mode or a tolerance."""
+    """Returns the attribute for the accuracy of a function: a mode or a tolerance."""
     if hasattr(accuracy, "atol"):
         fields = (
             f"atol = {float(accuracy.atol):e}, rtol = {float(accuracy.rtol):e}, "
@@ -400,7 +402,7 @@ def result_accuracy(accuracy: Any) -> Any:
 
 # ---- locations ----
 
-# Of those that the flag allows by default: lines further out cost time and tell little.
+# Fewer than the flag allows by default: outer lines cost time and tell little.
 _FRAMES_IN_LOCATIONS = 10
 
 
@@ -414,7 +416,7 @@ def _file_name(code: Any) -> str | None:
 
 
 def _frame_limit() -> int:
-    """How many of the user's lines a location has at most; 0 for none of them."""
+    """Returns the maximal number of the user's lines in a location; 0 for none."""
     if not include_full_tracebacks_in_locations.value:
         return 1
     limit = traceback_in_locations_limit.value
@@ -424,7 +426,7 @@ def _frame_limit() -> int:
 
 
 _ALL_FRAMES = 10_000
-# The locations of operations, by what determines them: `context` keeps them here.
+# The locations of operations by the values that determine them; `context` fills it.
 locations: dict[Any, Any] = {}
 
 
@@ -481,7 +483,7 @@ def bytecode(module: Any) -> bytes:
 
 
 def bytecode_without_locations(module: Any) -> bytes:
-    """A module in MLIR's binary form, without source positions: equal for equal programs."""
+    """Returns a module's bytecode without source positions, which is equal for equal programs."""
     with lowering_lock, context(), unknown_location():
         stripped = module.operation.clone()
         _strip_locations().run(stripped)
@@ -510,8 +512,8 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
 
     Args:
       module: the module, which stays as it is.
-      newest: whether to write the current version of StableHLO; otherwise the one of twelve weeks
-        ago, for consumers that are not of today.
+      newest: whether to write the current version of StableHLO; otherwise that of twelve weeks
+        ago, for older consumers.
 
     Raises:
       ValueError: the module has operations that this version does not know.
@@ -528,6 +530,6 @@ def portable_module(artifact: bytes) -> Any:
     """Returns the module of a portable artifact, in the process's context.
 
     Raises:
-      ValueError: it cannot be read.
+      ValueError: the artifact cannot be read.
     """
     return _stablehlo.deserialize_portable_artifact(context(), artifact)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of operations as profiles and compiled programs show them.
 
-An operation is named by what it is in: ``jit(f)/layer/while/body/sin``. XLA puts the name of a call
+The name of an operation has the scopes around it: ``jit(f)/layer/while/body/sin``. XLA puts the name of a call
 before those of the operations of the function called, so names in functions begin anew.
 """
 
@@ -16,16 +16,16 @@ from . import mlir
 if TYPE_CHECKING:
     from .context import LoweringContext
 
-# What names in a function that is called begin with.
+# The prefix of names in a called function.
 IN_FUNCTIONS = ""
 
 
 def scope_of(context: LoweringContext, name: str) -> str:
-    """What names within a part of the equation being lowered begin with.
+    """Returns the prefix of names within a part of the equation being lowered.
 
     Args:
       context: the block and the equation.
-      name: of the part, such as ``"while/body"``.
+      name: the name of the part, such as ``"while/body"``.
     """
     equation = context.equation
     names = "" if equation is None else name_stack_text(equation.source_info.name_stack)
@@ -33,6 +33,6 @@ def scope_of(context: LoweringContext, name: str) -> str:
 
 
 def name_call(context: LoweringContext, name: str) -> None:
-    """Names the operations that the equation being lowered is made of otherwise than it is."""
+    """Sets another name for the operations of the equation being lowered."""
     traceback = context.equation.source_info.traceback
     context.location = mlir.traceback_location(traceback, scope_of(context, name))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for several platforms: branches on a number that is known where the program runs.
+"""Programs for several platforms: branches on an index that is known when the program runs.
 
-Such a program takes, before everything else, the index of its platform among those it was lowered
-for, and passes it on to its functions. Each compiler removes the branches of the others.
+The first operand of such a program is the index of its platform among those it was lowered for. It
+is passed on to its functions. Each compiler removes the branches of the others.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def by_platform(
     result_types: Sequence[Any],
     effects: Sequence[Any] = (),
 ) -> list[Any]:
-    """One of several pieces of program, by the platform that it runs on.
+    """Builds a branch for each platform on which the program may run.
 
     Args:
-      context: where to build.
+      context: the block.
       emit: called once for each platform, with a context of that platform alone; returns the
         results' values.
       result_types: their MLIR types.
-      effects: the ordered effects that the pieces may have.
+      effects: the ordered effects that the branches may have.
     """
     types = [mlir.token_type()] * len(effects) + list(result_types)
     count = len(context.platforms)
@@ -66,7 +66,7 @@ def by_platform(
 def rule_by_platform(
     rules: Sequence[LoweringRule], platforms: Sequence[str], primitive: Primitive
 ) -> LoweringRule:
-    """Returns the rule of a primitive that has different ones for the platforms of a program."""
+    """Returns the rule of a primitive with different rules for the platforms of a program."""
     of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:

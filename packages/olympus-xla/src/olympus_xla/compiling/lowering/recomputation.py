@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of repeated blocks that are made again where they are wanted, rather than kept.
+"""Recomputation of cheap values of repeated blocks, in place of keeping them.
 
-Inside one function XLA makes a cheap value again for each operation that wants it, and memory holds
-none of them. What passes between the calls of blocks (see repetition.py) has to be kept, from the
+Inside one function XLA recomputes a cheap value for each operation that uses it, and keeps none in
+memory. A value that passes between the calls of blocks (see repetition.py) must be kept, from the
 layer that makes it to its gradient at the other end of the program. So before blocks become calls,
-what takes a few cheap operations on values that are kept anyway is computed where it is used. The
-benchmark "memory: gradient of 80 layers" guards this.
+a value that takes a few cheap operations on kept values is computed where it is used. The benchmark
+ "memory: gradient of 80 layers" guards this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Ol
 
 __all__ = ["Uses", "recomputed"]
 
-# More operations than these cost more time than their result costs memory.
+# More operations than these cost more time than keeping their result saves.
 _LONGEST_CHAIN = 8
 
 # Operations that take about as long as to read their result. Transcendental ones take longer.
@@ -33,7 +33,7 @@ _CHEAP = frozenset(
 
 
 class Uses:
-    """Where the values of a program are made and used last, by position of the equation."""
+    """Positions of the equations that make the values of a program and use them last."""
 
     def __init__(self, olympuspr: Olympuspr) -> None:
         self.equations = olympuspr.eqns
@@ -51,12 +51,12 @@ class Uses:
 
 
 def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> Olympuspr:
-    """The program in which later parts compute for themselves what is cheap, or the program itself.
+    """Returns the program with cheap values recomputed in later blocks, or the program itself.
 
     Args:
       olympuspr: the program.
       runs: its repeated blocks, as ranges of equations, by run.
-      uses: where its values are made and used.
+      uses: the positions at which its values are made and used.
     """
     plan = _Plan(olympuspr, runs, uses)
     if not plan.chains:
@@ -65,18 +65,18 @@ def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses
 
 
 class _Plan:
-    """What is made again.
+    """Plan of the values to recompute.
 
     Attributes:
       chains: for each value the equations that make it, by position.
-      wanted_at: the values that are first wanted by an equation after their block.
-      dead: the equations of the blocks that nothing wants any more.
+      wanted_at: the values that an equation after their block uses first, by its position.
+      dead: the equations of the blocks that nothing uses any more.
     """
 
     def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:
         self.equations = olympuspr.eqns
         self.made, self.last_use = uses.made, uses.last_use
-        # Each block, and where the next one of its run ends.
+        # Each block, and the end of the next one of its run.
         blocks = [
             (block, block.stop + len(block) * (block is not run[-1]))
             for run in runs
@@ -129,7 +129,7 @@ class _Plan:
         return found
 
     def _drop(self, block: range) -> None:
-        """Drops the equations whose results are made later alone."""
+        """Drops the equations whose results are only recomputed."""
         live: set[Any] = set()
         for position in reversed(block):
             equation = self.equations[position]
@@ -142,7 +142,7 @@ class _Plan:
                 self.dead.add(position)
 
     def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
-        """The equations of the block that make a value from kept ones; None if it takes more."""
+        """Returns the equations that make a value from kept ones; None if they are too many."""
         positions: set[int] = set()
         pending: list[Any] = [var]
         while pending:
@@ -151,7 +151,7 @@ class _Plan:
             if each.__class__ is Literal or position is None or position in positions:
                 continue
             if position not in block or each in kept:
-                # A value that would not be there any more may live one block longer, at most.
+                # The lifetime of a value may grow by one block at most.
                 if each in self.chains or self.last_use[each] < wanted - len(block):
                     return None
                 continue
@@ -182,7 +182,7 @@ def _is_cheap(equation: Equation) -> bool:
 
 
 def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
-    """Returns the equations, with those of each chain before the first that wants its value."""
+    """Returns the equations, with each chain before the first equation that uses its value."""
     renamed: dict[Any, Any] = {}
     result: list[Equation] = []
     for position, equation in enumerate(equations):

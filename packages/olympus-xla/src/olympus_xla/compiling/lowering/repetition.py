@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated blocks of a program, such as layers that are written out, made calls of one function.
+"""Repeated blocks of a program, such as unrolled layers, turned into calls of one function.
 
-XLA's CPU compiler fuses elementwise operations across layers, and computes again what several of
-them need: with the number of equal layers the time to compile grows as its cube or worse, and the
+XLA's CPU compiler fuses elementwise operations across layers, and recomputes values that several of
+them use: the time to compile grows as the cube of the number of equal layers or worse, and the
 compiled program slows down too. It does not fuse across a call that says ``inlineable = false``.
-So where equal blocks follow one another, each becomes a call of the same function. The benchmark
+So consecutive equal blocks become calls of one function. The benchmark
 "gradient of 80 layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
 
 The equations become numbers, equal for equal operations on equal types; runs of numbers that
-repeat with some period are cut into blocks; those are made calls whose inner wiring is equal too.
-What later blocks can make again cheaply is not kept for them (recomputation.py). All of it takes
-time in proportion to the number of equations.
+repeat with some period are cut into blocks; blocks with equal wiring become calls. Values that
+later blocks can recompute cheaply are not kept for them (recomputation.py). The time is
+proportional to the number of equations.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from .tables import lowering_rules
 
 __all__ = ["outlined", "outlined_in"]
 
-# Programs that repeat fewer equations compile quickly however they are written.
+# Programs that repeat fewer equations compile quickly anyway.
 _FEWEST_EQUATIONS = 128
 _FEWEST_BLOCKS = 4
-# Of a few operations the compiler's second computation costs less than memory for their results.
+# For a few operations, recomputation costs less than memory for their results.
 _SHORTEST_PERIOD = 6
 _LONGEST_PERIOD = 4096
 # Short periods are taken several at a time: a call for every few equations would cost more in
 # calls, when the program runs, than fusion would cost in compile time.
 _BLOCK_SIZE = 16
-# Where a program repeats is found by so many equal equations in a row.
+# The number of equal equations in a row that shows a repetition.
 _CONTEXT = 4
 _CANDIDATE_PERIODS = 8
 
-# Families of operations that the compiler fuses with one another.
+# Families of operations that the compiler fuses.
 _FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
-# Their other parameters are functions, of which lowering makes no use.
+# Their other parameters are functions that lowering does not use.
 _PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
 
 _PLAIN = frozenset({bool, int, str, type(None)})
@@ -87,11 +87,11 @@ def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlym
 
 
 def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
-    """Returns the program with calls in the place of repeated blocks, or the program itself.
+    """Returns the program with calls in place of repeated blocks, or the program itself.
 
     Args:
       olympuspr: the program.
-      platforms: what it is lowered for; the compilers of others than CPUs do not have the problem.
+      platforms: its platforms; the compilers of platforms other than the CPU need no calls.
     """
     equations = olympuspr.eqns
     sizes = _sizes(equations)
@@ -127,7 +127,7 @@ def _blocks(
     numbering: _Numbering,
     fewest: int = _FEWEST_EQUATIONS,
 ) -> tuple[list[list[range]], Uses | None]:
-    """The repeated blocks that are worth calls, by run, and the uses of the program's values."""
+    """Returns the repeated blocks that are worth calls, by run, and the uses of values."""
     numbers = [numbering.of_equation(equation) for equation in olympuspr.eqns]
     stretches = list(_runs(numbers, sizes, fewest))
     if not stretches:
@@ -148,7 +148,7 @@ def _blocks(
 
 
 def _sizes(equations: Sequence[Equation]) -> list[int]:
-    """How many equations there are before each, with those of called functions, and in all."""
+    """Returns the number of equations before each, with those of called functions, and in all."""
     sizes, total = [0], 0
     for equation in equations:
         total += 1
@@ -161,19 +161,23 @@ def _sizes(equations: Sequence[Equation]) -> list[int]:
 
 
 class _Numbering:
-    """One number an equation, equal where primitive, parameters, literals and types are."""
+    """Numbers of equations, equal for equal primitives, parameters, literals and types."""
 
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}
         self._programs: dict[int, int] = {}
-        self._equations: dict[int, int] = {}  # by identity: a program comes twice, little changed
+        self._equations: dict[
+            int, int
+        ] = {}  # by identity: the pass runs twice on programs that share equations
 
     def of_equation(self, equation: Equation) -> int:
         number = self._equations.get(id(equation))
         if number is None:
             try:
                 number = self._intern(self._key(equation))
-            except TypeError:  # a parameter that is not hashable, or an effect: like nothing else
+            except (
+                TypeError
+            ):  # a parameter that is not hashable, or an effect: a number of its kind alone
                 number = self._intern(object())
             self._equations[id(equation)] = number
         return number
@@ -182,7 +186,7 @@ class _Numbering:
         return self._interned.setdefault(key, len(self._interned))
 
     def _key(self, equation: Equation) -> Any:
-        # Every equation of every program for CPUs comes by: a flat tuple, and few calls for it
+        # Every equation of every program for CPUs passes here: a flat tuple, and few calls
         # (benchmark "lower: 2,000 equations").
         if equation.effects and not all(
             effect.__class__ is NamedAxisEffect for effect in equation.effects
@@ -200,12 +204,12 @@ class _Numbering:
             key.append(atom.aval)
         for var in equation.outvars:
             key.append(var.aval)
-        if Mark.are_used:  # what is written at one block is not written at another
+        if Mark.are_used:  # marks differ from block to block
             key.append(tuple(attributes_of(equation.source_info.name_stack).items()))
         return tuple(key)
 
     def _parameter_key(self, value: Any) -> Any:
-        """A parameter; for a program what it does, since copies of a function are traced apart."""
+        """Returns a key of a parameter; of a program by its contents, as copies are traced apart."""
         kind = value.__class__
         if kind is ClosedOlympuspr:
             return tuple(map(id, value.consts)), self._parameter_key(value.jaxpr)
@@ -247,7 +251,7 @@ def _operand_key(atom: Any) -> Any:
 def _runs(
     numbers: Sequence[int], sizes: Sequence[int], fewest: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Where the numbers repeat: start, end and period of stretches of several periods."""
+    """Returns start, end and period of the stretches in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
     ends: dict[int, int] = {}  # of the stretches that were too short, by period
@@ -276,7 +280,7 @@ def _runs(
 
 
 def _next_occurrences(numbers: Sequence[int]) -> list[int]:
-    """For each position the next one at which the same few numbers stand; -1 where none is."""
+    """Returns for each position the next one with the same few numbers; -1 without one."""
     following = [-1] * len(numbers)
     last: dict[tuple[int, ...], int] = {}
     contexts = list(zip(*(numbers[shift:] for shift in range(_CONTEXT)), strict=False))
@@ -288,14 +292,16 @@ def _next_occurrences(numbers: Sequence[int]) -> list[int]:
 
 
 def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
-    """The start, among those of one period, at which fewest values pass from block to block."""
+    """Returns the start, within one period, at which fewest values pass between blocks."""
     middle = start + (end - start) // (2 * period) * period
-    passing = [0] * (period + 1)  # by difference: where each value begins and ends to pass
+    passing = [0] * (
+        period + 1
+    )  # by difference: the positions at which each value begins and ceases to pass
     for position in range(middle - period, min(middle + period, end)):
         for var in uses.equations[position].outvars:
             last = uses.last_use.get(var, -1)
             first, beyond = max(position + 1, middle), min(last + 1, middle + period)
-            # What is kept for long passes every cut, and does not tell them apart.
+            # Values that are kept for long pass every cut and do not distinguish them.
             if first < beyond and last < position + 2 * period:
                 passing[first - middle] += 1
                 passing[beyond - middle] -= 1
@@ -307,10 +313,10 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
 
 
 def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
-    """Returns whether the compiler would fuse the blocks with one another and compute values again.
+    """Returns whether the compiler would fuse the blocks and recompute values.
 
-    It would where a chain of fused operations leads through a block, and where what a block makes
-    is wanted by more than the next one. A block in the middle speaks for all.
+    It does if a chain of fused operations leads through a block, and if blocks after the next one
+    use values of a block. A block in the middle is examined for all.
     """
     block = blocks[len(blocks) // 2]
     size = len(block)
@@ -370,12 +376,12 @@ class _Wiring:
 
 
 def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Equation] | None:
-    """Returns the calls in the place of the blocks; None if they are wired differently."""
+    """Returns the calls in place of the blocks; None if they are wired differently."""
     wirings = [_Wiring(uses, block) for block in blocks]
     first = wirings[0]
     if any(wiring.key != first.key for wiring in wirings):
         return None
-    # What some block's surroundings want, all of them return.
+    # All blocks return the values that the surroundings of one of them use.
     wanted = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
     results = [var for var, flag in zip(first.made, wanted, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]

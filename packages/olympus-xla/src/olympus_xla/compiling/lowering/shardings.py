@@ -36,7 +36,7 @@ def spec_attribute(
     Args:
       spec: the spec.
       ndim: the number of dimensions of the (physical) array.
-      open_dimensions: whether the compiler may divide further what the spec does not.
+      open_dimensions: whether the compiler may divide dimensions further than the spec.
       mesh: the symbol of the mesh.
       replicated: axes over which the compiler may not divide anything.
     """
@@ -51,7 +51,7 @@ def sharding_text(
     open_dimensions: bool = False,
     replicated: Iterable[Any] = (),
 ) -> str:
-    """What stands in an attribute for a partition spec over a mesh of the module."""
+    """Returns the text of a partition spec over a mesh of the module in an attribute."""
     dimensions = dimensions_text(spec, ndim, open_dimensions)
     same = ", ".join(map(_quoted, replicated))
     axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
@@ -61,7 +61,7 @@ def sharding_text(
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
-    """Returns the dimensions' part of an attribute."""
+    """Returns the text of the dimensions in an attribute."""
     entries = (*spec, *(None,) * (ndim - len(spec)))
 
     def one(entry: Any) -> str:

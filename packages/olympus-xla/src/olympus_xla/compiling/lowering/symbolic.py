@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of programs with symbolic shapes.
 
-The rules are those of all programs. They build operations through a context, and where a shape or
-an attribute has symbolic dimensions it says so (`mlir.SymbolicType`, `mlir.SymbolicIntegers`); then
-the context here builds the dynamic form of the operation, which takes sizes as operands.
+The lowering rules are those of all programs. They build operations through a context. For shapes
+and attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`) the context
+here builds the dynamic form of the operation, which takes sizes as operands.
 
 Every function takes the values of the dimension variables after the index of the platform. The
 public one computes them from the sizes of its operands, checks that these fit, and calls the
@@ -34,7 +34,7 @@ class SymbolicModuleLowering(ModuleLowering):
     """A module whose functions take the values of dimension variables.
 
     Attributes:
-      solution: how the variables follow from the sizes of operands.
+      solution: the variables in terms of the sizes of operands.
       variables: their names, in the order of the operands.
     """
 
@@ -145,7 +145,7 @@ class SymbolicContext(LoweringContext):
         self._sizes: dict[Any, Any] = {}
 
     def set_dimensions(self, values: Sequence[Any]) -> None:
-        """Takes the function's operands for the values of the module's variables."""
+        """Sets the values of the module's variables to operands of the function."""
         self.variables = dict(zip(self.module.variables, values, strict=True))
 
     # ---- building ----
@@ -259,7 +259,7 @@ class SymbolicContext(LoweringContext):
         return found
 
     def shape_assertion(self, check: Any) -> None:
-        """Refuses, where shapes become known, sizes that do not fit."""
+        """Adds a check of sizes that runs when shapes become known."""
         if not isinstance(check.dimension, SymbolicDim) and (
             check.dimension == 0 if check.is_equality else check.dimension >= 0
         ):
@@ -343,7 +343,7 @@ def _correction(dividend: _Number, divisor: _Number) -> Any:
     remainder = dividend.apply("remainder", divisor)
     has_remainder = remainder.compare("NE", 0)
     signs = (remainder.compare("LT", 0), divisor.compare("LT", 0))
-    # These are the operations that are folded where shapes are inferred.
+    # XLA folds these operations when it infers shapes.
     differ = context.compare("NE", *signs, (), _BOOL)
     wanted = context.create("stablehlo.and", mlir.tensor_type((), _BOOL), (differ, has_remainder))
     choices = (wanted, context.size(1), context.size(0))
@@ -377,7 +377,7 @@ def _shape_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _values(attribute: Any) -> list[Any]:
-    """The integers of an attribute, symbolic or not, in rows where it has several dimensions."""
+    """Returns the integers of an attribute, symbolic or not; in rows if it has dimensions."""
     if attribute.__class__ is mlir.SymbolicIntegers:
         return attribute.values.tolist()
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -425,7 +425,7 @@ _dynamic_forms["stablehlo.gather"] = _attributes_as_operands(
 
 @_dynamic_form("stablehlo.dynamic_slice")
 def _dynamic_slice(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """A slice whose bounds are computed, moved into the operand as ``dynamic_slice`` moves it."""
+    """Builds a slice with computed bounds, clamped as those of ``dynamic_slice``."""
     if attributes["slice_sizes"].__class__ is not mlir.SymbolicIntegers:
         return None
     operand, *starts = operands
@@ -472,7 +472,7 @@ class _CalledFunction:
 
 @_dynamic_form("stablehlo.reduce_window")
 def _reduce_window(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Returns a custom call, since the operation itself has no form with dynamic windows."""
+    """Builds a custom call, since the operation has no form with dynamic windows."""
     names = (
         "window_dimensions",
         "window_strides",

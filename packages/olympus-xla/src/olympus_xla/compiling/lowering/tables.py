@@ -27,7 +27,7 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder=_FOLDER, missing=_MISSING, expands=True
 )
 
-# Rules for one platform, which win over those for all: platform -> table.
+# Rules for one platform, which take precedence over common ones: platform -> table.
 platform_rules: dict[str, RuleTable[LoweringRule]] = {}
 
 
@@ -60,10 +60,10 @@ def _of_expansion(primitive: Primitive) -> LoweringRule | None:
 def nary(operation: str, **attributes: Any) -> LoweringRule:
     """Returns the rule of an elementwise primitive that is one operation of the dialect.
 
-    Operands of rank 0 among others, and dimensions of size 1, are spread over the result's shape.
+    Operands of rank 0 and dimensions of size 1 are broadcast to the result's shape.
 
     Args:
-      operation: its full name, such as ``"stablehlo.add"``.
+      operation: the full name of the operation, such as ``"stablehlo.add"``.
       **attributes: from attribute name to a function that makes it.
     """
     fixed: dict[str, Any] | None = None if attributes else {}
@@ -106,7 +106,7 @@ def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[in
 
 
 def lower_with(fun: Callable[..., Any]) -> LoweringRule:
-    """The rule that traces ``fun``, a function of lax operations, and lowers its program in place.
+    """Returns the rule that traces ``fun``, a function of lax operations, and lowers it in place.
 
     ``fun`` takes the operands and the parameters and returns one result or a list.
     """

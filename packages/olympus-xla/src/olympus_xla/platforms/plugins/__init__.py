@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms beyond the CPU. Importing this package makes them known; none is brought up by it.
+"""Platforms beyond the CPU. Importing this package registers them and brings up none.
 
-A third party's plugin is made known by the environment variable ``PJRT_NAMES_AND_LIBRARY_PATHS``,
+The environment variable ``PJRT_NAMES_AND_LIBRARY_PATHS`` registers plugins of third parties. It is
 a list such as ``"name:/path/plugin.so,other:/path/other.so"``, or by a call of
 `olympus_xla.platforms.backends.register_platform`.
 """

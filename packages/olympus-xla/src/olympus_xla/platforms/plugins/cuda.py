@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA GPUs, through the PJRT plugin of the wheel ``jax-cuda13-plugin`` or ``jax-cuda12-plugin``.
 
-Despite their names these wheels do not depend on JAX, except that their module
-``jax_plugins.xla_cuda*`` imports it. So the plugin's library is located beside that module, and not
-by importing it.
+These wheels do not depend on JAX, except that their module ``jax_plugins.xla_cuda*`` imports it. So
+the plugin's library is located beside that module, without importing it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ else:
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")
 
-# What the plugin's library links to, in an order in which each finds what it needs: the package
+# The libraries that the plugin links to, each after those that it needs: the package
 # below `nvidia` and the name of the library in it. CUDA 13 wheels keep all in one package.
 _LIBRARIES = (
     ("cuda_runtime", "libcudart.so"),
