@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions as bytes, to be loaded by another process on devices of the same kind."""
+"""Compiled functions as bytes, which other processes load on devices of the same kind."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       compiled: the function, as ``jit(f).lower(...).compile()`` returns it.
 
     Returns:
-      The bytes, and the structures of arguments and results, which are the caller's to keep.
+      The bytes, and the structures of arguments and results, which the caller stores.
 
     Raises:
-      ValueError: it calls Python, or takes references, or XLA cannot write it.
+      ValueError: the function calls Python or takes references, or XLA cannot write it.
 
     Example:
       >>> import numpy as np
@@ -86,18 +86,18 @@ def deserialize_and_load(
 ) -> stages.Compiled:
     """Returns the compiled function that `serialize` wrote.
 
-    Loading runs code of the file: it must come from a source that is trusted.
+    Loading runs code of the file, which must come from a trusted source.
 
     Args:
       serialized: the bytes.
       in_tree: the structure of the arguments.
-      out_tree: that of the results.
-      backend: the platform or the backend to load it on; the default one where not given.
-      execution_devices: the devices to run on, in the order of those it was compiled for; the
-        devices with the same numbers where not given.
+      out_tree: the structure of the results.
+      backend: the platform or the backend to load it on; by default the default one.
+      execution_devices: the devices to run on, in the order of those it was compiled for; by
+        default the devices with the same numbers.
 
     Raises:
-      ValueError: there are not as many devices as it was compiled for.
+      ValueError: the number of devices is not that which it was compiled for.
     """
     all_devices = list(execution_devices or backends.devices(_platform_of(backend)))
     unpickler = _Unpickler(io.BytesIO(serialized), all_devices, execution_devices is not None)
@@ -162,7 +162,7 @@ def _platform_of(backend: Any) -> Any:
 
 
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
-    """What calls ask of the program: types and names; its equations are gone."""
+    """Returns the program with the types and names that calls need, and no equations."""
     names = state["arg_names"]
     info = DebugInfo(state["name"], None, lambda: names)
     olympuspr = Olympuspr(
@@ -176,7 +176,7 @@ def _program(state: dict[str, Any], out_tree: Any) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes devices by their numbers."""
+    """Pickler that writes devices by their numbers."""
 
     def persistent_id(self, obj: Any) -> Any:
         if hasattr(obj, "device_kind") and hasattr(obj, "process_index"):
@@ -194,7 +194,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         _, number = pid
         if self._in_order:
-            # The first device that is written is the first of those to run on, and so forth.
+            # The devices to run on, in the order in which devices are written.
             if number not in self._seen and len(self._seen) < len(self._devices):
                 self._seen[number] = self._devices[len(self._seen)]
             found = self._seen.get(number)

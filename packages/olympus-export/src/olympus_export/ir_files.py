@@ -9,7 +9,7 @@ From the command line:
         --ir_format HLO --ir_human_dest fn.txt --ir_dest fn.pb
 
 The order of the shapes is that of the program's parameters. Constants that are lists become arrays.
-An HLO program is best read by the version of XLA that it was written with.
+Read an HLO program with the version of XLA that wrote it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def parse_shape_str(s: str) -> ShapeDtypeStruct:
     """Returns the type of an array as HLO writes it.
 
     Raises:
-      ValueError: it is not of this form.
+      ValueError: the text is not of this form.
 
     Example:
       >>> parse_shape_str("f32[10,20]")
@@ -96,10 +96,10 @@ def olympus_to_ir(
       format: ``"HLO"``, or ``"TF"`` for a graph of TensorFlow.
 
     Returns:
-      The program as bytes, and as a text for readers.
+      The program as bytes, and as text.
 
     Raises:
-      ValueError: an argument is in both, or there is no such format.
+      ValueError: an argument is in both, or the format is unknown.
 
     Example:
       >>> from olympus import lax
@@ -174,7 +174,7 @@ def _as_graph(function: Callable[..., Any], input_shapes: InputShapes) -> tuple[
 def tf_wrap_with_input_names(
     f: Callable[..., Any], input_shapes: InputShapes
 ) -> Callable[..., Any]:
-    """Returns a function of TensorFlow whose arguments are named in the graph.
+    """Returns a TensorFlow function with its arguments named in the graph.
 
     Args:
       f: the function.

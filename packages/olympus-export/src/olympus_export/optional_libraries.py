@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that some functions need, and that need not be installed for all others."""
+"""Optional libraries, which only some functions need."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["OptionalLibrary"]
 
 
 class OptionalLibrary:
-    """Stands for a module, which is imported when something of it is wanted.
+    """Stand-in for an optional module, which the first use of an attribute imports.
 
     Args:
-      name: of the module, and of the distribution that brings it.
-      purpose: what needs it, for the message where it is missing.
+      name: the name of the module and of its distribution.
+      purpose: the feature that needs it, for the error if it is missing.
 
     Example:
       >>> json = OptionalLibrary("json", "this example")
@@ -27,7 +27,7 @@ class OptionalLibrary:
         self._purpose = purpose
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):  # asked by Python's own tools, of any object
+        if attribute.startswith("__"):  # Python's tools ask any object for these
             raise AttributeError(attribute)
         try:
             module = importlib.import_module(self._name)

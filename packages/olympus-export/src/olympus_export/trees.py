@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structures of arguments and results of exported functions, as JSON."""
+"""Structures of arguments and results of exported functions, as JSON."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type:
-    """Says how nodes of a type are serialized in the structures of exported functions.
+    """Registers the serialization of nodes of a type in structures of exported functions.
 
     Args:
       nodetype: a type registered as a node of pytrees, in each process that reads or writes.
       serialized_name: the name of the type in the file.
       serialize_auxdata: from the node's static data to bytes.
-      deserialize_auxdata: the way back.
-      from_children: makes a node of static data and children, where that is not what the type was
-        registered with.
+      deserialize_auxdata: from bytes to the static data.
+      from_children: makes a node of static data and children; by default the function with which
+        the type was registered as a node.
 
     Returns:
       ``nodetype``.
@@ -88,7 +88,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Says how a named tuple is serialized in the structures of exported functions.
+    """Registers the serialization of a named tuple in structures of exported functions.
 
     Args:
       nodetype: the type.
@@ -98,7 +98,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       ``nodetype``.
 
     Raises:
-      ValueError: it is no named tuple, or registered already.
+      ValueError: ``nodetype`` is no named tuple, or is registered already.
 
     Example:
       >>> import collections
@@ -156,7 +156,7 @@ def tree_to_json(tree: Any) -> Any:
     """Returns a structure as JSON: null is a leaf.
 
     Raises:
-      ValueError: it has nodes of types that are not registered for it.
+      ValueError: the structure has nodes of types that are not registered.
     """
     node = tree.node_data()
     if node is None:
@@ -189,7 +189,7 @@ def tree_from_json(data: Any) -> Any:
     """Returns the structure that `tree_to_json` wrote.
 
     Raises:
-      ValueError: it has nodes of types that are not registered here.
+      ValueError: the structure has nodes of types that are not registered in this process.
     """
     if data is None:
         return _LEAF

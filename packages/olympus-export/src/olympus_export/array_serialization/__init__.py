@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of many devices and processes in files, written and read in parallel by TensorStore.
 
-The library tensorstore is optional: ``pip install tensorstore``. What needs it is imported when it
-is first used.
+The library tensorstore is optional: ``pip install tensorstore``. The first use imports it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that are written while the program goes on."""
+"""Checkpoints that are written while the program continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _barrier_numbers = itertools.count()
 
 
 class BarrierTimeoutError(Exception):
-    """Other processes did not finish writing in time."""
+    """Error for other processes that did not finish writing in time."""
 
 
 def get_tensorstore_spec(
@@ -44,10 +44,10 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: where it is stored: an absolute path or the address of an object in the cloud.
+      ckpt_path: the place of the array: an absolute path or the address of an object in the cloud.
       ocdbt: whether arrays lie together in one database, at the path above.
       process_idx: the number of a process that writes a database of its own.
-      arr: the array, from which follows how it is cut into chunks.
+      arr: the array, which determines the chunks.
       driver: ``"zarr"`` or ``"zarr3"``.
 
     Example:
@@ -58,11 +58,11 @@ def get_tensorstore_spec(
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What managers of checkpoints have in common: one is written at a time."""
+    """Base of managers of checkpoints, which write one at a time."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raises what has gone wrong in writing so far; does not wait."""
+        """Raises an exception of the writing so far; does not wait."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -89,7 +89,7 @@ class AsyncManager:
     """Waits for writes in a thread, and for the other processes.
 
     Args:
-      timeout_secs: how long to wait for these.
+      timeout_secs: the time to wait for the other processes.
     """
 
     def __init__(self, timeout_secs: int = 300) -> None:
@@ -114,7 +114,7 @@ class AsyncManager:
             if on_commit_callback is not None and backends.process_index() == 0:
                 on_commit_callback()
             self._wait_for_processes(f"olympus/checkpoint/{number}/committed")
-        except BaseException as error:  # raised in the thread that asks
+        except BaseException as error:  # raised in the thread that checks
             self._error = error
 
     def _wait_for_processes(self, name: str) -> None:
@@ -128,7 +128,7 @@ class AsyncManager:
             ) from error
 
     def check_for_errors(self) -> None:
-        """Raises what has gone wrong in writing so far; does not wait."""
+        """Raises an exception of the writing so far; does not wait."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -146,10 +146,10 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Writes arrays with TensorStore while the program goes on, and reads them.
+    """Writes arrays with TensorStore while the program continues, and reads them.
 
     Args:
-      timeout_secs: how long to wait for other processes.
+      timeout_secs: the time to wait for other processes.
 
     Example:
       Needs the library tensorstore::
@@ -168,13 +168,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Starts to write arrays. They may be changed when it returns.
+        """Starts to write arrays, which may change once it returns.
 
         Args:
           arrays: the arrays.
-          tensorstore_specs: for each where it is stored.
+          tensorstore_specs: the TensorStore spec of each.
           on_commit_callback: called by the first process when all have written everything.
-          transaction: what the writes are part of.
+          transaction: the transaction of the writes.
         """
         self.wait_until_finished()
         futures: list[Any] = []
@@ -216,11 +216,11 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         """Reads arrays.
 
         Args:
-          shardings: for each the sharding, or the `Format`, that it shall have.
-          tensorstore_specs: for each where it is stored.
-          global_shapes: for each the shape that is wanted, by default the stored one.
-          dtypes: for each the dtype that is wanted.
-          concurrent_gb: how much is read at the same time.
+          shardings: the sharding or the `Format` of each.
+          tensorstore_specs: the TensorStore spec of each.
+          global_shapes: the shape of each, by default the stored one.
+          dtypes: the dtype of each, by default the stored one.
+          concurrent_gb: the number of gigabytes that are read at the same time.
         """
         self.wait_until_finished()
         return run_deserialization(

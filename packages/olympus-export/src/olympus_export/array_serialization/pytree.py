@@ -2,7 +2,7 @@
 """Pytrees of arrays in folders.
 
 A folder has a file ``pytreedef.json`` with the structure and the types of the arrays, and a
-database ``array_store`` with the arrays, each under its number. JAX reads it, and is read.
+database ``array_store`` with the arrays, each under its number. JAX has the same format.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LEAF = re.compile(r"^Array\((?P<dtype>[\w<>]+)\[(?P<shape>[\d, ]*)\]\)$")
 
 
 class PyTreeFuture(concurrent.futures.Future):
-    """A pytree that is being read or written: ``result`` waits for it, ``await`` does, too.
+    """A pytree that is being read or written: ``result`` and ``await`` wait for it.
 
     Attributes:
       pytree: the same with `ShapeDtypeStruct`s for arrays, known at once.
@@ -65,7 +65,7 @@ class PyTreeFuture(concurrent.futures.Future):
         self.set_running_or_notify_cancel()
         try:
             self.set_result(work())
-        except BaseException as error:  # raised where the result is asked for
+        except BaseException as error:  # raised by `result`
             self.set_exception(error)
 
     def __await__(self) -> Generator[Any, None, Any]:
@@ -112,8 +112,8 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
     Args:
       data: the pytree. Its leaves are arrays or None.
       directory: the folder; it is made.
-      overwrite: whether a pytree that it has already is replaced.
-      ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
+      overwrite: whether to replace a pytree that the folder has already.
+      ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
       ValueError: a leaf is no array, or the folder has files and ``overwrite`` is not set.
@@ -162,7 +162,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
 
 
 def _checked(leaf: Any) -> Any:
-    """Returns a leaf that can be written."""
+    """Checks that a leaf can be written, and returns it."""
     dtype = getattr(leaf, "dtype", None)
     if dtype is None or not hasattr(leaf, "shape"):
         raise ValueError(
@@ -199,7 +199,7 @@ def _prepare(root: pathlib.Path, overwrite: bool) -> None:
 
 
 def _spread(prefix: Any, data: Any) -> list[Any]:
-    """One spec, or None, for each leaf."""
+    """Returns one spec, or None, for each leaf."""
     if prefix is None:
         return [None] * len(pytrees.tree_leaves(data, is_leaf=_is_none))
     return broadcast_prefix(
@@ -212,7 +212,7 @@ def _spread(prefix: Any, data: Any) -> list[Any]:
 def nonblocking_save(
     data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = None
 ) -> PyTreeFuture:
-    """As `save`, in a thread.
+    """Writes a pytree of arrays as `save` does, in a thread.
 
     Returns:
       A future, whose attribute ``pytree`` has the types of the arrays.
@@ -252,10 +252,10 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
 
     Args:
       directory: the folder.
-      shardings: a pytree prefix of shardings, or of `ShapeDtypeStruct`s with shardings where arrays
-        shall have another dtype or shape.
-      mask: a pytree prefix of booleans: what is False is not read, and comes as None.
-      ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
+      shardings: a pytree prefix of shardings, or of `ShapeDtypeStruct`s with shardings for another
+        dtype or shape.
+      mask: a pytree prefix of booleans: leaves with False are not read, and are None.
+      ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
       FileNotFoundError: there is no pytree.
@@ -291,7 +291,7 @@ def _prefix(prefix: Any, full: Any) -> list[Any]:
 def nonblocking_load(
     directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = None
 ) -> PyTreeFuture:
-    """As `load`, in a thread.
+    """Reads a pytree of arrays as `load` does, in a thread.
 
     Returns:
       A future, whose attribute ``pytree`` has the types of the arrays.

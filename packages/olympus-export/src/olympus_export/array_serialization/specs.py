@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorStore specs: where an array is stored, and how it is cut into chunks."""
+"""TensorStore specs: the place of a stored array, and its chunks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMOTE_PATH = re.compile(r"^(gs|s3)://([^/]*)/?(.*)$")
 
 
 def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
-    """Returns whether a spec, or a path, is of a storage in the cloud.
+    """Returns whether a spec or a path names a storage in the cloud.
 
     Args:
       tspec: a TensorStore spec, or a path or address.
@@ -48,7 +48,7 @@ def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
 
 
 def process_path(path: str, process_idx: int | None) -> str:
-    """Returns the folder of a process, where several write the parts of one database."""
+    """Returns the folder of a process, if several write parts of one database."""
     return path if process_idx is None else f"{path.rstrip('/')}/process_{process_idx}"
 
 
@@ -62,10 +62,10 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: where it is stored: an absolute path or the address of an object in the cloud.
+      ckpt_path: the place of the array: an absolute path or the address of an object in the cloud.
       ocdbt: whether arrays lie together in one database, at the path above.
       process_idx: the number of a process that writes a database of its own.
-      arr: the array, from which follows how it is cut into chunks.
+      arr: the array, which determines the chunks.
       driver: ``"zarr"`` or ``"zarr3"``.
 
     Raises:
@@ -102,7 +102,7 @@ def get_tensorstore_spec(
 
 
 def chunk_metadata(array: Any, driver: str) -> dict[str, Any]:
-    """What a spec says of an array's shape and chunks; zarr3 has its dtype there, too."""
+    """Returns the part of a spec with shape and chunks; that of zarr3 has the dtype, too."""
     shape, dtype = tuple(array.shape), np.dtype(array.dtype)
     sharding = getattr(array, "sharding", None)
     part = shape if sharding is None else tuple(sharding.shard_shape(shape))
@@ -133,7 +133,7 @@ def _smallest_factor(number: int) -> int:
 
 
 def merge_nested_ts_specs(first: Any, second: Any) -> Any:
-    """One spec of two; where both say something, the second one counts."""
+    """Merges two specs; the second one takes precedence."""
     if second is None:
         return first
     merged = dict(first)
@@ -146,10 +146,10 @@ def merge_nested_ts_specs(first: Any, second: Any) -> Any:
 def verify_tensorstore_spec(
     spec: Mapping[str, Any], arr: Any, path: Any, ocdbt: bool, check_metadata: bool = True
 ) -> None:
-    """Raises where a spec cannot be one of an array at a path.
+    """Checks that a spec fits an array at a path.
 
     Raises:
-      ValueError: and says what does not fit.
+      ValueError: a part of the spec does not fit.
     """
     if "kvstore" not in spec or "driver" not in spec:
         raise ValueError(f"a TensorStore spec has `driver` and `kvstore`, got {spec}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing arrays to TensorStore, and reading them, a shard at a time and many at once."""
+"""Writes and reads of arrays with TensorStore, concurrently shard by shard."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def shared_context() -> Any:
 
 
 class ByteLimiter:
-    """Keeps what is read at the same time below a number of bytes.
+    """Limits the bytes that are read at the same time.
 
     Args:
-      limit: the number.
+      limit: the number of bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -143,7 +143,7 @@ async def async_serialize(
 async def _write_shard(store: Any, shard: Any, transaction: Any) -> Any:
     if transaction is not None:
         store = store.with_transaction(transaction)
-    # The copy is our own: nobody changes it while it is written.
+    # The copy cannot change while it is written.
     write = store[shard.index].write(
         np.asarray(shard.data), can_reference_source_data_indefinitely=True
     )
@@ -152,7 +152,7 @@ async def _write_shard(store: Any, shard: Any, transaction: Any) -> Any:
 
 
 def _resolved(in_type: Any) -> tuple[Any, Any, Any, Any]:
-    """Sharding, layout, shape and dtype of what an array shall be read as."""
+    """Returns the sharding, layout, shape and dtype in which an array is read."""
     layout = shape = dtype = None
     sharding = in_type
     if hasattr(in_type, "shape") and hasattr(in_type, "dtype"):
@@ -207,7 +207,7 @@ async def async_deserialize(
     wanted = global_shape if global_shape is not None else given_shape
     shape = tuple(store.shape if wanted is None else wanted)
     dtype = dtype if dtype is not None else given_dtype
-    sharding.shard_shape(shape)  # raises where the devices do not divide it
+    sharding.shard_shape(shape)  # raises if the devices do not divide it
     devices = sharding.addressable_devices_indices_map(shape).items()
     parts = await asyncio.gather(
         *(
@@ -261,11 +261,11 @@ def run_deserialization(
     """Reads several arrays.
 
     Args:
-      shardings: for each array what it shall be read as.
-      tensorstore_specs: for each array where it is stored.
-      global_shapes: for each array the shape that is wanted.
-      dtypes: for each array the dtype that is wanted.
-      concurrent_gb: how much is read at the same time.
+      shardings: the sharding or the `Format` of each array.
+      tensorstore_specs: the TensorStore spec of each array.
+      global_shapes: the shape of each array, by default the stored one.
+      dtypes: the dtype of each array, by default the stored one.
+      concurrent_gb: the number of gigabytes that are read at the same time.
     """
     none = [None] * len(tensorstore_specs)
 

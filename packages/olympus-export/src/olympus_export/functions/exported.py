@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported functions: programs with all that is needed to call them in another process."""
+"""Exported functions: programs that can be called in another process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Exported:
       platforms: the platforms it was exported for.
       ordered_effects: effects whose tokens the module's main function takes and returns.
       unordered_effects: other effects.
-      disabled_safety_checks: checks that are not made.
+      disabled_safety_checks: the safety checks that are switched off.
       mlir_module_serialized: the StableHLO module as a portable artifact.
       calling_convention_version: how the module's main function is to be called.
       module_kept_var_idx: the arguments that the main function takes, by position.
@@ -130,7 +130,7 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     def solution(self) -> Any:
-        """How the dimension variables follow from the shapes of the arguments."""
+        """Returns the solution for the dimension variables from the shapes of the arguments."""
         if self._solution is None:
             shapes = [aval.shape for aval in self.in_avals]
             self._solution = solve(shapes, functools.partial(path_of, self.in_tree))
@@ -141,7 +141,7 @@ class Exported:
         return str(mlir.portable_module(self.mlir_module_serialized))
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the shardings of the flat arguments over a mesh; None if nothing is said.
+        """Returns the shardings of the flat arguments over a mesh; None if unspecified.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -149,7 +149,7 @@ class Exported:
         return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the shardings of the flat results over a mesh; None if nothing is said.
+        """Returns the shardings of the flat results over a mesh; None if unspecified.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -186,7 +186,7 @@ class Exported:
         the cotangents of the flat arguments.
 
         Raises:
-          ValueError: the function was serialized without it.
+          ValueError: the function was serialized without a derivative.
         """
         if self._get_vjp is None:
             raise ValueError(
@@ -199,7 +199,7 @@ class Exported:
         """Returns the exported function as bytes, for `deserialize`.
 
         Args:
-          vjp_order: how often it can be differentiated in reverse mode after deserializing.
+          vjp_order: how many times the deserialized function can be differentiated in reverse mode.
         """
         return serialize(self, vjp_order)
 
@@ -211,7 +211,7 @@ class Exported:
           **kwargs: keyword arguments, likewise.
 
         Raises:
-          ValueError: the structure or the types of the arguments are others.
+          ValueError: the arguments have another structure or other types.
         """
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export of functions: lowered to StableHLO, serialized, and called in another process.
 
-What is exported is the program alone: it runs on the platforms it was exported for, whatever
-became of the Python code that it was traced from.
+Only the program is exported: it runs on the platforms it was exported for, without the Python code
+that it was traced from.
 
-Calling convention: the module's public function ``main`` takes (1) where the function was exported
-for several platforms, the index of the platform among them, an int32 scalar; (2) the arguments at
+Calling convention: the module's public function ``main`` takes (1) if the function was exported for
+several platforms, the index of the platform among them, an int32 scalar; (2) the arguments at
 the positions ``module_kept_var_idx``. It returns the flat results.
 
-Shapes may be symbolic: see `symbolic_shape`. Then the operands of ``main`` have dynamic shapes, and
-it checks that their sizes fit together.
+Shapes may be symbolic: see `symbolic_shape`. Then the operands of ``main`` have dynamic shapes,
+which it checks for consistency.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def export(
       fun_jit: a function returned by `jit`.
       platforms: the platforms it shall run on, some of ``"cpu"``, ``"cuda"``, ``"rocm"`` and
         ``"tpu"``, whether they are present or not; by default that of the default device.
-      disabled_checks: checks that shall not be made; see `DisabledSafetyCheck`.
+      disabled_checks: safety checks to switch off; see `DisabledSafetyCheck`.
 
     Returns:
       A function that takes arguments, or `ShapeDtypeStruct` in their place, and returns an
@@ -77,7 +77,7 @@ def export(
 
     Raises:
       ValueError: ``fun_jit`` does not come from `jit`, or the program calls foreign functions
-        that give no guarantee to stay as they are.
+        without a guarantee of compatibility.
 
     Example:
       >>> import numpy as np
@@ -118,27 +118,23 @@ def _calling_convention_version() -> int:
     return version
 
 
-def _export_traced(
-    traced: stages.Traced,
-    platforms: tuple[str, ...] | None,
-    disabled_checks: tuple[DisabledSafetyCheck, ...],
-    version: int,
-) -> Exported:
-    program = traced._program
-    path = functools.partial(path_of, traced.in_tree)
-    is_symbolic = program_lowering.has_symbolic_shapes(program.closed.in_avals)
-    placement = resolve_placement(traced._options, program, traced._shardings)
-    if platforms is None:
-        platforms = (platform_of(placement.devices[0]),)
+def _lowered_for_export(
+    traced: stages.Traced, platforms: tuple[str, ...], placement: Placement
+) -> program_lowering.Lowered:
+    """Lowers a traced function with all constants in its module.
+
+    Raises:
+      NotImplementedError: the function calls back into Python.
+    """
     lowered = program_lowering.lower(
-        program.closed,
+        traced._program.closed,
         name=traced.fun_name,
         platforms=platforms,
-        donated=program.params["donated_invars"],
+        donated=traced._program.params["donated_invars"],
         keep_unused=traced._options.keep_unused,
         placement=placement,
         inline_constants=True,
-        name_of_operand=path,
+        name_of_operand=functools.partial(path_of, traced.in_tree),
     )
     if lowered.host_callbacks:
         raise NotImplementedError(
@@ -146,19 +142,28 @@ def _export_traced(
             ", pure_callback or io_callback) and cannot be exported: serialization of "
             "host_callbacks is not yet implemented"
         )
+    return lowered
+
+
+def _export_traced(
+    traced: stages.Traced,
+    platforms: tuple[str, ...] | None,
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+    version: int,
+) -> Exported:
+    program = traced._program
+    placement = resolve_placement(traced._options, program, traced._shardings)
+    if platforms is None:
+        platforms = (platform_of(placement.devices[0]),)
+    lowered = _lowered_for_export(traced, platforms, placement)
     check_custom_calls(lowered.module, disabled_checks)
-    several = len(platforms) > 1
+    is_symbolic = program_lowering.has_symbolic_shapes(program.closed.in_avals)
     attributes = lowered.module.operation.attributes
-    # Also where it calls what was exported for symbolic shapes.
-    uses_global_constants = several or is_symbolic or lowered.needs_refinement
+    # This includes calls of functions that were exported for symbolic shapes.
+    uses_global_constants = len(platforms) > 1 or is_symbolic or lowered.needs_refinement
     attributes["jax.uses_shape_polymorphism"] = mlir.boolean(uses_global_constants)
     in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
     out_named, out_hlo = _shardings(placement, placement.out_shardings, lowered.out_avals)
-    exported_placement = placement
-
-    def get_vjp(exported: Exported) -> Exported:
-        return _export_vjp(exported, traced, exported_placement)
-
     return Exported(
         fun_name=traced.fun_name,
         in_tree=traced.in_tree,
@@ -183,7 +188,7 @@ def _export_traced(
         calling_convention_version=version,
         module_kept_var_idx=tuple(place for place, kept in enumerate(lowered.kept) if kept),
         uses_global_constants=uses_global_constants,
-        _get_vjp=get_vjp,
+        _get_vjp=functools.partial(_export_vjp, traced=traced, placement=placement),
     )
 
 
@@ -206,7 +211,7 @@ def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
 def _shardings(
     placement: Placement, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Shardings as those of an abstract mesh, and in XLA's terms; None if nothing is said."""
+    """Returns shardings over an abstract mesh and in XLA's form; None if unspecified."""
     if len(placement.devices) == 1 or not shardings:
         nothing = (None,) * len(avals)
         return nothing, nothing

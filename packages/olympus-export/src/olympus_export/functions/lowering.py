@@ -20,7 +20,7 @@ from olympus_xla.compiling.lowering.tables import lowering_rules
 from .exported import Exported, call_exported_p
 from .safety_checks import DisabledSafetyCheck
 
-# Attributes of a module's operands and results that only mean something at its boundary.
+# Attributes of operands and results with a meaning at the boundary of a module only.
 _BOUNDARY_ATTRIBUTES = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.sharding")
 
 
@@ -62,7 +62,7 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
 
 
 def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Returns the values with types that know more, or less, of their sizes."""
+    """Returns the values converted to types with other static sizes."""
     types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
     return [
         value if value.type == kind else context.create("stablehlo.convert", kind, (value,))
@@ -81,10 +81,10 @@ def _check_platforms(context: LoweringContext, exported: Exported) -> None:
 
 
 def _platform_index(context: LoweringContext, exported: Exported) -> Any:
-    """Returns the index, among the platforms of the exported function, of the one it runs on."""
+    """Returns the index of the current platform among those of the exported function."""
 
     def index_of(inner: LoweringContext) -> list[Any]:
-        # Where the check of platforms is off, the first one has to do.
+        # Without the check of platforms, the first one is used.
         platform = inner.platforms[0]
         known = platform in exported.platforms
         index = exported.platforms.index(platform) if known else 0
@@ -98,7 +98,7 @@ def _platform_index(context: LoweringContext, exported: Exported) -> Any:
 def _constrain(
     context: LoweringContext, value: Any, exported: Exported, position: int, *, is_result: bool
 ) -> Any:
-    """Returns the value, laid out over the devices as the exported function has it."""
+    """Returns the value, constrained to its sharding in the exported function."""
     module = context.module
     if exported.nr_devices == 1 or module.mesh is None:
         return value
@@ -155,7 +155,7 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
         else:
             new = module.unique_name(old)
         renamed.append((operation, old, new))
-    # By way of names that occur in neither module, lest a new name be that of another function.
+    # Renames by way of names that occur in neither module, so that none meets another function.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

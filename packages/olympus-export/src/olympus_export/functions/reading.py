@@ -32,7 +32,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
       blob: the bytes.
 
     Raises:
-      ValueError: they are not an exported function, or of a version that cannot be read.
+      ValueError: ``blob`` is no exported function, or has an unknown version of the format.
     """
     blob = bytes(blob)
     if not blob.startswith(MAGIC):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which foreign functions an exported program may call.
+"""Foreign functions that an exported program may call.
 
-An exported program is run by a later version of jaxlib, maybe in years. The foreign functions below
-are those of jaxlib's own that keep their names and meanings; others are the user's, who answers for
-them with `DisabledSafetyCheck.custom_call`.
+A later version of jaxlib may run an exported program, perhaps in years. The foreign functions below
+are those of jaxlib that keep their names and meanings. Users allow others, at their own risk, with
+`DisabledSafetyCheck.custom_call`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from .safety_checks import DisabledSafetyCheck
 
-# Calls that XLA itself replaces, and those of its kernel languages.
+# Calls that XLA replaces, and those of its kernel languages.
 _OF_THE_COMPILER = frozenset(
     {
         "ApproxTopK",
@@ -48,10 +48,10 @@ def _is_stable(target: str) -> bool:
 
 
 def check_custom_calls(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
-    """Checks that a module calls only foreign functions that stay as they are.
+    """Checks that a module calls only stable foreign functions.
 
     Raises:
-      ValueError: it calls others that are not allowed by ``disabled``.
+      ValueError: it calls others that ``disabled`` does not allow.
     """
     allowed = {check.is_custom_call() for check in disabled}
     problems = [

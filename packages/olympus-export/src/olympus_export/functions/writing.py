@@ -22,7 +22,7 @@ __all__ = ["serialize"]
 
 
 class _Pieces:
-    """The pieces of data of a file that is being written."""
+    """Pieces of data of a file that is being written."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -82,7 +82,7 @@ def _aval_to_json(aval: Any) -> list[Any]:
 
 
 def _constraints_to_json(exported: Exported) -> list[str] | None:
-    """What is assumed of dimension variables; None if shapes are fixed."""
+    """Returns the constraints of dimension variables; None if shapes are fixed."""
     for aval in exported.in_avals:
         for size in aval.shape:
             if type(size) is not int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours.
+"""Functions for TensorFlow programs, and TensorFlow functions in OLYMPUS programs.
 
 TensorFlow is optional: ``pip install tensorflow``. The first function that needs it imports it.
 """

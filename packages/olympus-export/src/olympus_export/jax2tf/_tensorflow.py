@@ -14,10 +14,10 @@ tf: Any = OptionalLibrary("tensorflow", "jax2tf")
 
 
 def xla_operations() -> Any:
-    """Returns the operations through which TensorFlow runs programs of XLA's."""
+    """Returns TensorFlow's operations that run XLA programs."""
     return importlib.import_module("tensorflow.compiler.tf2xla.python.xla")
 
 
 def xla_sharding() -> Any:
-    """Returns the annotations of how tensors are split over devices."""
+    """Returns TensorFlow's annotations of shardings of tensors."""
     return importlib.import_module("tensorflow.python.compiler.xla.experimental.xla_sharding")

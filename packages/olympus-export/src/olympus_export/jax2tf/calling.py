@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's functions in programs of ours: the program calls them on its host."""
+"""TensorFlow functions in OLYMPUS programs, which call them on their host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["call_tf"]
 
 
 class _Unspecified:
-    """No types of results are given."""
+    """Type of the default of ``output_shape_dtype``: types of results are inferred."""
 
     def __repr__(self) -> str:
         return "unspecified"
@@ -40,11 +40,10 @@ def call_tf(
     output_shape_dtype: Any = UNSPECIFIED,
     call_tf_graph: bool = False,
 ) -> Callable[..., Any]:
-    """Makes a function of TensorFlow's one of arrays.
+    """Turns a TensorFlow function into a function of arrays.
 
-    In a compiled function it is called on the host, where the results' types are those that
-    TensorFlow infers from the arguments'. It has a derivative in reverse mode, which is that of
-    TensorFlow's gradient tape.
+    A compiled function calls it on the host, with the types of results that TensorFlow infers from
+    those of the arguments. Its derivative in reverse mode is that of TensorFlow's gradient tape.
 
     Args:
       callable_tf: a function of pytrees of tensors.
@@ -99,7 +98,7 @@ def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
 def _flat_call(
     called: Callable[..., Any], tree: Any, types: Any, has_side_effects: bool, ordered: bool
 ) -> Callable[..., Any]:
-    """Returns the function of flat arrays, with a derivative of its own."""
+    """Returns the function of flat arrays, with its derivative."""
 
     def results_of(*arrays: Any) -> Any:
         tensors = map(tf.convert_to_tensor, map(np.asarray, arrays))
@@ -140,7 +139,7 @@ def _flat_call(
             for aval, flag in zip(avals, is_smooth, strict=True)
             if flag
         ]
-        # Cotangents of integers are of a dtype without bits: TensorFlow takes zeros.
+        # Cotangents of integers have dtype float0; TensorFlow takes zeros instead.
         leaves = [
             lax.full(struct.shape, 0, struct.dtype)
             if cotangent.dtype == dtypes.float0

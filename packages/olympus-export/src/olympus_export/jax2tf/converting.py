@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that TensorFlow calls: each is exported, and embedded as one operation."""
+"""Functions for TensorFlow programs: each is exported and embedded as one operation."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from .shapes import PolyShape, as_text
 
 __all__ = ["convert", "dtype_of_val", "eval_polymorphic_shape", "split_to_logical_devices"]
 
-# How TensorFlow calls the platforms.
+# TensorFlow's names of the platforms.
 _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
 
 
 def numpy_dtype(dtype: Any) -> np.dtype:
-    """Returns the dtype that values of a dtype of TensorFlow's have here."""
+    """Returns the dtype for values of a TensorFlow dtype."""
     return dtypes.canonicalize_dtype(dtype.as_numpy_dtype)
 
 
 def dtype_of_val(val: Any) -> Any:
-    """TensorFlow's dtype of a value: of a tensor, or of what becomes one.
+    """Returns TensorFlow's dtype of a tensor, or of a value that becomes one.
 
-    64-bit types are replaced by 32-bit ones, where these are not enabled.
+    32-bit types replace 64-bit ones if these are not enabled.
 
     Args:
       val: a tensor, an array or a number.
@@ -49,7 +49,7 @@ def dtype_of_val(val: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    """Returns a value as a tensor of the dtype that it has here."""
+    """Returns a value as a tensor with the dtype of the value as an array."""
     dtype = dtype_of_val(value)
     if isinstance(value, tf.Tensor | tf.Variable):
         tensor = tf.convert_to_tensor(value)
@@ -58,7 +58,7 @@ def _tensor(value: Any) -> Any:
 
 
 class _Type:
-    """The type of a tensor, some of whose sizes may not be known."""
+    """Type of a tensor, with sizes that may be unknown."""
 
     def __init__(self, tensor: Any) -> None:
         self.shape = tuple(tensor.shape)
@@ -71,7 +71,7 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
     texts = pytrees.tree_map(
         as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
     )
-    # What is not known of a tensor's shape takes the place of a size; a variable must replace it.
+    # An unknown size of a tensor's shape, which a variable must replace.
     known = [tuple(-1 if size is None else size for size in leaf.shape) for leaf in leaves]
     structs = [
         ShapeDtypeStruct(tuple(max(size, 1) for size in shape), leaf.dtype)
@@ -99,13 +99,13 @@ def convert(
     native_serialization_platforms: Sequence[str] | None = None,
     native_serialization_disabled_checks: Sequence[DisabledSafetyCheck] = (),
 ) -> Callable[..., Any]:
-    """Makes a function that TensorFlow's programs can call.
+    """Turns a function into one that TensorFlow programs can call.
 
     Args:
       fun_jax: a function of pytrees of arrays.
-      polymorphic_shapes: specifications of the shapes of arguments that are not known, such as
+      polymorphic_shapes: specifications of the symbolic shapes of arguments, such as
         ``"b, _"``: one for all, or a sequence with one for each argument.
-      polymorphic_constraints: what is assumed of the variables in them.
+      polymorphic_constraints: constraints of the variables in them.
       with_gradient: whether TensorFlow can differentiate it, in reverse mode, any number of times.
       enable_xla: has no effect.
       native_serialization: has no effect.
@@ -117,7 +117,7 @@ def convert(
       A function of pytrees of tensors to pytrees of tensors.
 
     Raises:
-      ValueError: a size is not known and no variable is there for it.
+      ValueError: a size is unknown and has no variable.
 
     Example:
       Needs the library TensorFlow::
@@ -157,12 +157,12 @@ def convert(
 
 
 def _tensor_dtype(dtype: Any) -> Any:
-    """TensorFlow's dtype of an operand or result: cotangents without bits are booleans there."""
+    """Returns TensorFlow's dtype of an operand or result; it is bool for float0."""
     return tf.bool if dtype == dtypes.float0 else tf.as_dtype(dtype)
 
 
 def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
-    """Calls an exported function's program, as one operation."""
+    """Calls an exported function as one operation."""
     results = xla_operations().call_module(
         [tensors[place] for place in exported.module_kept_var_idx],
         version=exported.calling_convention_version,
@@ -180,7 +180,7 @@ def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., list[Any]]:
-    """Returns the function of flat tensors, with the derivative that was exported along with it."""
+    """Returns the function of flat tensors, with its exported derivative."""
 
     if not with_gradient:
 
@@ -202,7 +202,7 @@ def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., lis
             backward = exported.vjp()
             operands = [*tensors, *map(_cotangent, cotangents, exported.out_avals)]
             results = iter(_with_gradient(backward, True)(*operands))
-            # Integers have gradients of a type without bits: TensorFlow wants None.
+            # Gradients of integers have dtype float0; TensorFlow expects None.
             return [
                 result if np.issubdtype(numpy_dtype(tensor.dtype), np.inexact) else None
                 for tensor, result in zip(tensors, results, strict=True)
@@ -224,7 +224,7 @@ def _cotangent(cotangent: Any, aval: Any) -> Any:
 def eval_polymorphic_shape(
     fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None
 ) -> Callable[..., tuple[Any, Any]]:
-    """Returns a function that works out the shapes of results, without running the function.
+    """Returns a function that infers the shapes of results, without running the function.
 
     Args:
       fun_jax: a function of pytrees of arrays.
@@ -244,11 +244,11 @@ def eval_polymorphic_shape(
 
 
 def split_to_logical_devices(tensor: Any, partition_dimensions: Any) -> Any:
-    """Returns a tensor, with the note that it is split over devices.
+    """Returns a tensor, annotated as split over devices.
 
     Args:
       tensor: the tensor.
-      partition_dimensions: for each dimension, into how many parts; None for all devices.
+      partition_dimensions: the number of parts of each dimension; None to replicate.
     """
     sharding = xla_sharding()
     if partition_dimensions is None:

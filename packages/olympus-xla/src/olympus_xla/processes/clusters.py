@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a process stands among others, by what the environment says.
+"""Layout of a program of several processes, from the environment.
 
-Each method looks at what one kind of launcher leaves for the processes that it starts.
+Each method reads the variables that one kind of launcher sets for the processes that it starts.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Cluster:
 
 
 def complete(given: Cluster, method: str | None) -> Cluster:
-    """What is not given, from the environment.
+    """Completes a layout from the environment.
 
     Args:
-      given: what the user says.
-      method: the name of one method; None for the first one that finds itself in use.
+      given: the part that the user gave.
+      method: the name of one method; None for the first one whose launcher is in use.
 
     Raises:
-      ValueError: there is no such method, or it is not in use.
+      ValueError: there is no such method, or its launcher is not in use.
     """
     fields = (given.coordinator_address, given.num_processes, given.process_id)
     if method == "deactivate" or None not in fields:
@@ -74,7 +74,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
 
 
 def _environment(variables: Mapping[str, str]) -> Cluster | None:
-    """Variables of OLYMPUS's own."""
+    """Reads the variables of OLYMPUS."""
     address = variables.get("OLYMPUS_COORDINATOR_ADDRESS")
     count = variables.get("OLYMPUS_NUM_PROCESSES")
     number = variables.get("OLYMPUS_PROCESS_ID")
@@ -85,19 +85,19 @@ def _environment(variables: Mapping[str, str]) -> Cluster | None:
     )
 
 
-# The ports that programs may use as they like.
+# The ports that are free for programs.
 _FIRST_PORT, _PORTS = 61440, 4096
 
 
 def _slurm(variables: Mapping[str, str]) -> Cluster | None:
-    """Tasks of a Slurm step, started by ``srun``."""
+    """Reads the variables of a Slurm step, started by ``srun``."""
     names = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID")
     if any(name not in variables for name in names):
         return None
     job, nodes, count, number = (variables[name] for name in names)
     port = _FIRST_PORT + int(job) % _PORTS
     local = variables.get("SLURM_LOCALID")
-    # One device to a task, where tasks share a machine.
+    # Tasks that share a machine have one device each.
     shares = local is not None and _tasks_here(variables) > 1
     return Cluster(
         f"{_first_node(nodes)}:{port}",
@@ -114,7 +114,7 @@ def _tasks_here(variables: Mapping[str, str]) -> int:
 
 
 def _first_node(nodes: str) -> str:
-    """Returns the first of a list such as ``gpu[003-005,9],login``."""
+    """Returns the first node of a list such as ``gpu[003-005,9],login``."""
     match = re.match(r"([^\[,]+)(?:\[([^,\-\]]+)[^\]]*\])?([^,\[]*)", nodes)
     if match is None:
         raise ValueError(f"SLURM_STEP_NODELIST is {nodes!r}, which names no node")
@@ -122,7 +122,7 @@ def _first_node(nodes: str) -> str:
 
 
 def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
-    """Processes started by Open MPI's ``mpirun``."""
+    """Reads the variables of processes that Open MPI's ``mpirun`` started."""
     count = variables.get("OMPI_COMM_WORLD_SIZE")
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:
@@ -136,7 +136,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
             raise ValueError(f"OMPI_MCA_orte_hnp_uri is {launcher!r}, which has no address")
         address = f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
     elif local_count == count:
-        # All are on this machine, and the job's name tells them from others.
+        # All are on this machine, and the job's name distinguishes them from others.
         job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
         address = f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
     else:
@@ -149,13 +149,11 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
-    """Processes of any MPI, where mpi4py is installed and there are several."""
+    """Asks mpi4py, if it is installed and there are several processes."""
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None
-    from mpi4py import MPI  # pyright: ignore[reportMissingImports] - initializes MPI
-
-    world = MPI.COMM_WORLD
+    world = importlib.import_module("mpi4py.MPI").COMM_WORLD  # the import initializes MPI
     if world.Get_size() == 1:
         return None
     address = None
@@ -169,7 +167,7 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 
-# In the order in which they are asked.
+# In the order in which they are tried.
 _METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
     "environment": _environment,
     "slurm": _slurm,

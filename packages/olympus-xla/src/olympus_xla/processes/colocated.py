@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions that run where their arguments are.
+"""Python functions that run on the hosts of their arguments.
 
-The devices of this process are on its own host, so a function runs here, at once, and what it
-returns is brought to the devices of its arguments.
+The devices of this process are on its host, so a function runs here, directly, and its results are
+put on the devices of its arguments.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a function run on the hosts of the devices of its arguments.
 
     The function takes and returns arrays. It has an attribute ``specialize(in_specs=None,
-    out_specs_fn=None, devices=None)``, which says more of it: what it takes, what it returns, and
-    on whose hosts it runs if it has no arguments.
+    out_specs_fn=None, devices=None)``, which fixes the types that it takes and returns, and the
+    devices on whose hosts it runs without arguments.
 
     Args:
       fun: the function.
@@ -156,7 +156,7 @@ def _check_specs(what: str, specs: Any, values: Any) -> None:
 def colocated_python_class(cls: type) -> Any:
     """Makes the methods of a class run on the hosts of the devices of their arguments.
 
-    An object is made there when a method is called first, and stays as long as the one here.
+    An object is made there with the first call of a method, and lives as long as the one here.
 
     Args:
       cls: the class.

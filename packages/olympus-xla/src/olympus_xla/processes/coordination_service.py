@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's coordination service in a small process of its own, which process 0 starts.
+"""XLA's coordination service in a separate small process, which process 0 starts.
 
-In process 0 itself the service would die with it, and then XLA ends all other processes at once.
-Here it outlives process 0, so that the others learn who died and can raise an exception.
+In process 0 itself the service would die with it, and XLA would end all other processes at once.
+A separate service outlives process 0, so that the others learn which process died and can raise an
+exception.
 
 Run as ``python -m olympus_xla.processes.coordination_service OPTIONS`` with the options as JSON. It
-says ``listening`` on its standard output as soon as processes can report. Its standard input tells
-it what becomes of process 0: the line ``shutdown``, or the end of the stream.
+says ``listening`` on its standard output as soon as processes can report. Process 0
+ends it through its standard input: by the line ``shutdown``, or by its death, which closes the
+stream.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ class CoordinationServiceProcess:
     """The process that hosts the service, as process 0 sees it.
 
     Args:
-      bind_address: where the service listens, as host:port.
-      num_processes: how many processes there are.
-      initialization_timeout: how long to wait for all of them, in seconds.
-      heartbeat_timeout: after how many seconds without a sign of life a process counts as dead.
-      shutdown_timeout: how long to wait at the end, in seconds.
+      bind_address: the address at which the service listens, as host:port.
+      num_processes: the number of processes.
+      initialization_timeout: the time to wait for all of them, in seconds.
+      heartbeat_timeout: the seconds without a heartbeat after which a process counts as dead.
+      shutdown_timeout: the time to wait at the end, in seconds.
 
     Raises:
       RuntimeError: the service cannot listen on the address.
@@ -69,7 +71,7 @@ class CoordinationServiceProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            # An interrupt from the keyboard is for the program, not for the service.
+            # A keyboard interrupt is for the program, not for the service.
             start_new_session=True,
             text=True,
         )
@@ -80,14 +82,14 @@ class CoordinationServiceProcess:
             raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
 
     def stop(self) -> None:
-        """Ends the process, when all others are done."""
+        """Ends the process once all others are done."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._process.communicate("shutdown\n", timeout=self._shutdown_timeout)
         if self._process.poll() is None:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the process where the start has failed, once it has told the others so."""
+        """Ends the process after a failed start, once it has told the others."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=5)
         if self._process.poll() is None:
@@ -136,7 +138,7 @@ def _listening(host: str, port: int) -> socket.socket:
     if host == "::" and not socket.has_dualstack_ipv6():
         family, host = socket.AF_INET, "0.0.0.0"
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # The service takes over the port while connections that came in here are open.
+    # The service takes over the port while connections that were accepted here are open.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -152,7 +154,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _refuse_taken_port(family: int, host: str, port: int) -> None:
-    """Raises OSError if somebody listens already, which sharing the port would hide."""
+    """Raises OSError if another process listens already, which sharing the port would hide."""
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -162,7 +164,7 @@ def _refuse_taken_port(family: int, host: str, port: int) -> None:
 
 
 def _wait_for_survivors(port: int, longest: float) -> None:
-    """Keeps the service up until the others have seen that process 0 is gone, and have left."""
+    """Keeps the service up until the others have noticed the death of process 0 and have left."""
     deadline = time.monotonic() + longest
     while time.monotonic() < deadline:
         time.sleep(0.5)
@@ -171,7 +173,7 @@ def _wait_for_survivors(port: int, longest: float) -> None:
 
 
 def _connections(port: int) -> int | None:
-    """The number of open connections to a port of ours; None if the system does not tell."""
+    """Returns the number of open connections to a local port; None if it is unknown."""
     count = 0
     try:
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -187,7 +189,7 @@ def _connections(port: int) -> int | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the service until process 0 is done with it."""
-    # Who ends process 0 by a signal to its group means process 0.
+    # A signal to the group of process 0 is meant for process 0.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _serve(json.loads(arguments[0]))

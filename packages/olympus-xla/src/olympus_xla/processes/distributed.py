@@ -47,17 +47,17 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 @dataclass(frozen=True)
 class DistributedRuntime:
-    """What the clients of a program of several processes must know of it.
+    """Record of a program of several processes for its clients.
 
     Attributes:
       client: the client of XLA's coordination service.
       process_id: the number of this process.
-      num_processes: how many there are.
+      num_processes: the number of processes.
       slice_index: the number of the slice of devices that this process belongs to.
       partition_index: the number of its partition within the slice.
       check_same_program: called with a computation's name and text before it is compiled for the
-        devices of several processes; raises where they do not all compile it.
-      check_no_failure: raises where a process has died.
+        devices of several processes; raises if they do not all compile it.
+      check_no_failure: raises if a process has died.
     """
 
     client: Any
@@ -70,7 +70,7 @@ class DistributedRuntime:
 
 
 class _Membership:
-    """This process's part in a program of several."""
+    """State of this process in a program of several."""
 
     def __init__(self, timeouts: dict[str, float], **fields: Any) -> None:
         self.timeouts = timeouts
@@ -86,7 +86,7 @@ class _Membership:
             _devices_of,
         )
         self.compilations = 0
-        # Made when it is first asked: it takes over the signal by which processes are told to end.
+        # Made on first use: it handles the signal that ends processes.
         self.preemption: Any = None
 
 
@@ -119,36 +119,36 @@ def initialize(
 ) -> None:
     """Makes this process one of several that run a program together.
 
-    To be called in the main thread of each, before anything is computed. Returns when all processes
-    are there.
+    Call it in the main thread of each process, before any computation. It returns when all
+    processes have called it.
 
     Arguments that are not given come from the environment: from the variables
     ``OLYMPUS_COORDINATOR_ADDRESS``, ``OLYMPUS_NUM_PROCESSES`` and ``OLYMPUS_PROCESS_ID``, or from
-    what Slurm, Open MPI or mpi4py say.
+    Slurm, Open MPI or mpi4py.
 
-    A process that dies gives every other one a `ProcessFailureError` in its main thread, at the
-    latest a heartbeat timeout later (and a second more).
+    When a process dies, every other one gets a `ProcessFailureError` in its main thread, at most a
+    heartbeat timeout and a second later.
 
     Args:
       coordinator_address: host and port of process 0, such as ``"10.0.0.1:1234"``.
-      num_processes: how many processes there are.
+      num_processes: the number of processes.
       process_id: the number of this one, from 0.
-      local_device_ids: which GPUs of the machine belong to this process; all where not given.
+      local_device_ids: the GPUs of the machine that belong to this process; by default all.
       cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to ask
         only that; ``"deactivate"`` to ask none.
-      initialization_timeout: how many seconds to wait for the other processes.
-      heartbeat_timeout_seconds: after how many seconds without a sign of life a process counts as
+      initialization_timeout: the seconds to wait for the other processes.
+      heartbeat_timeout_seconds: the seconds without a heartbeat after which a process counts as
         dead.
-      shutdown_timeout_seconds: how many seconds `shutdown` waits for the other processes.
-      coordinator_bind_address: where process 0 listens; by default on all of its addresses, or on
-        the loopback one where the coordinator address is that.
-      slice_index: the number of this process's slice of devices, where there are several.
+      shutdown_timeout_seconds: the seconds that `shutdown` waits for the other processes.
+      coordinator_bind_address: the address at which process 0 listens; by default all of its
+        addresses, or the loopback one if the coordinator address is that.
+      slice_index: the number of this process's slice of devices, if there are several.
       partition_index: the number of its partition within the slice.
 
     Raises:
-      ValueError: something is neither given nor found, or the processes do not agree.
+      ValueError: an argument is neither given nor found, or the processes do not agree.
       RuntimeError: it is called twice or too late, or the port is taken.
-      TimeoutError: not all processes are there in time.
+      TimeoutError: not all processes call it in time.
 
     Example:
       >>> initialize("127.0.0.1:9000", num_processes=2, process_id=0)  # doctest: +SKIP
@@ -288,11 +288,11 @@ def _devices_of(processes: frozenset[int]) -> frozenset[Any]:
 
 
 def wait_at_barrier(name: str, timeout: float) -> None:
-    """Waits in this thread until all processes have come to a barrier; no devices take part.
+    """Waits in this thread until all processes have reached a barrier, without using devices.
 
     Args:
-      name: the barrier's, used once in a program.
-      timeout: how long to wait, in seconds.
+      name: the name of the barrier, used once in a program.
+      timeout: the time to wait, in seconds.
     """
     if _membership is not None:
         _membership.client.wait_at_barrier(name, round(1000 * timeout))
@@ -302,15 +302,15 @@ def wait_at_barrier(name: str, timeout: float) -> None:
 
 
 def shutdown() -> None:
-    """Ends this process's part in a program of several. Does nothing outside of one.
+    """Leaves a program of several processes. Does nothing outside of one.
 
-    Waits for the other processes to do the same. Called at exit where the program does not.
+    Waits for the other processes to do the same. Runs at exit if the program does not call it.
     """
     _leave(wait=True)
 
 
 def _leave_at_exit() -> None:
-    # A process that ends by an exception is missed by the others, who learn of it at once.
+    # If a process ends by an exception, the others learn of it at once.
     _leave(wait=getattr(sys, "last_value", None) is None)
 
 
@@ -346,7 +346,7 @@ def _meet_at_the_end(membership: _Membership) -> None:
     client.wait_at_barrier("olympus/shutdown", timeout)
     monitor.stop()
     if membership.service is not None:
-        # XLA ends who belongs to the service when that goes away: its host is the last to leave.
+        # XLA ends the members of a service that goes away, so its host is the last to leave.
         for other in range(membership.num_processes):
             if other != membership.process_id:
                 client.blocking_key_value_get(_left(other), timeout)
@@ -356,11 +356,11 @@ def _left(process_id: int) -> str:
     return f"olympus/left/{process_id}"
 
 
-# ---- what other modules need of it ----
+# ---- state of the processes ----
 
 
 def live_processes() -> set[int]:
-    """Returns the processes that are alive, which all of them have to ask for; this one outside."""
+    """Returns the live processes, for which all must ask; this one outside of such a program."""
     membership = _membership
     if membership is None:
         return {0}
@@ -369,7 +369,7 @@ def live_processes() -> set[int]:
 
 
 def reached_sync_point(step: int) -> bool:
-    """Whether the processes should stop after this step, since one is about to be preempted."""
+    """Returns whether the processes should stop after this step, for a pending preemption."""
     membership = _membership
     if membership is None:
         raise RuntimeError(
@@ -382,26 +382,26 @@ def reached_sync_point(step: int) -> bool:
     return membership.preemption.reached_sync_point(step)
 
 
-# ---- what must be the same in all processes ----
+# ---- checks across processes ----
 
 
 def check_no_failure() -> None:
-    """Raises where a process that this one computes with has died."""
+    """Raises `ProcessFailureError` if a process of the program has died."""
     if _membership is not None and _membership.monitor.failure is not None:
         raise _membership.monitor.failure
 
 
-# Addresses in memory, which differ between processes.
+# Addresses in memory differ between processes.
 _ADDRESSES = re.compile(r"(@InspectSharding\([^)]*\) )\{[^}]*\}")
 
 
 def check_same_program(name: str, module_text: str) -> None:
-    """Makes sure that all processes are about to compile the same program.
+    """Checks that all processes are about to compile the same program.
 
-    Processes that run different programs together would wait for each other for ever, or end.
+    Processes that run different programs would wait for each other for ever, or end.
 
     Args:
-      name: the computation's name.
+      name: the name of the computation.
       module_text: the module.
 
     Raises:

@@ -44,7 +44,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
     """Joins the arrays that each process has into arrays over all devices of a mesh.
 
     Args:
-      local_inputs: a pytree of arrays; in each process what its devices are to hold.
+      local_inputs: a pytree of arrays; in each process the part for its devices.
       global_mesh: a mesh over the devices of all processes.
       pspecs: a pytree of partition specs that is a prefix of ``local_inputs``.
 
@@ -72,8 +72,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
     Args:
       global_inputs: a pytree of arrays over the devices of all processes.
       global_mesh: a mesh over these devices.
-      pspecs: a pytree of partition specs that is a prefix of ``global_inputs``: how the arrays are
-        divided.
+      pspecs: a pytree of partition specs of the arrays, a prefix of ``global_inputs``.
 
     Returns:
       A pytree of arrays over the mesh's devices in this process.
@@ -118,7 +117,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tuple[int, ...]:
-    """Returns the shape of what this process holds of an array."""
+    """Returns the shape of the part of an array in this process."""
     part = NamedSharding(mesh, spec).shard_shape(shape)
     probe = tuple(mesh.size for _ in shape)
     local_part = NamedSharding(mesh.local_mesh, spec).shard_shape(probe)
@@ -151,9 +150,9 @@ def ltg_batcher(
       insert_axis: whether the examples are divided over the mesh axes that the mapped axis names.
       axis_data: the mapped axis.
       vals_in: the operand.
-      dims_in: its dimension that holds the examples.
+      dims_in: its batch dimension.
       global_mesh: the mesh.
-      pspec: how the array of one example is laid out over it.
+      pspec: the partition spec of the array of one example.
     """
     (arr,), (dim,) = vals_in, dims_in
     entries = (*pspec, *(None,) * (dim - len(pspec)))

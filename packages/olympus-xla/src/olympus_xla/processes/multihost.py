@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data between the processes of a program: gathering, spreading, comparing, waiting.
+"""Communication between the processes of a program: gathering, broadcasting, checks, barriers.
 
 All processes call these functions together, in the same order.
 """
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-# ---- gathering and spreading ----
+# ---- gathering and broadcasting ----
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
@@ -111,8 +111,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     Args:
       in_tree: a pytree of arrays, of the same structure and shapes in all processes.
-      is_source: whether the data of this process are the ones; true in one process. Process 0 where
-        not given.
+      is_source: whether this process is the source; true in one process. By default process 0.
 
     Returns:
       A pytree of NumPy arrays: the source's.
@@ -135,14 +134,14 @@ def _sum_over_processes(parts: Any) -> Any:
 
 
 def _broadcast(value: np.ndarray, is_source: bool) -> np.ndarray:
-    # Bytes, of which all but one process have zeros: their sum is exact for every dtype.
+    # The sum of bytes, zeros in all processes but the source, is exact for every dtype.
     contents = np.frombuffer(value.tobytes(), np.uint8)
     parts = _stack_of_processes(contents if is_source else np.zeros_like(contents))
     received = host_value(_replicate(_sum_over_processes(parts)))
     return np.frombuffer(received.tobytes(), value.dtype).reshape(value.shape)
 
 
-# ---- comparing and waiting ----
+# ---- checks and barriers ----
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
@@ -150,7 +149,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
     Args:
       in_tree: a pytree of arrays.
-      fail_message: what to say otherwise.
+      fail_message: the message of the error.
 
     Raises:
       AssertionError: in the processes whose data differ from those of process 0.
@@ -169,7 +168,7 @@ def sync_global_devices(name: str) -> None:
     """Waits until all processes have called it.
 
     Args:
-      name: the same in all processes, to find out if they wait in different places.
+      name: a name, the same in all processes; shows whether they wait in different places.
 
     Raises:
       AssertionError: another process waits under another name.
@@ -184,13 +183,13 @@ def sync_global_devices(name: str) -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether the processes should save their state at this step, since one is to be preempted.
+    """Returns whether the processes should save their state now, for a pending preemption.
 
     Args:
       step_id: the number of the step, counted alike in all processes.
 
     Returns:
-      True in all processes at the same step, after one of them has been told to end.
+      True in all processes at the same step, after one of them has received the signal to end.
 
     Raises:
       RuntimeError: `olympus.distributed.initialize` has not been called.
@@ -200,7 +199,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
-    """Those of some devices whose processes are alive; checked again at the end of the block.
+    """Context manager: yields the devices of live processes; checks again at the end.
 
     Args:
       devices: the devices.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watching the other processes: one that dies becomes an exception in this one.
+"""Monitor of the other processes: the death of one raises an exception in this one.
 
-A thread asks the coordination service again and again who is alive. When somebody is missing who
-did not say good-bye, it leaves the service, whose end would otherwise end this process too, and
-sends the main thread a signal whose handler raises. The runtime's waits look for signals, so the
-exception also leaves a wait for a collective that will never finish.
+A thread polls the coordination service for the live processes. If one is missing that did not
+announce its leaving, the thread leaves the service, whose end would end this process too, and sends
+the main thread a signal whose handler raises. The runtime's waits look for signals, so the
+exception also ends a wait for a collective that will never finish.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["ProcessFailureError", "ProcessMonitor"]
 
 
 class ProcessFailureError(RuntimeError):
-    """Processes of the program have died.
+    """Error for processes of the program that have died.
 
-    What was being computed together with them is lost, and no further computation over several
-    processes is possible: save what is needed and exit.
+    Computations with them are lost, and no further computation over several processes is possible:
+    save your state and exit.
 
     Args:
       failed_devices: their devices, as far as they are known.
@@ -56,14 +56,14 @@ class ProcessFailureError(RuntimeError):
 
 
 class ProcessMonitor:
-    """Watches the other processes from a thread of its own.
+    """Watches the other processes from a separate thread.
 
     Args:
       client: the client of the coordination service.
       process_id: the number of this process.
-      num_processes: how many there are.
-      heartbeat_timeout: after how many seconds the service takes a silent process for dead.
-      devices_of: the devices of some processes, where they are known.
+      num_processes: the number of processes.
+      heartbeat_timeout: the seconds after which the service takes a silent process for dead.
+      devices_of: returns the known devices of some processes.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ProcessMonitor:
         self._everybody = list(range(num_processes))
         self._heartbeat_timeout = heartbeat_timeout
         self._devices_of = devices_of
-        # Asking costs the service little, and adds to the time until a death is known.
+        # Polling costs the service little, and its interval delays the news of a death.
         self._interval = min(max(heartbeat_timeout / 20, 0.05), 1.0)
         self._stopping = threading.Event()
         self._signal = _claim_signal(self._raise_failure)
@@ -94,7 +94,7 @@ class ProcessMonitor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Takes from now on nobody's absence for a failure."""
+        """Stops taking the absence of a process for a failure."""
         self._stopping.set()
 
     def join(self, timeout: float) -> None:
@@ -103,13 +103,13 @@ class ProcessMonitor:
             self._thread.join(timeout)
 
     def restore_signal(self) -> None:
-        """Gives the signal back."""
+        """Restores the signal's former handler."""
         if self._signal is not None and threading.current_thread() is threading.main_thread():
             signal.signal(self._signal, signal.SIG_DFL)
             self._signal = None
 
     def say_good_bye(self) -> None:
-        """Lets the others know that this process is going to leave."""
+        """Announces to the others that this process is going to leave."""
         self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
 
     # ---- the thread ----
@@ -121,7 +121,7 @@ class ProcessMonitor:
             try:
                 live = self._client.get_live_nodes(self._everybody)
                 missing = {p for p in self._everybody if p not in live} - left
-                # A process that died and was started again is not the one we worked with.
+                # A process that died and was restarted counts as dead.
                 missing |= {p for p in live if incarnations.setdefault(p, live[p]) != live[p]}
                 left |= {p for p in missing if self._has_said_good_bye(p)}
             except JaxRuntimeError as error:
@@ -158,9 +158,9 @@ class ProcessMonitor:
             f"{what}. The computations that this process shared with others are lost; save what "
             "is needed, exit, and start all processes again.",
         )
-        # The C++ call paths know of no failures: from now on each call enters Python.
+        # The C++ call paths do not check for failures: from now on each call enters Python.
         PjitFunctionCache.clear_all()
-        # Who is still connected when the service goes away is ended by XLA.
+        # XLA ends processes that are still connected when the service goes away.
         try:
             self._client.shutdown()
         except JaxRuntimeError:
@@ -178,11 +178,11 @@ def _good_bye(process_id: int) -> str:
 
 
 def _claim_signal(handler: Callable[[int, Any], Any]) -> int | None:
-    """Installs a handler for a signal that nobody uses; None outside of the main thread."""
+    """Installs a handler for an unused signal; returns None outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return None
     if hasattr(signal, "SIGRTMIN"):
-        # Programs and job schedulers use the named signals; these are free as a rule.
+        # Programs and job schedulers use the named signals; these are usually free.
         candidates = list(range(signal.SIGRTMIN + 8, signal.SIGRTMAX))
     else:
         candidates = [signal.SIGUSR2, signal.SIGUSR1]

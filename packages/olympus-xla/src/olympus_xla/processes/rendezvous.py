@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the processes of a program find one another before XLA's coordination service takes over.
+"""Rendezvous of the processes of a program before XLA's coordination service starts.
 
-XLA's client ends the process where it cannot reach the service or where another process stays
-away. So the processes meet here first, on the same port: each says who it is, and is told to go
-ahead when all are there and agree, or what is wrong. Messages are lines of JSON.
+XLA's client ends the process if it cannot reach the service or if another process is missing. So
+the processes meet here first, on the same port: each reports its number, and is told to continue
+once all have reported and agree, or gets an error. Messages are lines of JSON.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-# ---- the side of a process ----
+# ---- a process ----
 
 
 def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -> None:
-    """Reports to the coordinator, and waits until all processes are there.
+    """Reports to the coordinator, and waits until all processes have reported.
 
     Args:
-      address: the coordinator's.
-      hello: what the process says of itself.
-      deadline: when to give up, in terms of `time.monotonic`.
-      timeout: how long that is altogether, for messages.
+      address: the address of the coordinator.
+      hello: the report of the process.
+      deadline: the time to give up, in terms of `time.monotonic`.
+      timeout: the whole time to wait in seconds, for messages.
 
     Raises:
-      TimeoutError: the coordinator is not reached, or other processes stay away.
+      TimeoutError: the coordinator is not reached, or other processes are missing.
       ValueError: the processes do not agree on the program's layout.
     """
     host, port = split_address(address)
@@ -63,7 +63,7 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
     with connection:
         try:
             connection.sendall(json.dumps(hello).encode() + b"\n")
-            # The coordinator knows who is missing: it has a moment longer to say so.
+            # The coordinator knows which processes are missing: it gets a moment longer to answer.
             connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
             answer = _read_line(connection)
         except OSError:
@@ -99,7 +99,7 @@ def _read_line(connection: socket.socket) -> dict[str, Any] | None:
     return json.loads(data)
 
 
-# ---- the side of the coordinator ----
+# ---- the coordinator ----
 
 
 def receive_all(
@@ -109,19 +109,19 @@ def receive_all(
     timeout: float,
     start: Callable[[], None],
 ) -> None:
-    """Waits for all processes, then starts the service and tells them to go ahead.
+    """Waits for all processes, then starts the service and tells them to continue.
 
     Args:
       listener: a socket that listens on the coordinator's port; closed before ``start``, which
         takes over the port.
-      num_processes: how many there are.
-      deadline: when to give up, in terms of `time.monotonic`.
-      timeout: how long that is altogether, for messages.
+      num_processes: the number of processes.
+      deadline: the time to give up, in terms of `time.monotonic`.
+      timeout: the whole time to wait in seconds, for messages.
       start: starts the service.
 
     Raises:
-      TimeoutError: processes stay away.
-      ValueError: they do not agree.
+      TimeoutError: processes are missing.
+      ValueError: the processes do not agree.
     """
     connections: dict[int, socket.socket] = {}
     hellos: dict[int, dict[str, Any]] = {}
@@ -163,7 +163,7 @@ def _gather(
                 process_id = int(hello["process_id"]) if hello else None
             except (OSError, ValueError, KeyError, TypeError):
                 process_id = None
-            if process_id is None or hello is None:  # somebody who is not one of us
+            if process_id is None or hello is None:  # a connection from another program
                 connection.close()
                 continue
             other = connections.get(process_id)

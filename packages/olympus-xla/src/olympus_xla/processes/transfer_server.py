@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that one program offers, and another one takes, over the network.
+"""Transfer of arrays from one program to another over the network.
 
-The server and the connections are XLA's own objects; they take flat lists of arrays, and get here
-what they need for pytrees.
+The server and the connections are XLA's objects, which take flat lists of arrays; this module adds
+methods for pytrees.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_tr
 
 
 def _typed(struct: Any) -> Any:
-    """Returns the type that XLA wants to know of an array: with a sharding.
+    """Returns the type of an array with a sharding, for XLA.
 
     Raises:
-      ValueError: none is given.
+      ValueError: the type has no sharding.
     """
     if getattr(struct, "sharding", None) is None:
         raise ValueError(
@@ -41,18 +41,18 @@ def await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
     Args:
       uuid: the number; each is used once.
       arrays: the arrays.
-      timeout: how long they are offered.
+      timeout: the time for which they are offered.
     """
     self._await_pull_flat(uuid, pytrees.tree_leaves(arrays), timeout)
 
 
 def pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
-    """Takes what the other side offers under a number.
+    """Pulls the arrays that the other side offers under a number.
 
     Args:
       uuid: the number.
-      xs: a pytree of `ShapeDtypeStruct`s with shardings, of what is offered.
-      timeout: how long to wait.
+      xs: a pytree of `ShapeDtypeStruct`s with shardings, the types of the offered arrays.
+      timeout: the time to wait.
 
     Raises:
       ValueError: a sharding is missing.
@@ -71,11 +71,11 @@ TransferConnection.pull = pull
 
 
 def make_error_array(aval: Any, message: str) -> Any:
-    """Returns an array that cannot be read: whoever waits for it gets an error.
+    """Returns an array that raises an error when it is read.
 
     Args:
       aval: a `ShapeDtypeStruct` with a sharding.
-      message: the error's.
+      message: the message of the error.
 
     Raises:
       ValueError: the sharding is missing.

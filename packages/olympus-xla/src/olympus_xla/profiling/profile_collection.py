@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collecting a profile of another process, one that called ``profiler.start_server``.
+"""Collection of a profile of another process, which called ``profiler.start_server``.
 
     python -m olympus.collect_profile 9999 1000 --log_dir profiles
 
 asks the process with the server at port 9999 of this machine for a profile of one second. It needs
-the package ``xprof``, which speaks with the server.
+the package ``xprof``, which talks to the server.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def collect_profile(
 
     Args:
       port: the port of its profiler server.
-      duration_in_ms: for how long.
+      duration_in_ms: the duration.
       host: the machine.
-      log_dir: the folder to write to; a temporary one where not given.
-      no_perfetto_link: whether to write the profile and show no link to Perfetto.
+      log_dir: the folder to write to; by default a temporary one.
+      no_perfetto_link: whether to omit the link to Perfetto.
       xprof_options: further options of the profiler.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: what the program and the devices did when, and what occupies the devices' memory.
+"""Profiles: traces of the program and the devices, and the contents of the devices' memory.
 
 A trace is written as ``plugins/profile/<time>/<host>.xplane.pb``, which TensorBoard and XProf read
 (and `ProfileData` here), and as ``<host>.trace.json.gz``, which Perfetto (https://ui.perfetto.dev)
@@ -54,11 +54,11 @@ _jaxlib.prime_profile_data()
 
 
 class ProfileOptions(_jaxlib.ProfileOptions):
-    """What a trace records.
+    """Options of a trace.
 
     Attributes:
-      host_tracer_level: what of the host: 0 nothing, 1 annotations of the user, 2 (the default)
-        expensive operations of the runtime too, 3 all of them.
+      host_tracer_level: the events of the host: 0 none, 1 annotations of the user, 2 (the default)
+        also expensive operations of the runtime, 3 all of them.
       python_tracer_level: whether Python calls are recorded: 1 or 0.
       enable_hlo_proto: whether the compiled programs are stored with the trace.
       advanced_configuration: options of the platform's own tracer, by name.
@@ -69,7 +69,7 @@ class ProfileOptions(_jaxlib.ProfileOptions):
 
 
 class _State:
-    """The session that is being recorded: there is one in a process."""
+    """The recording session of the process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -88,7 +88,7 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Begins to record what the program and the devices do.
+    """Starts to record the activity of the program and the devices.
 
     Args:
       log_dir: the directory that `stop_trace` writes to.
@@ -143,7 +143,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Records what happens inside a ``with`` statement; arguments as those of `start_trace`.
+    """Records the activity inside a ``with`` statement; arguments are those of `start_trace`.
 
     Example:
       >>> import tempfile
@@ -169,14 +169,14 @@ def write_perfetto_trace(log_dir: str) -> Path:
     with gzip.open(written, "rb") as file:
         contents = json.load(file)
     path = session / "perfetto_trace.json.gz"
-    # Perfetto wants the events and refuses what else XProf stores with them.
+    # Perfetto accepts the events only, without the rest that XProf stores with them.
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": contents["traceEvents"]}, file)
     return path
 
 
 _PERFETTO = "https://ui.perfetto.dev"
-_PERFETTO_PORT = 9001  # the one that Perfetto's page may read from
+_PERFETTO_PORT = 9001  # the port from which Perfetto's page may read
 
 
 def serve_to_perfetto(path: Path) -> None:
@@ -221,7 +221,7 @@ class TraceAnnotation(_jaxlib.TraceMe):
 
     Args:
       name: the name.
-      **kwargs: more to be shown with it.
+      **kwargs: metadata shown with it.
 
     Example:
       >>> with TraceAnnotation("loading", batch=3):
@@ -234,7 +234,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
     Args:
       name: the name of the kind of step.
-      **kwargs: more to be shown with it; ``step_num`` is the number of the step.
+      **kwargs: metadata shown with it; ``step_num`` is the number of the step.
 
     Example:
       >>> for step in range(2):
@@ -247,12 +247,12 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
-    """Returns a function whose calls have a name in traces.
+    """Returns the function with its calls named in traces.
 
     Args:
       func: the function.
-      name: the name; the function's where it is None.
-      **decorator_kwargs: more to be shown with it.
+      name: the name; None for that of the function.
+      **decorator_kwargs: metadata shown with it.
 
     Example:
       >>> @annotate_function
@@ -271,7 +271,7 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
     return annotated  # type: ignore[return-value]
 
 
-# ---- the server for captures by others ----
+# ---- the server for captures by other programs ----
 
 _server: Any = None
 
@@ -320,7 +320,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
       port: the port of the server that it started with `start_server`.
 
     Returns:
-      A function that ends this.
+      A function that ends the registration.
 
     Raises:
       RuntimeError: the server cannot be reached.
@@ -332,10 +332,10 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What occupies the memory of a backend's devices, in pprof's format, compressed by gzip.
+    """Returns a profile of the memory of a backend's devices, in pprof's format, gzipped.
 
     Args:
-      backend: the platform; the default one where None.
+      backend: the platform; None for the default one.
 
     Example:
       >>> device_memory_profile()[:2] == bytes([0x1f, 0x8b])
@@ -345,11 +345,11 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
-    """Writes what occupies the memory of a backend's devices, for ``pprof``.
+    """Writes a profile of the memory of a backend's devices, for ``pprof``.
 
     Args:
       filename: the file.
-      backend: the platform; the default one where None.
+      backend: the platform; None for the default one.
 
     Example:
       >>> import os, tempfile
@@ -359,7 +359,7 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """How long the instructions of a profiled program took, for a compiler to make use of.
+    """Returns the measured times of a program's instructions, as input for the compiler.
 
     Args:
       tensorboard_dir: the folder that a profile was written to.

@@ -28,9 +28,7 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
     if context.module.mesh is None:
         return results
     if propagation_rules.find(primitive) is declared_types and primitive.family != "control_flow":
-        return (
-            results  # the equations inside are constrained, or the primitive constrains its results
-        )
+        return results  # the equations inside, or the primitive, constrain the results
     mesh = None
     for atom in (*equation.outvars, *equation.invars):
         if atom.aval.layout is not None:

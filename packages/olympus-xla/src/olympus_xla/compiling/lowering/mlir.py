@@ -349,9 +349,7 @@ def parsed(text: str) -> Any:
 def dense(value: np.ndarray) -> Any:
     """Returns a dense constant attribute with the values of an array."""
     value = np.asarray(value)
-    if (
-        value.dtype == dtypes.float0
-    ):  # tangents of integers have no contents, and are written as booleans
+    if value.dtype == dtypes.float0:  # no contents: written as booleans
         value = np.zeros(value.shape, np.bool_)
     kind = tensor_type(value.shape, value.dtype)
     if value.dtype.isbuiltin != 1:  # types of ml_dtypes are written by their bits

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of operations as profiles and compiled programs show them.
 
-The name of an operation has the scopes around it: ``jit(f)/layer/while/body/sin``. XLA puts the name of a call
-before those of the operations of the function called, so names in functions begin anew.
+The name of an operation has the scopes around it: ``jit(f)/layer/while/body/sin``. XLA puts the
+name of a call before those of the operations of the called function, so names in functions begin
+anew.
 """
 
 from __future__ import annotations

@@ -111,9 +111,9 @@ class _Plan:
                     continue
                 chain = None
                 outside = [use for use in self.late_uses[var] if use >= block.stop]
-                # What the next block takes is in memory, and the start of other chains; what is a
-                # result of the program is, too. An operation that is not fused would need the
-                # value in memory again.
+                # Values that the next block takes, and results of the program, are in memory, where
+                # other chains start. An operation that is not fused would need the value in memory
+                # again.
                 if (
                     self.last_use[var] < len(self.equations)
                     and outside[0] >= next_stop

@@ -209,7 +209,7 @@ class _Numbering:
         return tuple(key)
 
     def _parameter_key(self, value: Any) -> Any:
-        """Returns a key of a parameter; of a program by its contents, as copies are traced apart."""
+        """Returns a key of a parameter; a program counts by its contents, not its identity."""
         kind = value.__class__
         if kind is ClosedOlympuspr:
             return tuple(map(id, value.consts)), self._parameter_key(value.jaxpr)

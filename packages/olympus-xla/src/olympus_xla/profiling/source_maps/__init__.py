@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the text of a compiled function back to the lines of Python that it comes from."""
+"""Source maps from the text of a compiled function to the lines of Python that it comes from."""
 
 from . import passes as builtin_passes
 from .generation import (

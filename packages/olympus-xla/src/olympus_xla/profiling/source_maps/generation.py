@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes: the stages of compilation of which there are texts."""
+"""Passes: the stages of compilation that have a text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SourceMapDump:
     Attributes:
       source_map: the map.
       generated_code: the text.
-      pass_name: the name of the pass that it is of.
+      pass_name: the name of its pass.
     """
 
     source_map: SourceMap
@@ -45,7 +45,7 @@ class Pass:
     """A stage of compilation.
 
     Attributes:
-      name: what it is called.
+      name: the name.
       compile_fn: ``compile_fn(work_dir, f, f_args, f_kwargs, **kwargs)`` compiles a function.
       generate_dump: from the result, and the folder, to a `SourceMapDump`.
     """
@@ -65,7 +65,7 @@ def register_pass(pass_: Pass) -> None:
       pass_: the pass.
 
     Raises:
-      ValueError: there is one of its name.
+      ValueError: there is a pass of this name.
     """
     if any(known.name == pass_.name for known in _passes):
         raise ValueError(f"a pass named {pass_.name!r} is registered already")
@@ -131,7 +131,7 @@ def compile_with_env(
       f: the function.
       f_args: its positional arguments.
       f_kwargs: its keyword arguments.
-      env_flags: configuration flags, by name, for the time.
+      env_flags: configuration flags by name, set during the compilation.
       compiler_flags: the compiler's options.
 
     Returns:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source maps, in the format of ECMA-426: which place in a text comes from which place in a source.
+"""Source maps, in the format of ECMA-426, from places in a text to places in source files.
 
-A map has a group of segments for each line of the text. A segment has a column in the line, and
-what it comes from: the number of a file, a line, a column, and maybe the number of a name. All but
-the column in the line count from the segment before, of whichever line.
+A map has a group of segments for each line of the text. A segment has a column in the line, and its
+origin: the number of a file, a line, a column, and optionally the number of a name. All numbers but
+the column in the line are relative to the previous segment, which may be in an earlier line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class SourceMap:
     """A source map.
 
     Attributes:
-      version: of the format: 3.
+      version: the version of the format, 3.
       sources: the files.
-      sources_content: their contents, where they are given.
+      sources_content: their contents, if they are given.
       names: names that segments refer to.
       mappings: the segments of each line.
 
@@ -75,7 +75,7 @@ class SourceMap:
 
 
 def _encoded(number: int) -> str:
-    """A number in base 64 with variable length: five bits a digit, the sign in the lowest one."""
+    """Returns a number in base 64 VLQ: five bits in a digit, the sign in the lowest one."""
     rest = abs(number) << 1 | (number < 0)
     digits = ""
     while True:
@@ -125,7 +125,7 @@ class MappingsGenerator:
 
         Args:
           *seg: the column in the line, and the numbers of the file, the line, the column and the
-            name that it comes from, as far as they are known.
+            name of its origin, as far as they are known.
         """
         column, *origin = seg
         relative = [number - last for number, last in zip(origin, self._last, strict=False)]

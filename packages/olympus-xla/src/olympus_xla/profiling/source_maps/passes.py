@@ -47,7 +47,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
     for equation in _equations(closed.jaxpr):
         found = text.find(f"= {equation.primitive.name}", position)
         if found < 0:
-            continue  # without results, or in a program that is printed elsewhere
+            continue  # no results, or in a program that is printed elsewhere
         position = found + 1
         frame = user_frame(equation.source_info)
         if frame is None:
@@ -59,7 +59,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
 
 
 def _beginning(line: str, column: int) -> int:
-    """Where the equation begins whose equality sign is at a column."""
+    """Returns the column at which the equation with its equality sign at a column begins."""
     before = line[:column]
     ends = [before.rfind(text) + len(text) for text in ("; ", "let ") if text in before]
     return max(ends, default=len(before) - len(before.lstrip()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source maps of programs' texts, by the places that these name."""
+"""Source maps of programs' texts, from the locations in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HLO_ENTRY = re.compile(r"^(\d+) (.*)$")
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """Returns the name of a file as maps have it: as Python gives it."""
+    """Returns the name of a file for maps: as Python gives it."""
     return file_name
 
 
@@ -63,7 +63,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     }
 
     def resolved(location: str) -> Place | None:
-        """The innermost place of a location: of a call, that in the function that was called."""
+        """Returns the innermost place of a location: for a call, that in the called function."""
         found = _FILE.search(location)
         if found:
             return found[1], int(found[2]), int(found[3])

@@ -74,7 +74,7 @@ def emit_python_callback(
 
 
 def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[..., tuple]:
-    """The function that XLA calls: with its own copies, and of results of the types stated."""
+    """Returns the function for XLA, which copies operands and checks the types of results."""
 
     def call(*views: Any) -> tuple:
         with calling_back(), set_current_trace(evaluation_trace):
@@ -97,7 +97,7 @@ def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[...
 
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Any) -> Any:
-    """Lays a value out over the devices as its type says; the value itself where it says nothing.
+    """Returns a value with the sharding of its type; the value itself if the type has none.
 
     Args:
       ctx: the context of the equation.
@@ -118,7 +118,7 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
 
     Args:
       ctx: the context of the equation, or of the module.
-      sizes: integers, and scalar values of programs where sizes are not known before.
+      sizes: integers, and scalar values for sizes that are not known when lowering.
     """
     block = lowering_context(ctx)
     int32 = np.dtype(np.int32)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lowering rules of other libraries are given: JAX's contexts, over those of this package.
+"""JAX's contexts for lowering rules of other libraries, over those of this package.
 
-A rule of this package is called as ``rule(context, *operands, **params)`` with a `LoweringContext`,
-that of a block, and asks its equation for types. Rules that libraries register get a
-`LoweringRuleContext`, which holds the types itself and can be copied with others (``replace``), and
-they build with MLIR's own insertion points. `lowering_context` leads back from it to a block.
+A rule of this package is called as ``rule(context, *operands, **params)`` with a `LoweringContext`
+of a block and its equation. Rules of libraries get a `LoweringRuleContext`, which has the types
+itself and can be copied with other ones (``replace``), and build at MLIR's insertion points.
+`lowering_context` returns the block for it.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
 ]
 
 
-# ---- over which devices a program is lowered ----
+# ---- the devices of a program ----
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SPMDAxisContext:
-    """A part of a program that is written for each device: the body of `shard_map`.
+    """Context of a part of a program that each device runs: the body of `shard_map`.
 
     Attributes:
       mesh: the mesh.
-      manual_axes: the axes over which the part is divided by hand.
+      manual_axes: the manual axes.
     """
 
     mesh: Any
@@ -59,7 +59,7 @@ class SPMDAxisContext:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShardingContext:
-    """A program whose partitioning is the compiler's.
+    """Context of a program that the compiler partitions.
 
     Attributes:
       num_devices: the number of devices.
@@ -75,19 +75,19 @@ class ShardingContext:
 AxisContext: TypeAlias = Union[SPMDAxisContext, ShardingContext]  # noqa: UP007 - what is shown
 
 
-# ---- how a module is lowered, and what comes of it ----
+# ---- options and results of lowering ----
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoweringParameters:
-    """Choices about the lowering of a module.
+    """Options of the lowering of a module.
 
     Attributes:
       override_lowering_rules: pairs of a primitive and the rule that is used in place of its own.
       global_constant_computation: whether operands that are constants of the platform are computed
         by the caller.
       for_export: whether the module is to be read by later versions.
-      export_ignore_forward_compatibility: whether it may use what is new nevertheless.
+      export_ignore_forward_compatibility: whether it may use new features nevertheless.
       hoist_constants_as_args: whether constants of the program are operands of its functions.
     """
 
@@ -99,13 +99,13 @@ class LoweringParameters:
 
 
 class LoweringResult(NamedTuple):
-    """A module, and what must live as long as its executable.
+    """A module and the objects that must live as long as its executable.
 
     Attributes:
       module: the MLIR module.
       keepalive: objects that the program refers to.
       host_callbacks: the Python functions that it calls.
-      shape_poly_state: what is known of symbolic dimensions and platforms.
+      shape_poly_state: the state of symbolic dimensions and platforms.
     """
 
     module: Any
@@ -115,12 +115,12 @@ class LoweringResult(NamedTuple):
 
 
 class ShapePolyLoweringState:
-    """Which operands of a module's functions come before those of the program.
+    """State of the operands of a module's functions that precede those of the program.
 
     Args:
       dim_vars: the names of the symbolic dimensions, whose sizes are operands.
-      lowering_platforms: the platforms; where there are several, the index of the one that the
-        program runs on is the first operand.
+      lowering_platforms: the platforms; if there are several, the index of the actual one is the
+        first operand.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class TokenSet:
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """Returns the tokens with others in the place of those of the same effects."""
+        """Returns the tokens with those of some effects replaced."""
         return TokenSet({**self._tokens, **tokens._tokens})
 
     def __repr__(self) -> str:
@@ -195,22 +195,22 @@ def _new_token() -> Any:
 
 
 class ModuleContext:
-    """What belongs to one module, as JAX's lowering rules see it.
+    """Context of one module, in JAX's form.
 
     Attributes:
-      lowering: the `ModuleLowering` behind.
+      lowering: the `ModuleLowering` that it wraps.
       context: the MLIR context.
       module: the MLIR module.
       ip: the end of the module's body.
       symbol_table: the module's functions by name.
       platforms: the platforms that it is lowered for.
       backend: the client of the devices; None if only the platform is known.
-      axis_context: over which devices the program is lowered.
+      axis_context: the context of the devices.
       keepalives: objects that must live as long as the executable.
       channel_iterator: the numbers of channels between devices.
       host_callbacks: the Python functions that the program calls.
       lowering_parameters: choices about the lowering.
-      shape_poly_state: what is known of symbolic dimensions and platforms.
+      shape_poly_state: the state of symbolic dimensions and platforms.
       all_default_mem_kind: whether all operands and results lie in their devices' default memory.
 
     The attributes named as caches are dictionaries for the rules' own use.
@@ -297,7 +297,7 @@ class ModuleContext:
 
     @classmethod
     def of(cls, lowering: ModuleLowering) -> ModuleContext:
-        """Returns the face of a module that is being lowered."""
+        """Returns the context in JAX's form of a module that is being lowered."""
         return cls(
             platforms=lowering.platforms,
             backend=None,
@@ -318,7 +318,7 @@ class ModuleContext:
 
     @property
     def axis_context(self) -> AxisContext:
-        """Over which devices the program, or the part being lowered, is divided, and by whom."""
+        """The context of the devices of the program, or of the part being lowered."""
         if self._axis_context is not None:
             return self._axis_context
         lowering = self._module_lowering
@@ -336,7 +336,7 @@ class ModuleContext:
         return next(self.channel_iterator)
 
     def add_host_callback(self, host_callback: Any) -> None:
-        """Makes a Python function known to the executable."""
+        """Adds a Python function that the executable calls."""
         self.host_callbacks.append(host_callback)
 
     def add_keepalive(self, keepalive: Any) -> None:
@@ -377,7 +377,7 @@ class ModuleContext:
 
 @dataclasses.dataclass(slots=True)
 class LoweringRuleContext:
-    """What a lowering rule is told besides its operands and parameters.
+    """Context of an equation for a lowering rule.
 
     Attributes:
       module_context: the module.
@@ -391,8 +391,8 @@ class LoweringRuleContext:
       const_lowering: constants that have been built, for `ir_constant`.
       axis_size_env: the sizes of named axes.
       dim_var_values: the sizes of symbolic dimensions.
-      jaxpr_eqn_ctx: in which context the equation was recorded.
-      platforms: the platforms that the rule is to lower for.
+      jaxpr_eqn_ctx: the context in which the equation was recorded.
+      platforms: the platforms to lower for.
     """
 
     module_context: ModuleContext
@@ -421,13 +421,13 @@ class LoweringRuleContext:
         self.tokens_out = tokens_out
 
     def is_forward_compat(self) -> bool:
-        """Returns whether only what older versions can read too may be used."""
+        """Returns whether the module must be readable by older versions."""
         parameters = self.module_context.lowering_parameters
         return parameters.for_export and not parameters.export_ignore_forward_compatibility
 
     @classmethod
     def of(cls, block: LoweringContext) -> LoweringRuleContext:
-        """Returns the face of a block whose equation is being lowered."""
+        """Returns the context in JAX's form of a block's current equation."""
         equation = block.equation
         source = equation.source_info
         names = NameStack(filter(None, (block.name_prefix, *source.name_stack)))
@@ -450,7 +450,7 @@ class LoweringRuleContext:
 
 
 def lowering_context(context: Any) -> LoweringContext:
-    """The block at the current insertion point, with the equation that a rule's context describes.
+    """Returns the block at the current insertion point, with the equation of a rule's context.
 
     Args:
       context: the context that a rule was given, or that of a module; that of a block is returned

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules of other libraries: their registration, and the pieces that they are made of.
+"""Registration of lowering rules of other libraries, and functions to write them with.
 
 These are the functions behind `olympus.interpreters.mlir`. Rules build at MLIR's current insertion
 point, so a rule can open a region with MLIR's own builders and have a function lowered into it.
@@ -54,14 +54,14 @@ def register_lowering(
     inline: bool = True,
     cacheable: bool = True,
 ) -> None:
-    """Gives a primitive a lowering rule, or replaces the one there is.
+    """Defines or replaces the lowering rule of a primitive.
 
     Args:
       prim: the primitive.
       rule: ``(context, *operands, **params)`` to a sequence of results, or one result. The context
         is a `LoweringRuleContext`; operations may be built with the generated builders of MLIR's
         Python bindings.
-      platform: the only platform for which the rule is; None for all.
+      platform: the platform of the rule; None for all.
       inline: whether the operations are put in place; they always are.
       cacheable: whether equal equations may share what was built; they do not.
     """
@@ -74,7 +74,7 @@ def register_lowering(
 
 
 def entered_rule(prim: Primitive, rule: LoweringRule) -> LoweringRule:
-    """Returns a rule of JAX's form as one of this package's."""
+    """Converts a rule in JAX's form to one of this package."""
 
     def entered(block: LoweringContext, *operands: Any, **params: Any) -> Any:
         context = LoweringRuleContext.of(block)
@@ -127,7 +127,7 @@ def _traced(
     params: dict[str, Any],
     multiple_results: bool,
 ) -> ClosedOlympuspr:
-    """Returns the program of a function; one for all equations of a module that are alike."""
+    """Returns the program of a function, which equal equations of a module share."""
 
     def flat(*args: Any) -> Any:
         results = fun(*args, **params)
@@ -162,13 +162,13 @@ def olympuspr_subcomp(
     Args:
       ctx: the module.
       olympuspr: the program.
-      name_stack: what the names of its operations begin with.
+      name_stack: the prefix of the names of its operations.
       tokens: the current tokens of its ordered effects.
       consts_for_constvars: the values of its constants.
       *args: the values of its operands.
       dim_var_values: the sizes of symbolic dimensions.
       const_lowering: constants that are built already; they are built again.
-      outer_traceback: from where the operations come that say nothing themselves.
+      outer_traceback: the source of operations without a traceback.
 
     Returns:
       The values of the results, and the tokens after it.
@@ -189,7 +189,7 @@ def core_call_lowering(
       ctx: the context of the equation.
       *args: the values of the operands.
       name: the function's name.
-      backend: no longer has a meaning.
+      backend: ignored.
       call_jaxpr: the program.
     """
     block = lowering_context(ctx)
@@ -233,8 +233,8 @@ def lower_olympuspr_to_fun(
       name: the function's name, which is made unique.
       olympuspr: the program.
       effects: its ordered effects.
-      num_const_args: how many of the operands are constants of the program: all or none.
-      main_function: whether it is the one that is called from outside.
+      num_const_args: the number of operands that are constants of the program: all or none.
+      main_function: whether it is the main function.
       replicated_args: for each operand, whether it is the same on all replicas.
       in_avals: the operands' types.
       arg_shardings: how operands lie over the devices: shardings, or those of XLA.
@@ -242,13 +242,13 @@ def lower_olympuspr_to_fun(
       use_sharding_annotations: whether to state the shardings.
       input_output_aliases: for each operand the result that takes its memory, or None.
       xla_donated_args: for each operand, whether the compiler may give its memory to some result.
-      arg_names: names of operands, for those who read the module.
+      arg_names: names of operands, for readers of the module.
       result_names: likewise of results.
       arg_memory_kinds: the kinds of memory of the operands.
       result_memory_kinds: likewise of the results.
       arg_layouts: the operands' layouts.
       result_layouts: likewise of the results.
-      propagated_out_mem_kinds: kinds of memory of results that say none themselves.
+      propagated_out_mem_kinds: kinds of memory of results without one.
 
     Returns:
       The function, an MLIR operation.
@@ -331,17 +331,17 @@ def lower_olympuspr_to_module(
     propagated_out_mem_kinds: tuple[str | None, ...] | None = None,
     lowering_parameters: LoweringParameters,
 ) -> LoweringResult:
-    """Lowers a program to a module of its own, whose function ``main`` it is.
+    """Lowers a program to the function ``main`` of a new module.
 
     Args:
       module_name: the name of the module.
       olympuspr: the program.
-      num_const_args: how many of the operands are constants of the program: all or none.
+      num_const_args: the number of operands that are constants of the program: all or none.
       in_avals: the operands' types.
       ordered_effects: the ordered effects, in the order of their tokens.
       platforms: the platforms to lower for.
       backend: the client of the devices; None if only platforms are known.
-      axis_context: over which devices; None to take ``num_partitions``.
+      axis_context: the context of the devices; None to use ``num_partitions``.
       donated_args: for each operand, whether results may take its memory.
       replicated_args: see `lower_olympuspr_to_fun`, as for the following ones.
       arg_shardings: how operands lie over the devices.
@@ -406,7 +406,7 @@ def lower_olympuspr_to_module(
 def _other_rules(
     platforms: Sequence[str], rules: Sequence[tuple[Primitive, Any]]
 ) -> Iterator[None]:
-    """Puts rules in the place of others for the lowering of one module, under the lock."""
+    """Replaces rules for the lowering of one module, under the lock."""
     entered = {primitive: entered_rule(primitive, rule) for primitive, rule in rules}
     tables = [rules_for_platform(platform) for platform in platforms]
     saved = [(table, primitive, table.find(primitive)) for table in tables for primitive in entered]
@@ -429,11 +429,11 @@ def merge_mlir_modules(
 
     Args:
       dst_module: the module that gets them.
-      sym_name: the name that the function ``main`` is to have there; it is made unique.
-      src_module: the module that they are taken from, which is of no use afterwards.
-      dst_symtab: the symbol table of ``dst_module``, which learns of the functions.
+      sym_name: the new name of the function ``main``, which is made unique.
+      src_module: the module that loses them; it cannot be used afterwards.
+      dst_symtab: the symbol table of ``dst_module``, which is updated.
 
     Returns:
-      The name of what was ``main``.
+      The name of the former ``main``.
     """
     return merge_modules(dst_module, sym_name, src_module, dst_symtab)

@@ -43,7 +43,7 @@ def attr_get(x: Any) -> Any:
     """Returns the MLIR attribute of a value of `xla_metadata_call`, which is a text.
 
     Raises:
-      NotImplementedError: it is something else.
+      NotImplementedError: the value is no string.
     """
     if not isinstance(x, str):
         raise NotImplementedError(f"attributes of calls are strings, got {x!r} of {type(x)}")
@@ -58,7 +58,7 @@ def _xla_metadata_call(
 
 
 def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """Returns the values, each in the memory that is asked for."""
+    """Returns the values, each in the memory asked for."""
     return [
         in_memory(context, value, space) if space in MEMORY_KINDS else value
         for value, space in zip(values, spaces, strict=True)
@@ -85,7 +85,7 @@ def _compute_on(
 def _fused_call(
     context: LoweringContext, *operands: Any, jaxpr: Any, out_spaces: Sequence[Any]
 ) -> list[Any]:
-    """The operations in one function, which compilers take for what is to be fused."""
+    """Lowers a fused call: a function whose operations the compiler fuses."""
     results = call_program(context, "fused_call", jaxpr, operands)
     elsewhere = [space if space is MemorySpace.Host else None for space in out_spaces]
     return _placed(context, results, elsewhere)

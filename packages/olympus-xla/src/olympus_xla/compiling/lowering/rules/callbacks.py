@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of callbacks: custom calls into the interpreter.
 
-The Python function is handed to the executable, which addresses it by its index. XLA passes
-read-only views of its buffers, valid during the call, and checks nothing of what comes back; the
-wrappers below copy and check.
+The executable holds the Python function and addresses it by its index. XLA passes read-only views
+of its buffers, valid during the call, and does not check the results; the wrappers below copy and
+check.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TARGETS = {
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
-# Those that the partitioner leaves on each device, with what that device has of the arguments.
+# Targets that the partitioner leaves on each device, with that device's part of the arguments.
 _PARTITIONED_TARGETS = {
     name: target.replace("xla_ffi_", "xla_ffi_partitioned_") for name, target in _TARGETS.items()
 }
@@ -102,10 +102,10 @@ def python_call(
     on_each_device: bool = False,
     sharding: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Returns a call of a Python function of NumPy arrays.
+    """Builds a call of a Python function of NumPy arrays.
 
     Args:
-      context: where.
+      context: the block.
       function: takes views, which are valid during the call, and returns a tuple of arrays.
       operands: the values of its arguments.
       operand_avals: their types.
@@ -113,7 +113,7 @@ def python_call(
       has_side_effect: whether it is called even where its results are not used.
       token: the token that the call follows; None if its order does not matter.
       on_each_device: whether each device calls it with its own part of the arguments.
-      sharding: the attribute that says how the call is laid out over devices; None for the usual.
+      sharding: the sharding attribute of the call; None for the default.
 
     Returns:
       The results' values, and the token after the call; None without a token.
@@ -138,12 +138,7 @@ def python_call(
 
         return _without_token(by_platform(context, emit, kinds), token)
     module = context.module
-    platform = next(iter(context.platforms))
-    target = _TARGETS.get(platform)
-    if target is None:
-        raise NotImplementedError(
-            f"callbacks cannot be lowered for {platform}: they run on {', '.join(_TARGETS)}"
-        )
+    target = _target(context, token, on_each_device)
     index = len(module.host_callbacks)
     module.host_callbacks.append(function if token is None else _with_token(function))
     ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
@@ -152,17 +147,10 @@ def python_call(
     def row_major(aval: ShapedArray) -> Sequence[int]:
         return range(len(mlir.physical_aval(aval).shape))[::-1]
 
-    if on_each_device:
-        if token is not None and module.num_partitions > 1:
-            raise ValueError(
-                "ordered effects are not supported for more than 1 device where each of them calls "
-                "back with its own part (partitioned=True): the devices run at the same time"
-            )
-        target = _PARTITIONED_TARGETS[platform]
     if sharding is not None:
         placed = {"sdy.sharding": sharding}
     elif on_each_device:
-        # The partitioner wants the placement that a call on whole arrays has.
+        # The partitioner needs the placement of a call on whole arrays.
         placed = _on_first_device(module, len(kinds))
     else:
         placed = _on_first_device(module, len(kinds))
@@ -181,32 +169,56 @@ def python_call(
     return _without_token(results, token)
 
 
+def _target(context: LoweringContext, token: Any, on_each_device: bool) -> str:
+    """Returns the target of the custom call for the platform of a context.
+
+    Raises:
+      NotImplementedError: the platform has no callbacks.
+      ValueError: calls on each device are to be in order.
+    """
+    platform = next(iter(context.platforms))
+    target = _TARGETS.get(platform)
+    if target is None:
+        raise NotImplementedError(
+            f"callbacks cannot be lowered for {platform}: they run on {', '.join(_TARGETS)}"
+        )
+    if not on_each_device:
+        return target
+    if token is not None and context.module.num_partitions > 1:
+        raise ValueError(
+            "ordered effects are not supported for more than 1 device where each of them calls "
+            "back with its own part (partitioned=True): the devices run at the same time"
+        )
+    return _PARTITIONED_TARGETS[platform]
+
+
 def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
     return (values, None) if token is None else (values[1:], values[0])
 
 
 def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
-    """Returns the function as it is called where a token is an operand.
+    """Returns the function for a call with a token among its operands.
 
-    In the place of each token a None arrives, and the first result stands for the token.
+    XLA passes None for each token, and the first result stands for the token.
     """
     return lambda *views: (None, *function(*views))
 
 
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
-    """In a partitioned program the function is called once, on whole arrays, not on their parts.
+    """Returns the sharding attribute of a call that a partitioned program makes once.
 
-    Where the program is divided by hand, by `shard_map`, each device calls it with its own.
+    The call takes whole arrays. In a manual region, that of `shard_map`, each device calls the
+    function with its part, and the attribute is absent.
     """
     if module.num_partitions == 1 or module.axis_context is not None:
         return {}
-    # Also what has no results is placed by one entry.
+    # A call without results also needs one entry.
     each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
     return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
-    """Returns the operand on all devices: the partitioner knows no better way to one device."""
+    """Returns the replicated operand: the partitioner knows no better way to one device."""
     mesh = context.module.mesh
     if mesh is None:
         return operand

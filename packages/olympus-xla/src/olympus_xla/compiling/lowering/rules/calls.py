@@ -37,12 +37,12 @@ def call_program(
     """Calls a program as a function of the module, passing the tokens of its ordered effects.
 
     Args:
-      context: where.
+      context: the block.
       name: the function's name.
       closed: the program.
       operands: its operands.
-      key: what distinguishes the function from others for the same program.
-      label: how the names of its operations begin; ``name`` where not given.
+      key: distinguishes the function from others for the same program.
+      label: the prefix of the names of its operations; by default ``name``.
     """
     ordered = ordered_effects_of(closed)
     symbol = context.module.function_for(
@@ -96,7 +96,7 @@ def _checkpoint(
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
     wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     if differentiated and wanted and operands:
-        # Else the second computation would be merged with the first, whose values then stay.
+        # Otherwise XLA would merge the second computation with the first, whose values then stay.
         types = [operand.type for operand in operands]
         results = context.operation("stablehlo.optimization_barrier", types, operands).results
         operands = partial_sums_as_typed(context, context.avals_in, results)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of collectives: operations across the devices of a mesh, inside a manual region.
 
-The module's ``axis_context`` knows the mesh: its axes in order, with their sizes. The devices that
-take part together are those whose coordinates differ in the named axes only.
+The module's ``axis_context`` has the axes of the mesh in order, with their sizes. The devices of a
+group have coordinates that differ in the named axes only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AxisContext:
         self.axis_sizes = tuple(axis_sizes)
 
     def groups(self, names: Sequence[Any], index_groups: Any = None) -> np.ndarray:
-        """Returns the partitions that take part together, one row a group."""
+        """Returns the partitions that take part together, one row for each group."""
         positions = [self._position(name) for name in names]
         others = [p for p in range(len(self.axis_names)) if p not in positions]
         ids = np.arange(math.prod(self.axis_sizes), dtype=np.int64).reshape(self.axis_sizes)
@@ -58,7 +58,7 @@ class AxisContext:
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:
-        """How far apart neighbours along an axis are in the order of devices, and how many."""
+        """Returns the distance of neighbours along an axis in device order, and their number."""
         position = self._position(name)
         return math.prod(self.axis_sizes[position + 1 :]), self.axis_sizes[position]
 
@@ -81,7 +81,7 @@ def _group_attributes(
 ) -> dict[str, Any]:
     attributes = {"replica_groups": mlir.i64_elements(groups)}
     if groups.size > 1:
-        # Over several partitions of one program; on a single device there is nothing to address.
+        # Channels are for several partitions of one program.
         handle = context.module.new_channel()
         attributes["channel_handle"] = mlir.parsed(
             f"#stablehlo.channel_handle<handle = {handle}, type = 1>"

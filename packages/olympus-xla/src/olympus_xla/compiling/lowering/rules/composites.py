@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of composite operations: a named operation, and the function that it means."""
+"""Lowering of composite operations: a named operation and its decomposition."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _composite(
     jaxpr: Any,
 ) -> list[Any]:
     if len(context.platforms) > 1:
-        # A function for several platforms takes the number of its platform, and a composite does
-        # not: the decomposition stands in its place.
+        # A function for several platforms takes the index of its platform, and a composite does
+        # not: the decomposition replaces it.
         return context.lower(jaxpr, operands)
     values = {key: pytrees.tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
     return composite_operation(context, jaxpr, operands, name, values, version)
@@ -42,7 +42,7 @@ def composite_operation(
     attributes: dict[str, Any],
     version: int = 0,
 ) -> list[Any]:
-    """Returns a ``stablehlo.composite``, whose meaning is the program ``decomposition``."""
+    """Builds a ``stablehlo.composite`` with the program ``decomposition``."""
     symbol = context.module.function_for(
         (program_key(decomposition), name),
         name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of constraints: annotations for the partitioner, where there is one."""
+"""Lowering of sharding constraints: annotations for the partitioner of a program over a mesh."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _reshard(
 ) -> Any:
     mesh = dst_sharding.mesh
     if not mesh.explicit_axes or context.module.mesh is None:
-        return operand  # how it lies is the compiler's from here on, or nobody's
+        return operand  # from here on the compiler chooses the sharding
     if not mesh.auto_axes:
         return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
     aval, symbol = context.aval_out, context.module.mesh_symbol(mesh)

@@ -58,7 +58,7 @@ def _dot_general(
 
 
 def dot_dimension_numbers(dimension_numbers: Any) -> Any:
-    """Which dimensions are paired and which are summed over, as an attribute."""
+    """Returns the batch and contracting dimensions as an attribute."""
     (left_contracting, right_contracting), (left_batch, right_batch) = dimension_numbers
     return mlir.parsed(
         f"#stablehlo.dot<lhs_batching_dimensions = {_list(left_batch)}, "
@@ -85,7 +85,7 @@ _SUPPORTED_ON_CPU = frozenset(
 def _dot_by_algorithm(
     context: LoweringContext, left: Any, right: Any, dimension_numbers: Any, algorithm: Any
 ) -> Any:
-    """The product, with operands and result converted where the algorithm has other dtypes."""
+    """Builds the product, with operands and result converted to the algorithm's dtypes."""
     if "cpu" in context.platforms and algorithm not in _SUPPORTED_ON_CPU:
         raise ValueError(
             f"The precision '{algorithm}' is not supported by dot_general on CPU; supported are "
@@ -177,7 +177,7 @@ def _algorithm_attribute(left: Any, right: Any, sums: Any, details: lax.DotAlgor
     )
 
 
-# ---- scaled products: compilers know the operation by its name ----
+# ---- scaled products, which compilers recognize by name ----
 
 
 @lowering_rules.define(lax.scaled_dot_p)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of branches and loops.
 
-Regions refer to values of the blocks around them, so only what changes is carried. Ordered
-effects are carried as tokens before everything else.
+Regions refer to values of the blocks around them, so only values that change are carried. The
+tokens of ordered effects come first among them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _cond(
 ) -> list[Any]:
     effects = _ordered(branches)
     if branches_platforms is not None:
-        # Only the branch of the platform is part of the program: the others may not compile there.
+        # Only the branch of the platform is lowered: the others may not compile there.
         def emit(inner: LoweringContext) -> list[Any]:
             position = index_of_platform(branches_platforms, inner.platforms[0])
             prefix = inner.name_prefix
@@ -101,10 +101,10 @@ def while_loop(
     body: Any,
     effects: Sequence[Any] = (),
 ) -> list[Any]:
-    """Returns a ``stablehlo.while``.
+    """Builds a ``stablehlo.while``.
 
     Args:
-      context: where the loop stands.
+      context: the block.
       initial: the carried values before the loop.
       types: their MLIR types.
       condition: from a context and the carried values to a scalar of bools.
@@ -177,6 +177,12 @@ def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any,
     )
 
 
+def _advanced(context: LoweringContext, counter: Any, by: int) -> Any:
+    """Returns ``counter + by``, of int32 scalars."""
+    step = context.scalar(by, _INT32)
+    return context.create("stablehlo.add", mlir.tensor_type((), _INT32), (counter, step))
+
+
 @lowering_rules.define(lax.scan_p)
 def _scan(
     context: LoweringContext,
@@ -199,7 +205,7 @@ def _scan(
     name_call(context, "while")
     is_symbolic = type(length) is not int
     if is_symbolic:
-        unroll = 1  # a number of steps that is not known is no multiple of anything
+        unroll = 1  # an unknown number of steps is no multiple of anything
     unroll = max(1, min(int(unroll), length)) if length and not is_symbolic else 1
     steps, rest = divmod(length, unroll)
 
@@ -224,13 +230,6 @@ def _scan(
         ]
         return carry, new_ys
 
-    def advance(inner: LoweringContext, counter: Any, by: int) -> Any:
-        return inner.create(
-            "stablehlo.add",
-            mlir.tensor_type((), _INT32),
-            (counter, inner.scalar(by, _INT32)),
-        )
-
     def condition(inner: LoweringContext, values: Sequence[Any]) -> Any:
         bound = inner.scalar(steps * unroll, _INT32)
         return inner.compare("LT", values[0], bound, (), _INT32)
@@ -240,9 +239,9 @@ def _scan(
         counter = values[0]
         carry, ys = layout.results(values[1:])
         for offset in range(unroll):
-            at = counter if offset == 0 else advance(inner, counter, offset)
+            at = counter if offset == 0 else _advanced(inner, counter, offset)
             carry, ys = step(inner, at, carry, ys)
-        return [advance(inner, counter, unroll), *carry, *ys]
+        return [_advanced(inner, counter, unroll), *carry, *ys]
 
     if is_symbolic or steps > 1 or (steps == 1 and unroll == 1):
         types = [mlir.tensor_type((), _INT32), *context.result_types]
@@ -260,6 +259,6 @@ def _scan(
 def _linear_solve(
     context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
 ) -> list[Any]:
-    """The solver in place; the other programs serve derivatives alone."""
+    """Lowers the solver; the other programs are for derivatives."""
     consts, right_hand_sides = split_operands(operands, const_lengths)
     return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -56,7 +56,7 @@ def _conv_general_dilated(
     if 0 in aval.shape or 0 in lhs_shape or 0 in rhs_shape:
         return context.full(0, aval.shape, aval.dtype)
     if precision.__class__ is not tuple:
-        precision = None  # algorithms are for dot products: convolutions have none to choose
+        precision = None  # algorithms are for dot products; convolutions have none
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads, shape = list(padding), list(aval.shape)
     sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
@@ -99,7 +99,7 @@ def _conv_general_dilated(
 
 
 def _is_longer(length: Any, size: Any) -> bool:
-    # Of symbolic sizes nothing is known here; XLA sees the program when they are numbers.
+    # Symbolic sizes are unknown here; XLA sees the program when they are numbers.
     return type(length) is int and type(size) is int and length > size
 
 
@@ -111,7 +111,7 @@ def _is_taken_for_a_group(
     lhs_dilation: int,
     rhs_dilation: int,
 ) -> bool:
-    """Returns whether XLA errs in a spatial dimension, and may end the process.
+    """Returns whether XLA mistakes a spatial dimension for a group, and may end the process.
 
     A group of products can be written as a spatial dimension with this dilation and stride, if its
     size is that of the window. XLA's simplifier does not look at the size when it exchanges input
@@ -148,7 +148,7 @@ _lower_parts = lower_with(_of_parts)
 
 
 def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-    """Their libraries convolve real numbers only."""
+    """Lowers a convolution on GPUs, whose libraries convolve real numbers only."""
     is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
     rule = _lower_parts if is_complex else _conv_general_dilated
     return rule(context, *operands, **params)

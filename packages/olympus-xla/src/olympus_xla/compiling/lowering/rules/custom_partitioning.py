@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of functions that say how they are divided: the partitioner calls them."""
+"""Lowering of functions with rules for partitioning, which the partitioner calls."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .collectives import AxisContext
 
 _TARGET = "CustomSPMDPartitioning"
 
-# From the texts in modules to what they stand for. An executable may be made of its module later,
-# so entries live as long as the process, like the functions that they belong to.
+# From the texts in modules to the calls that they stand for. A module may be compiled later, so
+# entries live as long as the process, like the functions that they belong to.
 _calls: dict[bytes, _Call] = {}
 
 
 class _Call:
-    """One call, as the partitioner asks for it."""
+    """Record of one call for the partitioner."""
 
     def __init__(self, params: dict[str, Any], mesh: Any, platforms: Sequence[str]) -> None:
         self.params = params
@@ -106,7 +106,7 @@ def _rule_text(context: LoweringContext, rule: Any, operands: Sequence[Any], mes
     )
 
 
-# ---- what the partitioner calls ----
+# ---- callbacks of the partitioner ----
 
 
 @functools.cache
@@ -126,7 +126,7 @@ def _partition(
     result_sharding: Any,
     key: bytes,
 ) -> tuple[bytes, list[Any], Any]:
-    """Returns the program of one device, and how operands and results are divided for it."""
+    """Returns the program of one device and the shardings of its operands and results."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     is_tuple = result_shape.is_tuple()
@@ -203,7 +203,7 @@ def _infer(
     result_shape: Any,
     key: bytes,
 ) -> Any:
-    """Returns the sharding of the results, of those of the operands."""
+    """Returns the sharding of the results, from those of the operands."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     infer = found.params["infer_sharding_from_operands"]
@@ -220,7 +220,7 @@ def _infer(
 
 
 def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
-    """Returns the sharding that a use of the results suggests: the user's, or as it is."""
+    """Returns the sharding of the results for their use: by the user's function, or as given."""
     found = _calls[bytes(key)]
     propagate = found.params["propagate_user_sharding"]
     out_tree, out_avals = found.results

@@ -92,7 +92,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
 
 
 def _are_equal(x: Any, y: Any) -> Any:
-    """Returns whether elements of an extended dtype are carried by equal numbers."""
+    """Compares elements of an extended dtype by the numbers that represent them."""
     rank = max(x.ndim, y.ndim)
     numbers = []
     for each in (x, y):
@@ -128,10 +128,10 @@ def _comparison(direction: str, *, total_order: bool = False) -> Any:
 
 
 def _division(operation: str) -> Any:
-    """Division or remainder; of integers by zero what XLA defines: all bits set, or the dividend.
+    """Lowers division or remainder; by zero, integers give all bits set or the dividend, as in XLA.
 
-    XLA's constant folding divides by zero on the host where the divisor turns out to be constant,
-    which ends the process. So a divisor that may be zero is replaced first.
+    XLA's constant folding divides on the host, and ends the process if a constant divisor is zero.
+    So a divisor that may be zero is replaced first.
     """
     plain = nary(operation)
 
@@ -160,9 +160,9 @@ def _division(operation: str) -> Any:
 def complex_extreme(
     context: LoweringContext, operation: str, left: Any, right: Any, shape: tuple, dtype: Any
 ) -> Any:
-    """Returns the ``"maximum"`` or ``"minimum"`` of complex numbers, in the order of a dictionary.
+    """Returns the ``"maximum"`` or ``"minimum"`` of complex numbers in lexicographic order.
 
-    The compiler's own looks at the real parts alone.
+    The compiler's operation compares the real parts only.
     """
     part = np.zeros((), dtype).real.dtype
     direction = "GT" if operation == "maximum" else "LT"
@@ -242,7 +242,7 @@ def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> An
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
     kind = mlir.aval_type(context.aval_out)
     if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
-        # Of large parts, the difference of the squares overflows where their product does not.
+        # The difference of the squares of large parts may overflow where their product does not.
         return context.create("chlo.square", kind, (operand,))
     return context.create("stablehlo.multiply", kind, (operand, operand))
 
@@ -271,8 +271,11 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
 
 
 def _trigonometric(operation: str, of_complex: Any) -> Any:
-    """Sine or cosine; the compiler's own lose the signs of zeros of complex numbers, and NaNs
-    appear for infinities on the imaginary axis."""
+    """Returns the rule of sine or cosine.
+
+    The compiler's operations on complex numbers lose the signs of zeros, and give NaNs for
+    infinities on the imaginary axis.
+    """
     plain = nary(operation)
 
     def rule(context: LoweringContext, operand: Any, **params: Any) -> Any:
@@ -316,7 +319,7 @@ def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> A
 
 @lowering_rules.define(lax.integer_pow_p)
 def _integer_pow(context: LoweringContext, operand: Any, *, y: int) -> Any:
-    """Repeated squaring: as few multiplications as the exponent has bits."""
+    """Lowers an integer power by repeated squaring."""
     aval = context.aval_out
     kind = mlir.aval_type(aval)
     if y == 0:

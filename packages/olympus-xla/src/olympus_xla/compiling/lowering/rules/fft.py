@@ -34,7 +34,7 @@ def _fft(
 
 
 def _without_transform(context: LoweringContext, operand: Any, aval_in: Any, aval: Any) -> Any:
-    """Over no dimension, transforms change real numbers into complex ones and back."""
+    """Lowers a transform over no dimensions: a conversion between real and complex numbers."""
     if aval_in.dtype == aval.dtype:
         return operand
     kind = mlir.aval_type(aval)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `inspect_sharding`: a custom call that the partitioner answers while compiling."""
+"""Lowering of `inspect_sharding`: a custom call that the partitioner replaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _inspect_sharding(
     module, aval = context.module, context.avals_in[0]
     mesh = module.mesh
     if mesh is None:
-        # Nothing is partitioned, so that nobody would answer.
+        # Without partitioning nothing would call the function.
         callback(default_sharding() if module.replicated is None else module.replicated)
         return []
     physical = mlir.physical_aval(aval)

@@ -16,7 +16,7 @@ from .collectives import axis_context_of
 
 
 def _transfer(context: LoweringContext, axis_name: tuple, perm: tuple) -> dict[str, Any]:
-    """Returns the attributes of both sides. By one number a receiver finds its sender."""
+    """Returns the attributes of sender and receiver, which share a channel number."""
     groups = axis_context_of(context, axis_name).groups(axis_name)
     pairs = [
         (int(group[source]), int(group[target])) for group in groups for source, target in perm

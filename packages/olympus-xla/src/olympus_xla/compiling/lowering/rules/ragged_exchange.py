@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of the exchange of slices of different sizes.
 
-Accelerators have this operation. On the CPU it is made of others.
+Accelerators have this operation. On the CPU gathers replace it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long short-term memory on GPUs: cuDNN, by the routines of jaxlib's plugin."""
+"""Lowering of long short-term memory on GPUs to cuDNN, by the routines of jaxlib's plugin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _routines() -> Any:
 
 
 def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, int]:
-    """How many numbers the routine needs to work with, and how many it keeps."""
+    """Returns the sizes of the routine's workspace and of its reserve space."""
     return _routines().compute_rnn_workspace_reserve_space_sizes(
         params["input_size"],
         params["hidden_size"],
@@ -54,7 +54,7 @@ def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, i
 
 
 def reserve_size(batch_size: int, length: int, **params: Any) -> int:
-    """How many numbers are kept for the backward pass; none without a GPU."""
+    """Returns the size of the reserve space for the backward pass; zero without a GPU."""
     return 0 if _routines() is None else _sizes(batch_size, length, params)[1]
 
 
@@ -62,7 +62,7 @@ register_reserve_size(reserve_size)
 
 
 def _descriptor(x: Any, params: dict[str, Any]) -> tuple[int, bytes]:
-    """How many numbers the routine needs to work with, and what it is told."""
+    """Returns the size of the routine's workspace, and its descriptor."""
     routines = _routines()
     if routines is None:
         raise RuntimeError(

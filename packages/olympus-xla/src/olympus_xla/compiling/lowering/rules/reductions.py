@@ -20,7 +20,7 @@ from .elementwise import complex_extreme
 
 
 def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dtype: Any) -> Any:
-    """One binary operation on scalars, in the region of a reduction."""
+    """Builds a binary operation on scalars, in the region of a reduction."""
     if operation in ("maximum", "minimum") and dtypes.issubdtype(dtype, np.complexfloating):
         return complex_extreme(context, operation, left, right, (), dtype)
     return context.create(f"stablehlo.{operation}", mlir.tensor_type((), dtype), (left, right))
@@ -67,7 +67,7 @@ def reduce_operation(
     axes: Sequence[int],
     scalar_types: Sequence[Any],
 ) -> tuple[Any, LoweringContext]:
-    """Returns a ``stablehlo.reduce`` with an empty region, and the context to fill it."""
+    """Builds a ``stablehlo.reduce`` with an empty region, and the context to fill it."""
     operation = context.operation(
         "stablehlo.reduce",
         result_types,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of references: there are none any more when a program is lowered."""
+"""Exemptions of references from lowering: programs are discharged first."""
 
 from __future__ import annotations
 

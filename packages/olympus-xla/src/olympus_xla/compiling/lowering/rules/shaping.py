@@ -110,7 +110,7 @@ def _pad(context: LoweringContext, operand: Any, padding: Any, *, padding_config
         if (padding_config or words)
         else ((), (), ())
     )
-    if words:  # the padding value is one key: XLA pads with scalars only, so word by word
+    if words:  # the padding value is one key: XLA pads with scalars only, so each word is padded
         return _pad_words(context, operand, padding, low, high, interior)
     return context.create(
         "stablehlo.pad",
@@ -207,7 +207,7 @@ def _split(context: LoweringContext, operand: Any, *, sizes: Sequence[int], axis
 
 @lowering_rules.define(lax.stack_p)
 def _stack(context: LoweringContext, *operands: Any, axis: int) -> Any:
-    """Each operand with a dimension of size one, and all of them joined along it."""
+    """Lowers a stack: concatenates the operands along a new dimension."""
     physical = mlir.physical_aval(context.avals_in[0])
     shape = (*physical.shape[:axis], 1, *physical.shape[axis:])
     pieces = [context.reshape(operand, shape, physical.dtype) for operand in operands]
@@ -233,7 +233,7 @@ def _unstack(context: LoweringContext, operand: Any, *, axis: int) -> list[Any]:
 
 @lowering_rules.define(lax.tile_p)
 def _tile(context: LoweringContext, operand: Any, *, reps: Sequence[int]) -> Any:
-    """Broadcast along a new dimension before each repeated one, then merge the two."""
+    """Lowers a tiling: broadcasts along a new dimension before each, then merges the two."""
     physical = mlir.physical_aval(context.avals_in[0])
     reps = (*reps, *(1 for _ in physical.shape[len(reps) :]))
     shape: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of placement: a computation runs where it runs, but over a mesh values are cut."""
+"""Lowering of `device_put` inside programs: moves between memories, and sharding constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _device_put(
     context: LoweringContext, *operands: Any, devices: Sequence[Any], **params: Any
 ) -> list[Any]:
     moved = list(map(_in_memory_of_type(context), operands, context.avals_in, context.avals_out))
-    if len(operands) > 1:  # of several operands, as of several results, each keeps its place
+    if len(operands) > 1:  # several operands keep their order among the results
         return moved
     return [
         constrain(context, operand, place) if type(place) is NamedSharding else operand
@@ -31,7 +31,7 @@ def _device_put(
 
 
 def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], Any]:
-    # One CPU has one memory, whatever it is called.
+    # A CPU has one memory under several names.
     is_one_cpu = context.platforms == ("cpu",) and context.module.num_partitions == 1
 
     def moved(operand: Any, before: Any, after: Any) -> Any:
@@ -57,10 +57,10 @@ def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
 
 
 def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
-    """Asks the partitioner to lay a value out as a sharding says."""
+    """Constrains a value to a sharding."""
     module = context.module
     if module.mesh is None:
-        return operand  # on one device there is nothing to divide
+        return operand  # one device: no constraint
     aval = context.aval_out
     if type(sharding) is not NamedSharding:
         spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)

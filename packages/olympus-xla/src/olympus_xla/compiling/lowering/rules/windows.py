@@ -40,7 +40,7 @@ def reduce_windows(
     window_dilation: Sequence[int],
     **window: Any,
 ) -> tuple[Any, LoweringContext]:
-    """Returns a ``stablehlo.reduce_window`` with an empty region, and the context to fill it."""
+    """Builds a ``stablehlo.reduce_window`` with an empty region, and the context to fill it."""
     operation = context.operation(
         "stablehlo.reduce_window",
         result_types,
@@ -127,7 +127,7 @@ def _select_and_gather_add(
 def _scatter_operation(
     context: LoweringContext, operand: Any, source: Any, initial: Any, **window: Any
 ) -> tuple[Any, LoweringContext, LoweringContext]:
-    """Returns a ``stablehlo.select_and_scatter``, and the contexts of selection and combination."""
+    """Builds a ``stablehlo.select_and_scatter``, and the contexts of selection and combination."""
     aval = context.aval_out
     operation = context.operation(
         "stablehlo.select_and_scatter",

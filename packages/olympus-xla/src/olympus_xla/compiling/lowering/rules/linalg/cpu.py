@@ -20,7 +20,7 @@ from ..... import _jaxlib
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-# Routines that are called otherwise for complex numbers.
+# Routines with another name for complex numbers.
 _COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
@@ -52,7 +52,7 @@ def _lu(x: Any) -> Any:
     batch, shape, dtype = parts(x, 2)
     results = [((*batch, *shape), dtype), ((*batch, min_dim(*shape)), INT32), (batch, INT32)]
     packed, pivots, info = lapack("getrf", [x], results, batch=len(batch), aliases={0: 0})
-    # Positive numbers report a singular matrix, whose factors are right.
+    # A positive status reports a singular matrix, whose factors are valid.
     ok = lax.ge(info, lax.full(batch, np.int32(0)))
     pivots = lax.sub(pivots, lax.full(get_aval(pivots).shape, np.int32(1)))
     permutation = linalg.lu_pivots_to_permutation(pivots, shape[0])
@@ -199,7 +199,7 @@ def _eigh(
 
 
 def part_of_spectrum(vectors: Any, values: Any, subset: tuple[int, int] | None) -> list[Any]:
-    """Those eigenvectors and eigenvalues that are wanted."""
+    """Returns the eigenvectors and eigenvalues asked for."""
     if subset is None:
         return [vectors, values]
     return [lax.slice_in_dim(each, *subset, axis=-1) for each in (vectors, values)]
@@ -208,7 +208,7 @@ def part_of_spectrum(vectors: Any, values: Any, subset: tuple[int, int] | None) 
 def part_of_svd(
     values: Any, left: Any, right: Any, subset: tuple[int, int] | None, compute_uv: bool
 ) -> list[Any]:
-    """Those singular values and vectors that are wanted."""
+    """Returns the singular values and vectors asked for."""
     if subset is not None:
         values, left = (lax.slice_in_dim(each, *subset, axis=-1) for each in (values, left))
         right = lax.slice_in_dim(right, *subset, axis=-2)
@@ -301,7 +301,7 @@ def _tridiagonal(x: Any, *, lower: bool) -> Any:
 
 
 def tridiagonal_results(batch: tuple[int, ...], size: int, dtype: Any) -> list[Any]:
-    """Returns the types of what the reduction to tridiagonal form returns."""
+    """Returns the types of the results of the reduction to tridiagonal form."""
     real = real_dtype(dtype)
     return [
         ((*batch, size, size), dtype),

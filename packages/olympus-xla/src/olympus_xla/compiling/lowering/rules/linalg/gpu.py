@@ -20,14 +20,14 @@ from ...tables import define_for_platform, lower_with
 from .cpu import empty_svd, part_of_spectrum, part_of_svd, tridiagonal_results
 from .kernels import INT32, kernel, nan_unless, parts, succeeded, ui8
 
-# The beginnings of the names of routines, by platform.
+# The prefixes of the names of routines, by platform.
 _PREFIXES = {"cuda": "cu", "rocm": "hip"}
 # Matrices up to this size are decomposed by Jacobi rotations.
 _LARGEST_FOR_JACOBI = 1024
 
 
 def gpu_rule(primitive: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a function the rule for GPUs: of the names' beginning, operands and parameters."""
+    """Returns a decorator that defines a rule for GPUs: ``rule(prefix, *operands, **params)``."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for platform, prefix in _PREFIXES.items():
@@ -270,7 +270,7 @@ def _svd(
 def _svd_by_rotations(
     gpu: str, x: Any, full_matrices: bool, compute_uv: bool, algorithm: Any
 ) -> list[Any]:
-    """Jacobi's rotations, which want full matrices, or the polar decomposition."""
+    """Lowers to Jacobi's rotations, which need full matrices, or the polar decomposition."""
     batch, (rows, columns), dtype = parts(x, 2)
     polar = algorithm is linalg.SvdAlgorithm.POLAR
     count = min(rows, columns)
@@ -295,7 +295,7 @@ def _svd_by_rotations(
 
 
 def _svd_by_qr(gpu: str, x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
-    """The classical algorithm, which wants no fewer rows than columns: else the transpose's."""
+    """Lowers to the QR algorithm, on the transpose if there are fewer rows than columns."""
     batch, (rows, columns), dtype = parts(x, 2)
     count = min(rows, columns)
     flipped = rows < columns

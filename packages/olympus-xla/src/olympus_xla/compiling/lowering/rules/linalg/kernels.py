@@ -2,7 +2,7 @@
 """Calls of compiled routines from functions of lax operations.
 
 Lowering rules of linear algebra are such functions: they call a routine of LAPACK, cuSOLVER or the
-TPU's compiler and put its results in form.
+TPU's compiler and rearrange its results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..ffi import mlir_attribute
 
 INT32 = np.dtype(np.int32)
 
-# Only ever inside lowering rules: no other interpreter meets it.
+# This primitive occurs only inside lowering rules.
 kernel_p = Primitive("kernel", multiple_results=True, family="linalg")
 
 
@@ -47,16 +47,16 @@ def kernel(
     """Calls a routine that is registered with XLA.
 
     Args:
-      target: its name.
+      target: the name of the routine.
       operands: arrays with the same number of batch dimensions.
       results: shapes, with the batch dimensions, and dtypes.
       batch: the number of batch dimensions.
       aliases: from operands to the results that take their memory.
-      column_major: whether matrices have their columns together in memory; otherwise rows; None
-        where the routine does not care.
-      api_version: of XLA's custom call interface.
-      config: the text that routines with older interfaces take.
-      **attributes: what the routine wants to know, as NumPy scalars, booleans or strings.
+      column_major: whether matrices are in column-major order, or in row-major order; None if the
+        routine takes both.
+      api_version: the version of XLA's custom call interface.
+      config: the text for routines with older interfaces.
+      **attributes: the routine's attributes, as NumPy scalars, booleans or strings.
     """
     return kernel_p.bind(
         *operands,
@@ -97,7 +97,7 @@ def _kernel(
         options["operand_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_in]
         options["result_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_out]
     if batch and not mlir.has_symbolic([size for aval in avals_in for size in aval.shape]):
-        # What the partitioner needs to know to split the batch over devices.
+        # The rule by which the partitioner splits the batch over devices.
         options["attributes"] = {
             "mhlo.frontend_attributes": mlir.dictionary(
                 {"num_batch_dims": mlir.string(str(batch))}
@@ -118,7 +118,7 @@ def _kernel(
 
 
 def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
-    """How Shardy may split the call: the batch dimensions of all arrays belong together."""
+    """Returns the sharding rule of the call, by which Shardy splits its batch dimensions."""
     sizes: list[str] = []
 
     def factor(size: int) -> str:
@@ -141,7 +141,7 @@ def _factor_name(index: int) -> str:
     return letters[index] if index < len(letters) else f"z_{index - len(letters) + 1}"
 
 
-# ---- what the rules are made of ----
+# ---- functions for the rules ----
 
 
 def ui8(value: str | int) -> np.uint8:
@@ -180,7 +180,7 @@ def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Ca
 
 
 def refuse(primitive: Any) -> None:
-    """Lets the common rule of a primitive say that a platform has no routine for it."""
+    """Makes the common rule of a primitive raise an error: a platform has no routine for it."""
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra on TPUs: what the compiler replaces itself, and what is composed of it."""
+"""Linear algebra on TPUs: operations and routines of the compiler, and compositions of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...tables import lower_with, lowering_rules
 from .cpu import empty_svd, part_of_spectrum, part_of_svd
 from .kernels import INT32, kernel, parts, refuse, rule_for
 
-# ---- operations of the dialect, which GPUs have, too ----
+# ---- operations of the dialect, which GPUs also have ----
 
 
 @lowering_rules.define(linalg.cholesky_p)
@@ -144,7 +144,7 @@ def _svd(
 
 
 def _svd_of_tall(x: Any, *, full_matrices: bool) -> list[Any]:
-    """By the polar decomposition ``x = u @ h`` and the eigenvalues of ``h``."""
+    """Decomposes by the polar decomposition ``x = u @ h`` and the eigenvalues of ``h``."""
     dtype = get_aval(x).dtype
     rows, columns = get_aval(x).shape
     q, r = linalg.qr(x, full_matrices=full_matrices)
@@ -170,7 +170,7 @@ def _tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bo
     return expansions.tridiagonal_solve(dl, d, du, b, perturb_singular=False)
 
 
-# Without a routine anywhere else, these run as loops of simpler operations.
+# Other platforms have no routines for these either; they run as loops.
 for _primitive, _expansion in (
     (linalg.hessenberg_p, expansions.hessenberg),
     (linalg.tridiagonal_p, expansions.tridiagonal),
