@@ -153,7 +153,8 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None
-    world = importlib.import_module("mpi4py.MPI").COMM_WORLD  # the import initializes MPI
+    mpi = importlib.import_module("mpi4py.MPI")  # the import initializes MPI
+    world = mpi.COMM_WORLD
     if world.Get_size() == 1:
         return None
     address = None
@@ -162,7 +163,7 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
             probe.bind(("", 0))
             address = f"{socket.gethostname()}:{probe.getsockname()[1]}"
     address = world.bcast(address, root=0)
-    here = world.Split_type(MPI.COMM_TYPE_SHARED)
+    here = world.Split_type(mpi.COMM_TYPE_SHARED)
     local = (here.Get_rank(),) if here.Get_size() > 1 else None
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
