@@ -49,7 +49,7 @@ def check_vmap(
       AssertionError: if results differ.
     """
     for in_axes, out_axis in _ways_to_batch(examples, batchable):
-        # An argument that is not batched has its first value in the whole batch.
+        # An argument that is not batched has the value of the first example.
         rows = [
             [
                 value if axis is not None else first

@@ -16,7 +16,7 @@ from .tolerances import assert_close
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
-# Of the central difference of doubles and of singles: near the cube root of the rounding error.
+# Steps of the central difference by dtype, near the cube root of the rounding error.
 _STEPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2}
 _TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 2e-2, "complex64": 2e-2}
 
@@ -161,7 +161,7 @@ def check_vjp(
 def _random_like(tree: Any, generator: np.random.Generator) -> Any:
     """Random values of the tangent types of arrays."""
 
-    def one(leaf: Any) -> np.ndarray:
+    def random_leaf(leaf: Any) -> np.ndarray:
         aval = array_aval(leaf)
         dtype = dtypes.tangent_dtype(aval.dtype)
         if dtype == dtypes.float0:
@@ -171,7 +171,7 @@ def _random_like(tree: Any, generator: np.random.Generator) -> Any:
             values = values + 1j * generator.standard_normal(aval.shape)
         return np.asarray(values).astype(dtype)
 
-    return pytrees.tree_map(one, tree)
+    return pytrees.tree_map(random_leaf, tree)
 
 
 def _finite_difference(
@@ -210,9 +210,16 @@ def _assert_tangents_close(
     actual: Any, expected: Any, rtol: float, atol: float, message: str
 ) -> None:
     actual_leaves, expected_leaves = pytrees.tree_leaves(actual), pytrees.tree_leaves(expected)
-    for one, other in zip(actual_leaves, expected_leaves, strict=True):
-        if np.asarray(other).dtype != dtypes.float0:
-            assert_close(one, other, rtol=rtol, atol=atol, check_dtypes=False, message=message)
+    for actual_leaf, expected_leaf in zip(actual_leaves, expected_leaves, strict=True):
+        if np.asarray(expected_leaf).dtype != dtypes.float0:
+            assert_close(
+                actual_leaf,
+                expected_leaf,
+                rtol=rtol,
+                atol=atol,
+                check_dtypes=False,
+                message=message,
+            )
 
 
 def _pairing(cotangents: Any, tangents: Any) -> float:

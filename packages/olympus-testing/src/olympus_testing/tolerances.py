@@ -91,7 +91,7 @@ def _assert_leaf_close(
             f"{message}: weak type {actual_aval!r} != {expected_aval!r}"
         )
     dtype = expected_aval.dtype
-    if dtype == dtypes.float0:  # there is nothing in it to compare
+    if dtype == dtypes.float0:  # has no values to compare
         assert actual_aval.shape == expected_aval.shape, (
             f"{message}: shape of {actual_aval} != {expected_aval}"
         )

@@ -21,7 +21,7 @@ from ..types.arrays import Array
 
 __all__ = ["DebuggerFrame", "collect_frames"]
 
-# Lines of source shown before and after the one that runs.
+# Number of source lines shown before and after the current one.
 LINES_BEFORE, LINES_AFTER = 3, 2
 
 

@@ -24,7 +24,7 @@ from ..types.avals import get_aval
 
 __all__ = ["check_key_reuse"]
 
-# Operations that use up the keys among their operands, by name: they belong to other packages.
+# Operations that consume keys among their operands, by name: they belong to other packages.
 _USING = frozenset({"random_bits", "random_split", "random_gamma"})
 
 # Operations whose result consists of the keys of their operand.
@@ -32,7 +32,7 @@ _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
 
-# What has been used of arrays that there are; by identity, since arrays cannot be hashed.
+# Consumed keys of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
 
 

@@ -28,7 +28,7 @@ from ..types.avals import AbstractValue, get_aval
 
 __all__ = ["call_lowered", "has_high_types", "in_use", "is_high"]
 
-in_use = False  # whether there are high types at all
+in_use = False  # whether a high type has been registered
 
 
 def is_high(aval: AbstractValue) -> bool:
@@ -186,8 +186,8 @@ def _expanded(primitive: Primitive, operands: Sequence[Any], params: dict[str, A
     expansion = expansion_rules.rules.get(primitive)
     if expansion is None:
         raise TypeError(
-            f"`{primitive.name}` was applied to values of types that are made of arrays, and does "
-            "not say what it does with them. Define it as a HiPrimitive, with `to_lojax`."
+            f"`{primitive.name}` was applied to values of high types, but has no rule for them. "
+            "Define it as a HiPrimitive, with `to_lojax`."
         )
     results = expansion(*operands, **params)
     return list(results) if primitive.multiple_results else [results]
@@ -228,7 +228,7 @@ def _scan(
 ) -> list[Any]:
     consts, carry, xs = map(lowered, ScanLayout(num_consts, num_carry).operands(operands))
     run = of_arrays(jaxpr)
-    # The numbers in the parameters are those of values of high types, which may be several arrays.
+    # The parameters count values of high types, which may consist of several arrays.
     layout = ScanLayout(len(consts), len(carry))
 
     def body(carry: list[Any], slices: list[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

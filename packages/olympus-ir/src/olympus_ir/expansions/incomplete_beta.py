@@ -38,14 +38,14 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     total = c + d
     first, second = c / total, d / total
     u, v = where(large, x, 0.5), where(large, y, 0.5)
-    # The distance from the maximum, exact to its own last places.
+    # The distance from the maximum, to full relative precision.
     distance = (u * d - v * c) / total
     exponent = c * _log_ratio(u, first, distance) + d * _log_ratio(v, second, -distance)
     remainder = stirling_remainder(total) - stirling_remainder(c) - stirling_remainder(d)
     smooth = lax.exp(exponent + remainder) * lax.sqrt(c * second * (0.5 / math.pi))
     e, f = where(large, 1.0, a), where(large, 1.0, b)
     s, t = where(large, 0.5, x), where(large, 0.5, y)
-    # Of x and y the one below a half has the more digits.
+    # The smaller of x and y has more accurate digits.
     log_s = where(s < 0.5, lax.log(s), lax.log1p(-where(s < 0.5, 0.5, t)))
     log_t = where(t < 0.5, lax.log(t), lax.log1p(-where(t < 0.5, 0.5, s)))
     direct = lax.exp(e * log_s + f * log_t - log_beta(e, f))
@@ -112,7 +112,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     p, q = where(valid, a, 1.0), where(valid, b, 1.0)
     u = where(valid, x, 0.5)
     v = 1.0 - u
-    # The fraction converges fast below the maximum of the integrand; above, the rest is computed.
+    # The fraction converges fast below the maximum of the integrand; above it, use the complement.
     swapped = u > (p + 1.0) / (p + q + 2.0)
     c, d = where(swapped, q, p), where(swapped, p, q)
     s, t = where(swapped, v, u), where(swapped, u, v)

@@ -116,9 +116,9 @@ def power_over_gamma(a: Any, x: Any) -> Any:
     exponent = where(near, near_mu * near_mu * deviance(near_mu), far)
     smooth = lax.exp(-big * exponent - stirling_remainder(big)) * lax.rsqrt(2.0 * math.pi * big)
     small = where(large, 1.0, a)
-    # Where x is larger the exponential is zero, and the power must not be infinite.
+    # For larger x the exponential is zero, and the power must stay finite.
     bounded = lax.min(where(large, 1.0, x), full(x, 1e4 if is_double(x) else 1e3))
-    # In two halves: the exponential alone may vanish where the product does not.
+    # Multiply in two halves: the exponential may underflow although the product does not.
     root = lax.exp(-0.5 * (bounded + lax.lgamma(small + 1.0)))
     direct = root * lax.pow(bounded, small) * root
     return where(large, smooth, direct)
@@ -249,7 +249,7 @@ def _lower_and_upper(a: Any, x: Any) -> tuple[Any, Any]:
     y, remainder = regimes.temme()
     remainder = remainder * lax.exp(-y * y)
     factor = power_over_gamma(a, x)
-    # Rounding may give a little more than one, which the difference must not show.
+    # Clip rounding errors above one, so that the difference is not negative.
     lower = lax.min(factor * regimes.series(), full(a, 1.0))
     upper = factor * a * regimes.fraction()
     near_zero = regimes.lower & (x <= 1.1) & (lower > 0.5)
@@ -271,7 +271,7 @@ def _at_limits(a: Any, x: Any, inside: Any, at_zero: float, at_infinity: float) 
     result = where(a == math.inf, at_zero, result)
     result = where((a == 0.0) | (x == math.inf), at_infinity, result)
     undefined = (a < 0.0) | (x < 0.0) | ((a == 0.0) & (x == 0.0))
-    # XLA takes the maximum of x and 0, and powers of moduli, to be at least 0 even where it is NaN.
+    # XLA assumes that max(x, 0) and powers of absolute values are at least 0, even for NaN.
     undefined = undefined | (a != a) | (x != x)
     return where(undefined, math.nan, result)
 

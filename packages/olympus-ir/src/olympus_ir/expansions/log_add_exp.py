@@ -31,7 +31,7 @@ def log_add_exp(x: Any, y: Any) -> Any:
     if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return _of_complex(x, y)
     larger, difference = lax.max(x, y), lax.sub(x, y)
-    # Equal infinities have a difference of NaN; their sum is what is wanted.
+    # The difference of equal infinities is NaN; the result is their sum.
     is_nan = lax.ne(difference, difference)
     result = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
     return lax.select_n(is_nan, result, lax.add(x, y))

@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 # out = xla_metadata_value[xla_metadata_kvs] operand: pairs of names and values, written at the
-# operation that made the operand.
+# operation that computed the operand.
 xla_metadata_value_p = instruction("xla_metadata_value", family="annotations")
 
-# *outs = xla_metadata_call[jaxpr **attributes] *operands: a call with attributes of its own.
+# *outs = xla_metadata_call[jaxpr **attributes] *operands: a call with attributes.
 xla_metadata_call_p = instruction(
     "xla_metadata_call", multiple_results=True, family="annotations", cache_inference=False
 )

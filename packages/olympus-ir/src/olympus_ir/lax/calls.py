@@ -116,9 +116,9 @@ closed_call_p = instruction(
 )
 custom_jvp_call_p = add_to_instruction_set(_CustomJVPCall("custom_jvp_call"))
 custom_vjp_call_p = add_to_instruction_set(_CustomVJPCall("custom_vjp_call"))
-# Parameters: ``jaxpr``, an open program without constants; ``policy``, which says of an equation
-# whether its results are kept; ``prevent_cse``; ``differentiated``, set where the program is that
-# of a backward pass.
+# Parameters: ``jaxpr``, an open program without constants; ``policy``, which decides whether the
+# results of an equation are kept; ``prevent_cse``; ``differentiated``, set for the program of a
+# backward pass.
 checkpoint_p = instruction("remat2", multiple_results=True, family="calls", cache_inference=False)
 optimization_barrier_p = instruction("optimization_barrier", multiple_results=True, family="calls")
 optimization_barrier_p.follows_memory = False

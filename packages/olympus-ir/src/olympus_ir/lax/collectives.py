@@ -136,7 +136,7 @@ def _reduction_type(
 ) -> tuple[ShapedArray, frozenset]:
     positional = {axis % operand.ndim for axis in axes if is_positional(axis)}
     shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
-    # Within groups of devices the results differ; else they are the same along the axes.
+    # Results of groups differ from one another; without groups they are equal along the axes.
     varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
     return operand.update(shape=shape, vma=varying), named_effects(axes)
 
@@ -578,7 +578,7 @@ def all_to_all(
             )
         if split == concat:
             return exchange(leaf, split, concat)
-        # With a dimension of size one at the place of the result's, the exchange keeps the rank.
+        # A dimension of size one at the position of the new one lets the exchange keep the rank.
         if split < concat:
             concat += 1
         else:

@@ -34,7 +34,7 @@ def _composite_types(
     return jaxpr.out_avals, jaxpr.effects
 
 
-# Where nothing is being traced, the decomposition is run equation by equation.
+# Outside of tracing, the decomposition runs equation by equation.
 @composite_p.def_impl
 def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
     results = eval_olympuspr(jaxpr.jaxpr, jaxpr.consts, *operands)

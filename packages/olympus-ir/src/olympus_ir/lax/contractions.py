@@ -160,7 +160,7 @@ def _dtype_order(dtype: Any) -> tuple:
         if dtypes.issubdtype(dtype, kind):
             integer = rank in (1, 2)
             bits = dtypes.itemsize_bits(dtype)
-            # Integers are ordered by width first; of equal width, floats of more range are higher.
+            # Integers are ordered by width; floats of equal width by range.
             if integer:
                 return (1, bits, rank)
             return (rank, bits, dtypes.finfo(dtype).maxexp if rank == 3 else 0)

@@ -110,7 +110,7 @@ def _reduce_precision_shape(
 
 @staging_rules.define(convert_element_type_p)
 def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    # A conversion to the type that the operand has is none.
+    # A conversion to the operand's own type is the identity.
     aval = array_aval(args[0])
     if (
         aval.dtype == params["new_dtype"]
@@ -271,7 +271,7 @@ def copy(x: ArrayLike) -> Array:
 
 @staging_rules.define(stage_p)
 def _lifted(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    # Being a value of the program is all there is to it: nothing is recorded.
+    # The value only has to belong to the program, so no equation is recorded.
     return trace.tracer(args[0])
 
 
@@ -328,5 +328,5 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stop_gradient(x: ArrayLike) -> Array:
-    # Elements of extended dtypes have no tangents that could be stopped.
+    # Elements of extended dtypes have no tangents.
     return x if dtypes.is_extended(getattr(x, "dtype", None)) else stop_gradient_p.bind(x)

@@ -164,7 +164,7 @@ def _check_padding(
             )
 
 
-# Of operands and preferred result: which kinds go together.
+# Compatible kinds of the operands' dtype and of ``preferred_element_type``.
 _KINDS = (
     (np.bool_, np.generic),
     (np.integer, np.integer),

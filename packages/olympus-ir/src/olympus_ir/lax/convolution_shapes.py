@@ -133,7 +133,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
         [letter for letter in letters if letter not in others]
         for letters, others in zip(dimension_numbers, _LETTERS, strict=True)
     ]
-    # The kernel's letters say in which order spatial dimensions are counted.
+    # The kernel's letters define the order of spatial dimensions.
     order = spatial[1]
     if not all(set(letters) == set(order) for letters in spatial):
         raise TypeError(

@@ -27,7 +27,7 @@ from .window_shapes import dilated_size
 
 __all__ = ["conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose"]
 
-# By the number of spatial dimensions, the dimension numbers of `conv_transpose`.
+# Default dimension numbers of `conv_transpose` by the number of spatial dimensions.
 _CHANNELS_LAST = (
     ("NC", "IO", "NC"),
     ("NHC", "HIO", "NHC"),
@@ -165,7 +165,7 @@ def conv_general_dilated_patches(
     shape = shape_of(lhs)
     numbers = conv_dimension_numbers(shape, (1, 1, *filter_shape), dimension_numbers)
     features, size = shape[numbers.lhs_spec[1]], math.prod(filter_shape)
-    # The kernel of each output feature has a single one, at the element that it copies.
+    # The kernel of each output feature has a single 1, at the element that it copies.
     rows, columns = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
     unit = convert_dtype(eq(rows, columns), dtype_of(lhs))
     kernels = broadcast_in_dim(unit, (features, size, size), (1, 2))

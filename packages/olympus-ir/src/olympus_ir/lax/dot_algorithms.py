@@ -162,7 +162,7 @@ PrecisionLike: TypeAlias = (
     | DotAlgorithmPreset
     | None
 )
-# What `canonicalize_precision` makes of one.
+# The results of `canonicalize_precision`.
 CanonicalPrecision: TypeAlias = (
     tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
 )

@@ -55,7 +55,7 @@ def from_edtype(operand: Any) -> Array:
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 
 
-# Up to this many rows are separated by one operation, as in ``first, second = split(key)``.
+# The largest number of rows that one operation separates, as in ``a, b = split(key)``.
 _UNSTACKED_AT_ONCE = 32
 
 

@@ -171,5 +171,5 @@ def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
 
 @functools.cache
 def _compiled_fft() -> Callable[..., Array]:
-    # On first use: the evaluator, which compiles, is chosen after this module is imported.
+    # Compiled at first use, because the evaluator is chosen after this module is imported.
     return jit(_transform, static_argnums=(1, 2), name="fft")

@@ -314,7 +314,7 @@ def gather(
     elif fill_value is None:
         fill_value = _default_fill_value(dtype_of(operand))
     if 0 in shape_of(start_indices)[:-1]:
-        # No window is taken: those of size one need not fit into what is empty.
+        # No window is taken, so windows of size one need not fit into an empty operand.
         sizes, shape = list(canonicalize_shape(slice_sizes)), shape_of(operand)
         for dimension in dimension_numbers.collapsed_slice_dims:
             if dimension < min(len(sizes), len(shape)) and shape[dimension] == 0:

@@ -516,7 +516,7 @@ def _dynamic_update_index_in_dim(
 
 @functools.cache
 def _compiled(fun: Callable[..., Any], name: str, statics: tuple[int, ...]) -> Callable[..., Any]:
-    # On first use: the evaluator, which compiles, is chosen after this module is imported.
+    # Compiled at first use, because the evaluator is chosen after this module is imported.
     return jit(fun, static_argnums=statics, name=name)
 
 

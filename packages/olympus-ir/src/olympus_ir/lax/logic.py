@@ -74,7 +74,7 @@ lt_p = binary("lt", Ordered, result=_boolean, numpy_name="less")
 le_p = binary("le", Ordered, result=_boolean, numpy_name="less_equal")
 gt_p = binary("gt", Ordered, result=_boolean, numpy_name="greater")
 ge_p = binary("ge", Ordered, result=_boolean, numpy_name="greater_equal")
-# In the order that is total: of floats, -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
+# Comparisons in the total order of floats: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
 eq_to_p = binary("eq_to", Ordered, result=_boolean)
 lt_to_p = binary("lt_to", Ordered, result=_boolean)
 le_to_p = binary("le_to", Ordered, result=_boolean)

@@ -21,8 +21,8 @@ __all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p", "varying_like"]
 AxisName = Any
 Groups = Sequence[Sequence[int]] | None
 
-# Where types say over which axes values vary: a sum is the same everywhere, and what is the same
-# everywhere can be taken as varying. Each is the other's transpose.
+# Conversions for types that track the axes over which values vary: a sum is replicated, and a
+# replicated value is cast to varying. Each is the transpose of the other.
 psum_invariant_p = instruction("psum_invariant", family="collectives")
 pvary_p = instruction("pvary", family="collectives")
 for _primitive in (psum_invariant_p, pvary_p):
@@ -106,7 +106,7 @@ def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, froz
 
 
 def _apply_pvary(operands: Any, params: dict[str, Any]) -> list[Any]:
-    # A program may be evaluated for values that vary more than those it was traced for.
+    # A program may be evaluated with values that vary over more axes than in tracing.
     varying = get_aval(operands[0]).vma
     axes = tuple(axis for axis in params["axes"] if axis not in varying)
     return [pvary_p.bind(operands[0], axes=axes) if axes else operands[0]]
@@ -158,8 +158,8 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
                 leaf = partial_sums.operation("as_varying")(leaf, reduced)
             elif not aval.layout.spec.unreduced.isdisjoint(tracked):
                 raise ShardingTypeError(
-                    f"{aval.str_short(True)} is a sum still to be added up, and meets values that "
-                    "vary along the same axes. Sum it before, with psum or psum_scatter."
+                    f"{aval.str_short(True)} is unreduced and is combined with values that vary "
+                    "along the same axes. Sum it first, with psum or psum_scatter."
                 )
         axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
         return pvary_p.bind(leaf, axes=axes) if axes else leaf

@@ -31,8 +31,8 @@ def operation(name: str) -> Callable[..., Any]:
     found = _operations.get(name)
     if found is None:
         raise ValueError(
-            f"{name} with unreduced or reduced values: only inside shard_map with check_vma=True "
-            "do types tell values that are to be summed, or have been, from others"
+            f"{name} takes unreduced or reduced values only inside shard_map with check_vma=True, "
+            "where types distinguish them from other values"
         )
     return found
 

@@ -29,7 +29,7 @@ def _psend_type(
 def _precv_type(
     token: AbstractValue, *, out_shape: ShapedArray, axis_name: tuple, perm: tuple
 ) -> tuple[ShapedArray, frozenset]:
-    # What is received depends on the instance.
+    # The received value depends on the instance.
     varying = current.axes.varying.intersection(axis_name)
     return out_shape.update(vma=varying), named_effects(axis_name)
 

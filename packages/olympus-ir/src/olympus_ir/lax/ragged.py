@@ -107,7 +107,7 @@ def _ragged_dot_general_shape(
     kind = ragged_kind(numbers)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if kind is RaggedKind.FREE:
-        # The groups' dimension disappears, so the product is that of one group.
+        # The group dimension is removed, so the product has the shape of that of one group.
         (group,) = numbers.rhs_group_dimensions
         rhs = rhs.update(shape=(*rhs.shape[:group], *rhs.shape[group + 1 :]))
         rhs_contracting = tuple(dim - (dim > group) for dim in rhs_contracting)

@@ -32,7 +32,7 @@ from .values import Array, ArrayLike
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 
-# The number of slices must suit the size of the axis, which is not among the parameters.
+# The number of slices depends on the size of the axis, which is not a parameter.
 ragged_all_to_all_p = instruction(
     "ragged_all_to_all", family="ragged_exchange", cache_inference=False
 )
@@ -179,7 +179,7 @@ def exchange_by_gathering(
         exchanged(convert_element_type(each, np.int32)) for each in (input_offsets, output_offsets)
     )
     gathered = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
-    # Of several slices that cover a row the last one counts.
+    # If several slices cover a row, the last one is taken.
     covered = covered_rows(output_offsets, recv_sizes, rows)
     slices = broadcasted_iota(np.int32, covered.shape, 0)
     last = reduce_max(select(covered, slices, full(covered.shape, -1, np.int32)), (0,))

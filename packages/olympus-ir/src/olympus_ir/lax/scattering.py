@@ -86,7 +86,7 @@ def _scatter_shape(
 ) -> ShapedArray:
     numbers = dimension_numbers
     check_same_dtypes(name, (operand, updates))
-    # Sums, products and extremes are scatters, too: their messages speak of those.
+    # Messages call all variants scatters.
     op = "scatter"
     window_dims, inserted = numbers.update_window_dims, numbers.inserted_window_dims
     check_sorted_dimensions(op, "update_window_dims", window_dims, updates.ndim)
@@ -148,7 +148,7 @@ def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympu
     return program, tuple(constants)
 
 
-# Of the lax operations alone: programs of a user's functions would keep what these close over.
+# For lax operations only: cached programs of users' functions would keep captured values alive.
 _program_of_operation = functools.cache(_update_program)
 
 

@@ -95,7 +95,7 @@ def _dce_sink_types(
     return (), no_effects | {no_dce_effect}
 
 
-# Where nothing is being traced, everything is in order and nothing is removed.
+# Outside of tracing, operations run in order and none is removed.
 
 
 def _new_token() -> Token:

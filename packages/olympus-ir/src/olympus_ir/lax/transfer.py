@@ -17,7 +17,7 @@ from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]
 
-# One result an operand. `devices` and `srcs` say where each goes and comes from: a device, a
+# One result for each operand. `devices` and `srcs` are its destination and source: a device, a
 # sharding, or None to leave it where it is; `copy_semantics` whether it may share memory.
 device_put_p = instruction("device_put", multiple_results=True, family="transfer")
 device_put_p.linear_in = True

@@ -28,10 +28,10 @@ from .window_shapes import dilated_size, window_counts
 
 __all__: list[str] = []
 
-# Windows of more elements are worked through in a loop, so that programs stay small.
+# Windows of more elements are processed in a loop, which keeps programs small.
 _LARGEST_WRITTEN_OUT = 32
 
-# From a function of scalars to one of vectors.
+# A transformation of a function of scalars to one of vectors.
 Vectorize = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -244,7 +244,7 @@ def scatter_to_selected(
 
     def step(result: Any, pair: Any) -> Any:
         place, element = pair
-        # A window that lies in the padding changes nothing.
+        # A window in the padding has no effect.
         index = select_n(ge(place, np.int32(0)), np.int32(0), place)
         present = dynamic_index_in_dim(result, index, 0, keepdims=False)
         (combined,) = combine(present, element)

@@ -367,7 +367,7 @@ def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primit
     return None
 
 
-# The primitive, the neutral element in a dtype, and an infinity that is neutral in all dtypes.
+# Primitive, neutral element of a dtype, and an infinity that is neutral in all dtypes.
 _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any], float]] = {
     elementwise.add: (reduce_window_sum_p, lambda dtype: 0, 0.0),
     elementwise.max: (reduce_window_max_p, lowest, -np.inf),

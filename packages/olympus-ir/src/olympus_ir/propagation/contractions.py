@@ -112,7 +112,7 @@ def asked_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
     raise ShardingTypeError(
-        "unreduced axes are neither operands' nor results' of this contraction, got "
+        "this contraction supports no unreduced axes, got operands of types "
         f"{[aval.str_short() for aval in operands]} and out_sharding with unreduced={set(wanted)}"
     )
 

@@ -115,7 +115,7 @@ def _from_extended(operands: Sequence[Any], results: Sequence[Any]) -> Entries:
     return (*entries_of(operands[0]), *(None,) * ndim)[:ndim]
 
 
-# Sums that are still to be added up pass through these. All other elementwise primitives have the
+# Partial sums pass through these. All other elementwise primitives have the
 # rule that follows from their declaration.
 propagation_rules.define(lax.add_p, elementwise_rule(lax.add_p, _sum_unreduced))
 propagation_rules.define(lax.add_any_p, elementwise_rule(lax.add_any_p, _sum_unreduced))

@@ -90,7 +90,7 @@ def _gather(
         batched = dimension in numbers.operand_batching_dims
         if entry is not None and not (batched or (whole and kept)):
             raise _refuse_gather(operand, indices)
-    # One entry for each dimension of the indices but the last.
+    # One entry for each dimension of the indices except the last.
     entries = []
     for dimension, entry in enumerate(of_indices[:-1]):
         source = batching.get(dimension)

@@ -16,7 +16,9 @@ def _state_and_bits(operands: Sequence[Any], results: Sequence[Any], **params: A
 
 
 def _bits_unreduced(*types: Any, **params: Any) -> frozenset:
-    raise TypeError("random bits are no sums: rng_bit_generator takes no unreduced axes")
+    raise TypeError(
+        "rng_bit_generator supports no unreduced axes: random bits are not partial sums"
+    )
 
 
 propagation_rules.define(

@@ -63,7 +63,7 @@ def _reshape(
     if shape == new_sizes or not any(entries):
         return entries if shape == new_sizes else reshaped
     sizes = layout_of(operands).mesh.shape
-    # Symbolic sizes have no factors to compare; dimensions without elements have no order.
+    # Symbolic sizes cannot be factored; dimensions of size zero have no order.
     fixed = all(type(size) is int and size for size in (*shape, *new_sizes))
     for sources, targets in _groups(shape, new_sizes) if fixed else [((), ())]:
         merged = _merged([entries[source] for source in sources]) if fixed else None
@@ -196,7 +196,7 @@ def _pad(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entr
 def _pad_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    # The padding of a sum's terms would have to be a term, which it is where it is zero.
+    # The padding of partial sums must be a partial sum, which zero is.
     return operands[0].layout.spec.unreduced if operands[0].layout is not None else frozenset()
 
 

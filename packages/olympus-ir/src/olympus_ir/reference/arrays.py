@@ -103,7 +103,7 @@ class ReferenceArray(ArrayBase):
         if not aval.shape:
             raise TypeError("iteration over a 0-d array")
         row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
-        # The ellipsis keeps an element an array: NumPy has no scalars of some dtypes.
+        # The ellipsis makes each element an array: NumPy has no scalars of some dtypes.
         return (
             ReferenceArray(self._value[position, ...], row) for position in range(aval.shape[0])
         )
@@ -157,7 +157,7 @@ class ReferenceArray(ArrayBase):
         return self._value.tobytes(order)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        # NumPy hands out writable memory only.
+        # NumPy exports writable memory only.
         return np.array(self._value).__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -219,7 +219,7 @@ class ReferenceArray(ArrayBase):
         contents = np.array2string(
             self._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
         )
-        # The ending goes to a line of its own where it does not fit after the last line.
+        # The suffix starts a new line if it does not fit after the last one.
         last_line = (_PREFIX + contents).rpartition("\n")[2]
         if len(last_line) + len(", ") + len(ending) > width:
             return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"

@@ -33,7 +33,7 @@ def call(*args: Any, call_jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
 
 
 reference_rules.define(closed_call_p, call)
-# On values there is nothing to differentiate: the function itself is called.
+# Values are not differentiated, so the function itself is called.
 reference_rules.define(custom_jvp_call_p, call)
 reference_rules.define(custom_vjp_call_p, call)
 

@@ -27,7 +27,7 @@ def dot_general(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     wide = _accumulation_dtype(dtype)
-    # Number the dimensions: equal numbers are paired, those of both operands but the batch summed.
+    # Label dimensions: equal labels are paired; labels of both operands, except batch, are summed.
     lhs_labels = list(range(lhs.ndim))
     rhs_labels = list(range(lhs.ndim, lhs.ndim + rhs.ndim))
     for lhs_dimension, rhs_dimension in (

@@ -87,7 +87,7 @@ def scan(
     consts, carry, xs = layout.operands(operands)
     avals = layout.results(jaxpr.out_avals)
     refs = [get_aval(x).is_ref for x in xs]
-    # An iteration gets references to its slices of references; what it leaves there is stacked.
+    # An iteration receives references to its slices of references; their last values are stacked.
     arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
     stacks: list[list[Any]] = [[] for _ in avals.ys]
     written: list[list[Any]] = [[] for _ in xs]

@@ -46,7 +46,7 @@ def _conv_general_dilated(
     zero = np.zeros((), inputs.dtype)
     inputs = dilated_and_padded(inputs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
     groups = max(feature_group_count, batch_group_count)
-    # Features are grouped, or the batch: [group, batch, feature, *spatial], [group, out, in, ...].
+    # Group features or the batch: [group, batch, feature, *spatial], [group, out, in, *spatial].
     axis = 1 if feature_group_count > 1 else 0
     inputs = np.stack(np.split(inputs, groups, axis))
     kernels = np.stack(np.split(kernels, groups, 0))

@@ -52,9 +52,9 @@ def _div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = wide_integer(x), wide_integer(y)
     divisor = np.where((y == 0) | (y == -1), y.dtype.type(1), y)
     quotient = x // divisor
-    # NumPy rounds down, XLA toward zero.
+    # NumPy rounds down, XLA rounds toward zero.
     quotient = quotient + ((x % divisor != 0) & ((x < 0) != (divisor < 0))).astype(x.dtype)
-    # The negative of the smallest integer is itself; division by zero sets all bits.
+    # The negation of the smallest integer is itself; division by zero sets all bits.
     quotient = np.where(y == -1, -x, quotient)
     return np.where(y == 0, np.bitwise_not(np.zeros_like(x)), quotient).astype(dtype)
 
@@ -256,7 +256,7 @@ def _bitwise(function: Any) -> Any:
 
 @define(logic.mulhi_p)
 def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    # In integers of Python, which do not wrap around.
+    # Python integers do not wrap around.
     product = x.astype(object) * y.astype(object)
     high = np.asarray(product // 2 ** dtypes.itemsize_bits(x.dtype))
     return high.astype(np.int64 if x.dtype.kind == "i" else np.uint64).astype(x.dtype)
@@ -378,7 +378,7 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) 
     limits = dtypes.finfo(x.dtype)
     full_mantissa = int(limits.nmant)
     full_exponent = dtypes.itemsize_bits(x.dtype) - 1 - full_mantissa
-    # In integers wide enough that sums do not wrap around, but for those of doubles.
+    # Integers wide enough that sums do not wrap around, except for doubles.
     bits = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64)
     sign_mask = 1 << (full_mantissa + full_exponent)
     sign, magnitude = bits & sign_mask, bits & (sign_mask - 1)

@@ -52,7 +52,7 @@ class ReferenceEvaluator:
                 arg if arg.__class__ is ReferenceArray else _as_array(primitive, position, arg)
                 for position, arg in enumerate(args)
             ]
-            # Rules apply primitives to values, whoever is tracing outside.
+            # Rules apply primitives to values, even inside a trace.
             with set_current_trace(evaluation_trace):
                 return _apply_to_arrays(primitive, rule, arrays, params)
         values, avals = [], []
@@ -150,7 +150,7 @@ def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> Any:
         )
     if config.debug_nans.value or config.debug_infs.value:
         _check_special(primitive, value)
-    # A rule may return its operand or a view of it: all of them are read-only for ever.
+    # A rule may return its operand or a view of it, so all arrays are read-only.
     return ReferenceArray(value, aval)
 
 

@@ -75,7 +75,7 @@ def _windows(
             starts[dimension] = place[indices_dimension]
         fitting = _fitting_starts(starts, window_sizes, shape)
         if mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS):
-            # XLA moves windows into the operand, too, where they were promised to lie in it.
+            # XLA also clamps windows that are promised to be in bounds.
             starts = fitting
         yield place, (_window(starts, window_sizes) if starts == fitting else None)
 

@@ -86,7 +86,7 @@ def _cholesky(x: np.ndarray) -> np.ndarray:
         factor = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
         return _nan(x.shape, x.dtype)
-    # As LAPACK does, leave what is above the diagonal.
+    # Like LAPACK, keep the elements above the diagonal.
     return np.tril(factor) + np.triu(x, 1)
 
 
@@ -244,7 +244,7 @@ def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
     """A unitary basis whose first vectors span the last of the given ones."""
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
-    # Of the bases, the one whose diagonal is not negative: the identity is kept as it is.
+    # Choose the basis with a nonnegative diagonal, so that the identity remains unchanged.
     diagonal = np.diagonal(basis)
     return basis * np.where(diagonal == 0, 1, np.sign(np.real(diagonal)))
 

@@ -136,7 +136,7 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
         @functools.wraps(function)
         def rule(*operands: np.ndarray, **params: Any) -> Any:
             dtype = operands[0].dtype
-            # NumPy's own routines know neither half precision nor bfloat16.
+            # NumPy's routines support neither half precision nor bfloat16.
             narrow = dtype.itemsize < 4
             operands = tuple(x.astype(np.float32) if narrow else x for x in operands)
             batch = operands[0].shape[: operands[0].ndim - ranks[0]]

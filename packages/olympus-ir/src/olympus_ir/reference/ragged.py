@@ -40,7 +40,7 @@ def _ragged_dot_general(
         return np.stack(
             [dot_general(each, rhs, dimension_numbers=dimensions, **params) for each in rows]
         )
-    # Rows belong to one group each, so that the sum over groups is a choice.
+    # Each row belongs to one group, so the sum over groups is a selection.
     (axis,) = numbers.rhs_group_dimensions
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimensions
     dimensions = (

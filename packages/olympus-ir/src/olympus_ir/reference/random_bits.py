@@ -95,8 +95,8 @@ def _threefry_bits(
         size = math.prod(shape)
         low, high = _threefry(_counters(counter, size), key)
         return (low.astype(np.uint64) | high.astype(np.uint64) << _HALF).reshape(shape), size
-    # The words of a pair are neighbours along the first dimension of even size; where all are
-    # odd, along the largest, made even.
+    # The words of a pair are neighbours along the first dimension of even size. If all sizes are
+    # odd, the largest dimension is padded to an even size.
     sizes = list(shape) or [1]
     even = [axis for axis, size in enumerate(sizes) if size % 2 == 0]
     axis = even[0] if even else sizes.index(max(sizes))

@@ -129,7 +129,7 @@ def _hessenberg(x: np.ndarray) -> list[np.ndarray]:
 @over_batch(2)
 def _tridiagonal(x: np.ndarray, *, lower: bool) -> list[np.ndarray]:
     size = len(x)
-    # From the upper triangle, LAPACK starts at the other end.
+    # For the upper triangle, LAPACK starts from the last column.
     a = x.copy() if lower else x[::-1, ::-1].copy()
     full = np.tril(a) + np.tril(a, -1).conj().T
     full[np.diag_indices(size)] = np.real(np.diagonal(a))

@@ -74,8 +74,8 @@ def _tile(x: np.ndarray, *, reps: tuple) -> np.ndarray:
 
 @define(shaping.pad_p)
 def _pad(x: np.ndarray, padding_value: np.ndarray, *, padding_config: tuple) -> np.ndarray:
-    # First the elements with room between them, then what low and high ask for of an infinite
-    # surrounding of padding values.
+    # First insert gaps between elements, then cut the range of low and high out of an infinite
+    # array of padding values.
     interiors = [interior for _, _, interior in padding_config]
     spaced = np.full(
         [

@@ -35,7 +35,7 @@ def _sort(
 
 @reference_rules.define(sorting.top_k_p)
 def _top_k(x: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
-    # The stable order of what is reversed, reversed, leaves equal elements in their order.
+    # Reversing, sorting stably and reversing again keeps equal elements in their order.
     reversed_keys = [np.flip(key, axis) for key in _sort_keys(x)]
     order = np.lexsort(reversed_keys[::-1], axis=axis)
     order = x.shape[axis] - 1 - np.flip(order, axis)

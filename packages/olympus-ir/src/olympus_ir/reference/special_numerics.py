@@ -36,7 +36,7 @@ _elementwise: Callable[..., Callable[..., np.ndarray]] = functools.partial(
 
 # ---- incomplete gamma functions ----
 
-# What Stirling's approximation of log(gamma(a)) lacks, times a^(2k+1); 5.11.1.
+# Coefficients of the remainder of Stirling's approximation of log(gamma(a)); 5.11.1.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
@@ -145,7 +145,7 @@ def random_gamma_grad(a: float, x: float) -> float:
         exponent = a * s - x * np.expm1(s)
         factor = math.log(x) + s - float(numerics.digamma(a))
         values = np.where(exponent > -800, np.exp(np.maximum(exponent, -800)) * factor, 0.0)
-    # The density is x^(a-1) e^-x; dt = t ds. Below, P itself moves; above, Q does, the other way.
+    # The density is x^(a-1) e^-x; dt = t ds. Below, P changes; above, Q does, oppositely.
     integral = x * float(np.sum(weights * values))
     return integral if upper else -integral
 

@@ -13,13 +13,13 @@ __all__ = ["reference_rules", "takes_arrays"]
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 # From a primitive to a function `(*numpy_arrays, **params)`, which returns one NumPy array, or a
-# list where the primitive has several results. Elements of extended dtypes come as NumPy's raw
-# bytes, one item an element, which NumPy can slice, join, select and compare.
+# list if the primitive has several results. Elements of extended dtypes come as NumPy's raw
+# bytes, one item per element, which NumPy can slice, join, select and compare.
 reference_rules: RuleTable[Callable[..., Any]] = RuleTable(
     "reference", package="olympus_ir", folder="reference", expands=True
 )
 
-# Rules that take and return arrays instead, as those of primitives whose parameters are programs.
+# Rules that take and return arrays instead, such as those of primitives that run programs.
 array_rules: set[Callable[..., Any]] = set()
 
 

@@ -25,7 +25,7 @@ def _call(vmap_method: str) -> Operation:
         result = ShapeDtypeStruct(x.shape, x.dtype)
         return [lax.pure_callback(_hypotenuse, result, x, y, vmap_method=vmap_method)]
 
-    # Nothing is known of the derivatives of a function that is not traced.
+    # Derivatives of functions that are not traced are unknown.
     return Operation(
         vmap_method,
         (_vector, _vector),

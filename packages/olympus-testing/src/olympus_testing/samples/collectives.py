@@ -9,7 +9,7 @@ from olympus_ir import lax
 
 from .declarations import Operand, Operation, sample, samples
 
-# Over positional axes they are reductions, and these are what `vmap` makes of named ones.
+# Over positional axes they are reductions; `vmap` rewrites named axes to these.
 for _primitive in (lax.psum_p, lax.pmax_p, lax.pmin_p):
 
     def _reduction(label: str, axes: tuple[int, ...], **options: Any) -> Operation:

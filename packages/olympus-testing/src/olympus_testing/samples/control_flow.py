@@ -84,7 +84,7 @@ _while_params = recorded_params(
 
 
 def _while(label: str, limit: Any, **options: Any) -> Operation:
-    # Derivatives in reverse would need all carries, and their number is not known beforehand.
+    # Reverse mode would need all carries, whose number is unknown.
     operands = (limit, _vector, np.int32(0), _vector)
     return Operation(
         label, operands, _while_params, differentiable=(1, 3), modes=("forward",), **options
@@ -154,13 +154,13 @@ def _linear_solve_params(with_transpose: bool) -> Callable[[Any], dict[str, Any]
 
 
 def _diagonal(generator: Any, dtype: Any) -> Any:
-    # The same one for all programs: the derivatives of solutions suppose that they fit together.
+    # All programs share the diagonal: derivatives of solutions assume that they are consistent.
     return np.array([0.5, 1.5, -2.0]).astype(dtype)
 
 
 sample(
     lax.linear_solve_p,
-    # By the diagonals the solver alone would be differentiated, which has no derivative.
+    # Derivatives with respect to the diagonals would differentiate the solver, which has none.
     Operation(
         "transposable",
         (*[_diagonal] * 4, _vector),

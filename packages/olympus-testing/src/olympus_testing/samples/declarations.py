@@ -53,7 +53,7 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 # Derivatives are compared with finite differences in double precision only.
 _DIFFERENTIATED = frozenset(map(np.dtype, ("float64", "complex128")))
 
-# From a primitive to a function without arguments that gives its cases.
+# From a primitive to a function without arguments that returns its cases.
 samples: RuleTable[Callable[[], list[Case]]] = RuleTable(
     "sample", package="olympus_testing", folder="samples"
 )
@@ -224,7 +224,7 @@ def _draw(operand: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
     return operand
 
 
-# Values that mathematical functions must treat as IEEE 754 and the C standard say.
+# Special values, whose results IEEE 754 and the C standard define.
 _SPECIAL_VALUES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
 
 

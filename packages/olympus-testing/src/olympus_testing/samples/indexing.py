@@ -205,7 +205,7 @@ sample(
     ),
     _scatter("rows", _Mode.CLIP, _distinct_indices("rows"), None),
     _scatter("rows", _Mode.PROMISE_IN_BOUNDS, _distinct_indices("rows"), None),
-    # As `scatter_apply` makes it: the updates are not looked at.
+    # Like `scatter_apply`, which ignores the updates.
     _scatter(
         "elements",
         _Mode.CLIP,
@@ -235,5 +235,5 @@ _sample_accumulating_scatter(lax.scatter_add_p, lax.add, NUMBERS)
 _sample_accumulating_scatter(lax.scatter_sub_p, lax.sub, NUMBERS)
 _sample_accumulating_scatter(lax.scatter_min_p, lax.min, FLOATS)
 _sample_accumulating_scatter(lax.scatter_max_p, lax.max, FLOATS)
-# Derivatives with respect to updates exist where windows do not overlap.
+# Derivatives with respect to updates exist if windows do not overlap.
 _sample_accumulating_scatter(lax.scatter_mul_p, lax.mul, NUMBERS, differentiable=(0,))

@@ -60,7 +60,7 @@ def reflections(rows: int, columns: int) -> list[Draw]:
         below = np.tril(a, -1)
         return a, (2 / (1 + (np.abs(below) ** 2).sum(0))).astype(dtype)
 
-    # Each operand draws by itself; vectors of any length will do.
+    # Operands are drawn independently; vectors may have any length.
     return [
         lambda generator, dtype: pair(generator, dtype)[0],
         lambda generator, dtype: pair(generator, dtype)[1][: min(rows, columns)],
@@ -148,7 +148,7 @@ sample(
 
 sample(
     linalg.cholesky_p,
-    # Only Hermitian changes have a derivative, which the tests of the rules look at.
+    # Only Hermitian changes have a derivative; the tests of the rules cover it.
     Operation(
         "matrix",
         (matrices(3, 3, hermitian=True, dominant=4.0),),
@@ -373,7 +373,7 @@ def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
 _SVD = {"full_matrices": False, "compute_uv": True, "subset_by_index": None, "algorithm": None}
 sample(
     linalg.svd_p,
-    # Of complex matrices, tangents of singular vectors are determined up to those of their phases.
+    # For complex matrices, tangents of singular vectors are determined up to those of their phases.
     *[
         Operation(
             f"{label}_{kind}",
@@ -419,7 +419,7 @@ sample(
 _SCHUR = {"compute_schur_vectors": True, "sort_eig_vals": False, "select_callable": None}
 sample(
     linalg.schur_p,
-    # Of triangular matrices, for which the form is the matrix itself and no phase is arbitrary.
+    # Triangular matrices, whose Schur form is the matrix itself, so that no phase is arbitrary.
     Operation("triangular", (triangular(3),), _SCHUR, INEXACT, differentiable=False),
     Operation(
         "form",

@@ -94,11 +94,11 @@ def _partial_results(
     def part(values: list[Any], start: int, stop: int) -> list[Any]:
         return [slice_in_dim(value, start, stop, 1, axis) for value in values]
 
-    # Pairs of neighbours are combined; the partial results of the pairs are those at odd places.
+    # The partial results of combined pairs of neighbours are the results at odd positions.
     pairs = combine(every_other(elems, 0, size - 1), every_other(elems, 1, size))
     num_pairs = size // 2
     odd = _partial_results(combine, pairs, num_pairs, axis)
-    # Those at even places lack one element.
+    # Results at even positions lack one element.
     before = part(odd, 0, num_pairs - 1) if size % 2 == 0 else odd
     even = combine(before, every_other(elems, 2, size))
     even = [

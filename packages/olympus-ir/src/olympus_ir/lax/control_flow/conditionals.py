@@ -292,7 +292,7 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # The traced programs are kept with their functions; what is made of them is kept with one of
+    # Traced programs are cached with their functions. Their combination is cached with one of
     # the functions, under the identity of all programs.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())

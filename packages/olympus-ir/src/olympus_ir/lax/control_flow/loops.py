@@ -75,7 +75,7 @@ def while_loop(
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if config_states.disable_jit.value:
-        # Of arrays that cannot change: functions may write into those of NumPy.
+        # Immutable arrays, because functions may write to NumPy arrays.
         return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
     leaves, tree = pytrees.tree_flatten(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
@@ -116,7 +116,7 @@ def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:
     while True:
         decision = cond_fun(value)
         if isinstance(decision, Tracer) and decision.concrete_or_none() is None:
-            # Under a transformation the number of iterations is not known: it stays one operation.
+            # Under a transformation the number of iterations is unknown: keep one operation.
             with config_states.disable_jit(False):
                 return while_loop(cond_fun, body_fun, value)
         if not decision:

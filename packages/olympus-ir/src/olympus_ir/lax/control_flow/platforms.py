@@ -12,7 +12,7 @@ from ...programs.primitives import instruction
 from ...types.avals import ShapedArray
 from .conditionals import choose
 
-# The place of the platform that the program runs on in `platforms`: a tuple whose entries are
+# The index in `platforms` of the platform that runs the program: a tuple whose entries are
 # tuples of names, or None for all others. An int32 scalar, known when the program is lowered.
 platform_index_p = instruction("platform_index", family="control_flow")
 

@@ -21,12 +21,12 @@ from .operands import ScanLayout
 #   outs = cond[branches] index *operands
 cond_p = instruction("cond", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program as long as another one says so:
+# Runs a program while another one returns true:
 #   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
-# Under `vmap` the condition may give a boolean for each example: see `predicates`.
+# Under `vmap` the condition may return a boolean for each example: see `predicates`.
 while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program on each slice along the first dimension, handing a carry on:
+# Runs a program on each slice along the first dimension and passes a carry on:
 #   *carry, *ys = scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs
 scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
 

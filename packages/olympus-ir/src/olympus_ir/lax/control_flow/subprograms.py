@@ -63,7 +63,7 @@ class Subprogram:
 
 
 _subprograms = FunctionCache()
-# What `cond`, `while_loop` and `scan` have made of the subprograms.
+# Programs of `cond`, `while_loop` and `scan` that combine subprograms.
 control_flow_programs = FunctionCache()
 
 
@@ -119,9 +119,9 @@ def check_returned_references(olympuspr: Olympuspr) -> None:
         info = olympuspr.debug_info
         raise ValueError(
             f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
-            "reference that is not the one it was given in this place of the carry, but mutable "
-            "array references cannot be returned. Choose among them by index, or hand each on as "
-            "it is."
+            "reference that is not the one at the same position of its input carry, but mutable "
+            "array references cannot be returned. Return each reference unchanged, or select among "
+            "them by index."
         )
 
 

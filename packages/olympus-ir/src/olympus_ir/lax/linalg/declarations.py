@@ -12,7 +12,7 @@ from ..families import Inexact, check_dtype, check_same_dtypes
 
 __all__ = ["check_square", "declare"]
 
-# The types of the results of one example, shape and dtype of each.
+# Shape and dtype of each result of one example.
 Results: TypeAlias = list[tuple[tuple[int, ...], Any]]
 
 

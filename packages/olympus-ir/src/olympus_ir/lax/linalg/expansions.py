@@ -103,7 +103,7 @@ def cholesky_update(r: Any, w: Any) -> Any:
         x = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
         y = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
         nothing = lax.eq(y, zero)
-        # Divided by the larger of the two, so that squares do not overflow.
+        # Divide by the larger of the two, so that squares do not overflow.
         scale = lax.select(nothing, one, lax.max(lax.abs(x), lax.abs(y)))
         x, y = lax.div(x, scale), lax.div(y, scale)
         squares = lax.select(nothing, one, lax.add(lax.mul(x, x), lax.mul(y, y)))
@@ -139,7 +139,7 @@ def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
     nothing = lax.eq(tail_squares, none)
     if is_complex(alpha):
         nothing = lax.bitwise_and(nothing, lax.eq(lax.imag(alpha), none))
-    # Where there is nothing to reflect, ones keep derivatives finite of what is not used.
+    # If nothing is reflected, ones keep the derivatives of unused values finite.
     squares = lax.select(nothing, unit, lax.add(_square(alpha), tail_squares))
     length = lax.sqrt(squares)
     beta = lax.select(lax.lt(real_part, none), length, lax.neg(length))

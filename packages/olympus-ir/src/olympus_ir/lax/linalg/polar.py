@@ -136,7 +136,7 @@ def qdwh(
 
     start = (iterate, np.int32(len(weights)), converged)
     u, count, converged = lax.while_loop(unfinished, polish, start)
-    # One step of Newton and Schulz brings the columns to orthogonality in full precision.
+    # One Newton-Schulz step makes the columns orthogonal to full precision.
     u = _scaled(0.5, lax.sub(_scaled(3.0, u), matmul(u, matmul(adjoint(u), u))))
     return u, symmetrize("qdwh", matmul(adjoint(u), x)), count, converged
 
