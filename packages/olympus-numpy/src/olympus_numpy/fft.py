@@ -260,7 +260,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Args:
       a: an array of numbers, the first half of a transform.
-      n: the length of the result; twice the length of the input less one where it is None.
+      n: the length of the result; twice the length of the input less one if it is None.
       axis: the dimension.
       norm: as in `ifft`.
 
@@ -280,7 +280,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Args:
       a: the first half.
-      n: the length of the result; twice the length of the input less one where it is None.
+      n: the length of the result; twice the length of the input less one if it is None.
       axis: the dimension.
       norm: as in `fft`.
 
@@ -334,8 +334,8 @@ def fftn(
 
     Args:
       a: an array of numbers.
-      s: how many elements to transform along each dimension; all of them where it is None.
-      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      s: how many elements to transform along each dimension; all of them if it is None.
+      axes: the dimensions; the last ones, as many as ``s`` has, or all if both are None.
       norm: as in `fft`.
 
     Returns:
@@ -434,8 +434,8 @@ def fft2(
 
     Args:
       a: an array of numbers.
-      s: how many elements to transform along each dimension; all of them where it is None.
-      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      s: how many elements to transform along each dimension; all of them if it is None.
+      axes: the dimensions; the last ones, as many as ``s`` has, or all if both are None.
       norm: as in `fft`.
 
     Returns:
@@ -554,7 +554,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     Args:
       n: the length of the transform.
       d: the distance between samples.
-      dtype: of the result; the default float dtype where it is None.
+      dtype: of the result; the default float dtype if it is None.
       device: where to put the result.
 
     Returns:
@@ -577,7 +577,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     Args:
       n: the length of the transform.
       d: the distance between samples.
-      dtype: of the result; the default float dtype where it is None.
+      dtype: of the result; the default float dtype if it is None.
       device: where to put the result.
 
     Returns:
@@ -609,7 +609,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
 
     Args:
       x: an array.
-      axes: the dimensions; all where it is None.
+      axes: the dimensions; all if it is None.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -627,7 +627,7 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
 
     Args:
       x: an array.
-      axes: the dimensions; all where it is None.
+      axes: the dimensions; all if it is None.
 
     Returns:
       An array of the shape and dtype of ``x``.

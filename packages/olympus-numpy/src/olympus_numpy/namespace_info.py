@@ -99,7 +99,7 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
 
         Args:
           device: has no effect: they are the same everywhere.
-          kind: a kind of `isdtype`, or several; all where not given.
+          kind: a kind of `isdtype`, or several; all by default.
 
         Returns:
           A dictionary from a name to a dtype.

@@ -71,7 +71,7 @@ def array(
     Args:
       object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
         or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
-      dtype: the dtype; that of the values where not given.
+      dtype: the dtype; that of the values by default.
       *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
       copy: whether the result must not share memory with an array given.
       order: only ``"K"`` and None are supported.
@@ -84,7 +84,7 @@ def array(
       common dtype of the values, narrowed to 32 bits unless 64-bit types are enabled.
 
     Raises:
-      TypeError: where the values are not numbers.
+      TypeError: if the values are not numbers.
 
     Example:
       >>> array([[1, 2], [3, 4]])
@@ -126,11 +126,11 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns ``a`` as an array, and ``a`` itself where it is one of the dtype asked for.
+    """Returns ``a`` as an array, and ``a`` itself if it is one of the dtype asked for.
 
     Args:
       a: what `array` takes.
-      dtype: the dtype; that of the values where not given.
+      dtype: the dtype; that of the values by default.
       order: only ``"K"`` and None are supported.
       copy: whether to copy an array in any case.
       device: the device or sharding to put the array on.
@@ -330,7 +330,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Args:
       x: an array or scalar.
       dtype: the dtype; None for the default float dtype.
-      copy: whether to copy the array where it has that dtype already.
+      copy: whether to copy the array if it has that dtype already.
       device: the device or sharding to put the result on.
 
     Returns:
@@ -419,7 +419,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
     Args:
       shape: an integer or a sequence of integers.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
@@ -439,7 +439,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
     Args:
       shape: an integer or a sequence of integers.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
@@ -458,7 +458,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
     Args:
       shape: an integer or a sequence of integers.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
@@ -507,7 +507,7 @@ def full(
     Args:
       shape: an integer or a sequence of integers.
       fill_value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype; the value's where not given.
+      dtype: the dtype; the value's by default.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 

@@ -31,7 +31,7 @@ def flip(m: Any, axis: Any = None) -> Array:
 
     Args:
       m: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
 
     Returns:
       An array of the shape and dtype of ``m``.
@@ -139,7 +139,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     Args:
       a: an array.
       shift: how far, for all axes or one by one; it may be traced.
-      axis: the axis or axes; where not given, the array is rolled flat.
+      axis: the axis or axes; by default, the array is rolled flat.
 
     Returns:
       An array of the shape and dtype of ``a``.

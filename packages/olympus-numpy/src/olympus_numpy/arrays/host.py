@@ -144,7 +144,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     Args:
       string: the text.
       dtype: the dtype.
-      count: how many to read; all where -1.
+      count: how many to read; all if -1.
       sep: what separates them.
 
     Returns:
@@ -211,7 +211,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     Args:
       buffer: an object with the buffer protocol.
       dtype: how the bytes are read.
-      count: how many elements to read; all where -1.
+      count: how many elements to read; all if -1.
       offset: how many bytes to skip.
 
     Returns:
@@ -325,7 +325,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
     Args:
       a: an array.
-      axis: the dimension or dimensions; all where not given.
+      axis: the dimension or dimensions; all by default.
 
     Returns:
       The number of elements along the given dimensions.
@@ -363,7 +363,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Args:
       filt: a concrete array.
       trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
-      axis: the dimensions that are trimmed, all where not given. Of each, the slices at the ends
+      axis: the dimensions that are trimmed, all by default. Of each, the slices at the ends
         go that hold zeros alone.
 
     Returns:

@@ -288,7 +288,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     Args:
       arr: an array.
       values: an array.
-      axis: the dimension to join along; where not given, both are flattened.
+      axis: the dimension to join along; by default, both are flattened.
 
     Returns:
       An array of the common dtype; of one dimension if ``axis`` is not given.
@@ -367,7 +367,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
       A list of arrays of the dtype of ``ary``.
 
     Raises:
-      ValueError: where equal parts are not possible.
+      ValueError: if equal parts are not possible.
 
     Example:
       >>> from olympus_numpy import arange

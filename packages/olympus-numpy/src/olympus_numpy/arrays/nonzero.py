@@ -29,8 +29,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result where there are fewer, one for all dimensions
-        or a tuple; zero where not given.
+      fill_value: the index that fills up the result if there are fewer, one for all dimensions
+        or a tuple; zero by default.
 
     Returns:
       A tuple with an integer array of one dimension for each dimension of ``a``; their length is
@@ -115,8 +115,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result where there are fewer, one for all dimensions
-        or a tuple; zero where not given.
+      fill_value: the index that fills up the result if there are fewer, one for all dimensions
+        or a tuple; zero by default.
 
     Returns:
       An integer array of one dimension.
@@ -135,8 +135,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result where there are fewer, one for all dimensions
-        or a tuple; zero where not given.
+      fill_value: the index that fills up the result if there are fewer, one for all dimensions
+        or a tuple; zero by default.
 
     Returns:
       An integer array of shape ``(number of nonzero elements, a.ndim)``; the first size is ``size``

@@ -72,8 +72,8 @@ def repeat(
     Args:
       a: an array.
       repeats: how often, for all elements or one by one.
-      axis: the dimension to repeat along; where not given, the array is flattened.
-      total_repeat_length: the size of the result along the dimension, needed where ``repeats`` is
+      axis: the dimension to repeat along; by default, the array is flattened.
+      total_repeat_length: the size of the result along the dimension, needed if ``repeats`` is
         traced. The last element is repeated until it is reached, surplus ones are left out.
       out_sharding: how the result is laid out over the mesh.
 

@@ -47,7 +47,7 @@ def where(
       x: an array or scalar.
       y: an array or scalar.
       size: with the condition alone, how many indices to return, so that it can be traced.
-      fill_value: the index that fills up the result where fewer elements hold.
+      fill_value: the index that fills up the result if fewer elements hold.
 
     Returns:
       An array of the common dtype of ``x`` and ``y``, of the shape that all three broadcast to.
@@ -140,8 +140,8 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 
     Args:
       arr: an array of real numbers.
-      min: the lower limit, an array or scalar; none where None.
-      max: the upper limit, an array or scalar; none where None.
+      min: the lower limit, an array or scalar; none if None.
+      max: the upper limit, an array or scalar; none if None.
 
     Returns:
       An array of the common dtype, of the shape that the arguments broadcast to.

@@ -107,7 +107,7 @@ def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
     """Returns a requested shape with the size -1 replaced by the remaining number of elements.
 
     Raises:
-      TypeError: where the numbers of elements differ.
+      TypeError: if the numbers of elements differ.
     """
     size = math.prod(old)
     sizes = []
@@ -455,13 +455,13 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
     Args:
       a: an array.
-      axis: which; all of size one where not given.
+      axis: which; all of size one by default.
 
     Returns:
       An array of the dtype of ``a`` with fewer dimensions.
 
     Raises:
-      ValueError: where one of ``axis`` is not of size one.
+      ValueError: if one of ``axis`` is not of size one.
 
     Example:
       >>> from olympus_numpy import ones
@@ -584,7 +584,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
       An array of the given shape and of the dtype of ``array``.
 
     Raises:
-      ValueError: where the array's shape does not fit.
+      ValueError: if the array's shape does not fit.
 
     Example:
       >>> broadcast_to(1, (2, 2))

@@ -27,8 +27,8 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """Returns an axis counted from the first one.
 
     Raises:
-      TypeError: where it is not an integer.
-      AxisError: where it is out of range; as in NumPy, a ValueError and an IndexError.
+      TypeError: if it is not an integer.
+      AxisError: if it is out of range; as in NumPy, a ValueError and an IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -51,7 +51,7 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     """Several axes counted from the first one, in their order.
 
     Raises:
-      ValueError: where one is repeated.
+      ValueError: if one is repeated.
     """
     result = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(result)) != len(result):

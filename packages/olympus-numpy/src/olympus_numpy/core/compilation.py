@@ -41,7 +41,7 @@ def compiled(
       fun: the function.
       static_argnames: names of arguments that are compiled in.
       inline: whether the equation is replaced by those of the function.
-      name: how the equation is called; the function's name where it is None.
+      name: how the equation is called; the function's name if it is None.
     """
     options: dict[str, Any] = {"inline": inline}
     if static_argnames:

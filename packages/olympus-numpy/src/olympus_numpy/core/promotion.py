@@ -364,7 +364,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
       A tuple of integers.
 
     Raises:
-      ValueError: where the shapes do not fit.
+      ValueError: if the shapes do not fit.
 
     Example:
       >>> broadcast_shapes((3, 1), (4,))

@@ -55,7 +55,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 
     Args:
       a: an array of booleans or integers, which count as true where they are not zero.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
 
     Returns:
@@ -108,7 +108,7 @@ def unpackbits(
 
     Args:
       a: an array of dtype uint8.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       count: how many bits to return; a negative number leaves as many out.
       bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
 

@@ -377,8 +377,8 @@ def nan_to_num(
       x: an array or scalar.
       copy: has no effect: arrays are immutable.
       nan: what replaces NaN.
-      posinf: what replaces positive infinity; the largest number where not given.
-      neginf: what replaces negative infinity; the smallest number where not given.
+      posinf: what replaces positive infinity; the largest number by default.
+      neginf: what replaces negative infinity; the smallest number by default.
 
     Returns:
       An array of the shape and dtype of ``x``.

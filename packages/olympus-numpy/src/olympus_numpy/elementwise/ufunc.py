@@ -47,8 +47,8 @@ class ufunc:
       func: the function of ``nin`` arrays.
       nin: the number of arguments.
       nout: the number of results.
-      name: the name that is shown; the function's where not given.
-      nargs: the number of arguments; ``nin`` where not given.
+      name: the name that is shown; the function's by default.
+      nargs: the number of arguments; ``nin`` by default.
       identity: the result of a reduction of nothing; None where there is none.
       call: what a call runs, where that is not the function compiled.
       reduce: what `reduce` runs, where a faster way than a loop is known.

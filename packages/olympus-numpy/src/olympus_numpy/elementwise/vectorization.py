@@ -102,7 +102,7 @@ def vectorize(
       pyfunc: a function that can be traced.
       excluded: positions and names of arguments that are passed as they are.
       signature: the core dimensions of arguments and results, such as ``"(n,m),(m)->(n)"``; scalars
-        where not given.
+        by default.
 
     Returns:
       A function of arrays. Its results have the broadcast dimensions of the arguments in front of

@@ -530,7 +530,7 @@ def spread_to(values: Any, shape: tuple, what: str) -> Any:
     """Broadcasts values to the shape of an indexed part.
 
     Raises:
-      ValueError: where they do not fit.
+      ValueError: if they do not fit.
     """
     own = np.shape(values)
     if own == shape:

@@ -32,7 +32,7 @@ def delete(
       arr: an array.
       obj: which: an integer, a slice, or an array of integers or booleans. Integers may be traced
         where there is one, or with ``assume_unique_indices``.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       assume_unique_indices: a promise that no index occurs twice.
 
     Returns:
@@ -100,7 +100,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
       arr: an array.
       obj: before which places: an integer, a slice or integers; they may be traced.
       values: what is inserted, broadcast.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
 
     Returns:
       An array of the dtype of ``arr``, larger along the axis.

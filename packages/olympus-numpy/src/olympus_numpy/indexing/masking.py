@@ -77,7 +77,7 @@ def compress(
     Args:
       condition: a boolean array of one dimension.
       a: an array.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       size: how many slices to return, so that the condition may be traced.
       fill_value: what fills up the result where fewer hold.
       out: not supported.

@@ -119,7 +119,7 @@ def put_along_axis(
       values: what is put there, broadcast to the shape of the indices.
       axis: the axis; None puts into the flat array.
       inplace: must be False, to say that the caller knows that ``arr`` is not changed.
-      mode: what happens to indices out of range, as of ``at``.
+      mode: what happens to indices out of range, as in ``at``.
 
     Returns:
       An array of the shape and dtype of ``arr``.

@@ -123,13 +123,13 @@ def take(
     Args:
       a: an array.
       indices: integers, an array of any shape, which takes the place of the axis.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       out: not supported.
       mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
         nearest element, ``"wrap"`` the element that many places around.
       unique_indices: a promise that no index occurs twice.
       indices_are_sorted: a promise that indices come in order.
-      fill_value: NaN for floats, the lowest or highest value for integers where not given.
+      fill_value: NaN for floats, the lowest or highest value for integers by default.
 
     Returns:
       An array of the dtype of ``a``, in whose shape that of the indices takes the place of the
@@ -252,7 +252,7 @@ def take_along_axis(
       axis: the axis; None takes from the flat array.
       mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
         nearest element.
-      fill_value: NaN for floats, the lowest or highest value for integers where not given.
+      fill_value: NaN for floats, the lowest or highest value for integers by default.
       wrap_negative_indices: whether negative indices count from the end.
 
     Returns:

@@ -115,7 +115,7 @@ _lossless: set[tuple[Any, Any, bool]] = set()
 def _as_values(values: Any, dtype: Any) -> Any:
     """Returns the values of an update as an array or scalar; warns if conversion is lossy.
 
-    It warns at every call, not where a call is compiled.
+    It warns at every call, not only when a call is compiled.
     """
     kind = values.dtype if hasattr(values, "dtype") else values.__class__
     key = (dtype, kind, config_states.enable_x64.value)
@@ -258,7 +258,7 @@ class IndexedUpdate:
           unique_indices: a promise.
           mode: ``"fill"`` gives ``fill_value`` for indices out of range, ``"clip"`` and the default
             the nearest elements.
-          fill_value: NaN for floats, the lowest or highest value for integers where not given.
+          fill_value: NaN for floats, the lowest or highest value for integers by default.
           out_sharding: how the result is laid out over the mesh.
           wrap_negative_indices: whether negative indices count from the end.
 

@@ -86,7 +86,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
         triangle is not looked at.
 
     Returns:
-      Triangular matrices; NaNs where a matrix is not positive definite.
+      Triangular matrices; NaNs if a matrix is not positive definite.
 
     Example:
       >>> from olympus_numpy import array

@@ -103,9 +103,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
       x: an array.
-      ord: the order: of vectors a number, 2 where not given; of matrices ``"fro"`` (where not
+      ord: the order: of vectors a number, 2 by default; of matrices ``"fro"`` (where not
         given), ``"nuc"``, 1, -1, 2, -2, inf or -inf.
-      axis: one axis for vectors, two for matrices; where not given, the array is a vector or
+      axis: one axis for vectors, two for matrices; by default, the array is a vector or
         matrix, or flattened where ``ord`` is not given either.
       keepdims: whether the axes are kept with size one.
 
@@ -125,7 +125,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
     Args:
       x: an array.
-      axis: the axis or axes whose elements form a vector; all where not given.
+      axis: the axis or axes whose elements form a vector; all by default.
       keepdims: whether the axes are kept with size one.
       ord: the order.
 

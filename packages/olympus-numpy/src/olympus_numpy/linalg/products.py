@@ -194,7 +194,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
     Args:
       x: matrices.
-      offset: the diagonal: the main one where 0, above it where positive.
+      offset: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       An array of the dtype of ``x``, with the diagonals in its last dimension.
@@ -212,7 +212,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
     Args:
       x: matrices.
-      offset: the diagonal: the main one where 0, above it where positive.
+      offset: the diagonal: 0 for the main one, positive above it.
       dtype: the dtype to add up in.
 
     Returns:

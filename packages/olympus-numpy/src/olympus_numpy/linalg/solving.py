@@ -135,7 +135,7 @@ def solve(a: Any, b: Any) -> Array:
       b: the right-hand sides: a vector, or matrices.
 
     Returns:
-      An array ``x``; infinities or NaNs where ``a`` is singular.
+      An array ``x``; infinities or NaNs if ``a`` is singular.
 
     Example:
       >>> from olympus_numpy import array
@@ -166,7 +166,7 @@ def inv(a: Any) -> Array:
       a: square matrices.
 
     Returns:
-      The inverses; infinities or NaNs where a matrix is singular.
+      The inverses; infinities or NaNs if a matrix is singular.
 
     Example:
       >>> from olympus_numpy import array
@@ -304,8 +304,8 @@ def lstsq(
       a: a matrix.
       b: the right-hand side, a vector or a matrix.
       rcond: singular values are taken for zero up to this fraction of the largest one; the dtype's
-        precision times the larger of the two sizes where not given.
-      numpy_resid: whether the residuals are empty where the rank is not full, as NumPy's are. This
+        precision times the larger of the two sizes by default.
+      numpy_resid: whether the residuals are empty if the rank is not full, as NumPy's are. This
         depends on the values, so the function cannot be compiled then.
 
     Returns:
@@ -349,7 +349,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices.
-      rtol: singular values are taken for zero up to this bound; where not given, the largest one
+      rtol: singular values are taken for zero up to this bound; by default, the largest one
         times the larger of the two sizes, in units of the dtype's precision.
       hermitian: whether ``M`` is Hermitian, which makes it quicker.
       tol: another name for ``rtol``.
@@ -392,7 +392,7 @@ def cond(x: Any, p: Any = None) -> Array:
 
     Args:
       x: matrices.
-      p: the norm, as the order of `norm`; the ratio of singular values where not given.
+      p: the norm, as the order of `norm`; the ratio of singular values by default.
 
     Returns:
       A real array of shape ``x.shape[:-2]``.

@@ -141,7 +141,7 @@ def gradient(
     Args:
       f: the samples.
       *varargs: the distances of samples: one for all axes, or one for each; a scalar or the places.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       edge_order: only None is supported: at the edges, one-sided differences are taken.
 
     Returns:
@@ -311,7 +311,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
 
     Args:
       p: angles, or other numbers that are defined up to multiples of a period.
-      discont: the least jump that is removed; half a period where not given.
+      discont: the least jump that is removed; half a period by default.
       axis: the axis.
       period: the period.
 
@@ -380,7 +380,7 @@ def interp(
       x: where to evaluate it.
       xp: the points' places, in increasing order.
       fp: the values there.
-      left: the value left of all points; that of the first point where not given, or
+      left: the value left of all points; that of the first point by default, or
         ``"extrapolate"``.
       right: the value right of all points; likewise.
       period: the function's period.

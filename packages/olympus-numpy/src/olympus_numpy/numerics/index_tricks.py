@@ -57,8 +57,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Args:
       n: the number of rows.
-      k: the diagonal: the main one where 0, above it where positive.
-      m: the number of columns; as many where not given.
+      k: the diagonal: 0 for the main one, positive above it.
+      m: the number of columns; as many by default.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -76,8 +76,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Args:
       n: the number of rows.
-      k: the diagonal: the main one where 0, above it where positive.
-      m: the number of columns; as many where not given.
+      k: the diagonal: 0 for the main one, positive above it.
+      m: the number of columns; as many by default.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -272,7 +272,7 @@ def ravel_multi_index(
       mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
         ``"raise"``, for concrete indices only.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
-      dtype: the integer dtype of the result; that of the indices where not given.
+      dtype: the integer dtype of the result; that of the indices by default.
 
     Returns:
       An integer array of the shape that the index arrays broadcast to.

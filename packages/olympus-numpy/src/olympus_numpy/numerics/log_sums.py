@@ -36,12 +36,12 @@ def logsumexp(
 
     Args:
       a: an array.
-      axis: the axis or axes that are summed; all where None.
-      b: factors, which broadcast to ``a``; ones where None.
+      axis: the axis or axes that are summed; all if None.
+      b: factors, which broadcast to ``a``; ones if None.
       keepdims: whether summed axes stay, with size 1.
       return_sign: whether the sign of the sum is returned too, and the logarithm is that of its
         magnitude. Otherwise a negative sum gives NaN.
-      where: which elements take part; all where None.
+      where: which elements take part; all if None.
 
     Returns:
       The logarithm, or the pair of it and the sign.

@@ -130,7 +130,7 @@ def polyfit(
       rcond: as in `linalg.lstsq`.
       full: whether what `linalg.lstsq` found out is returned, too.
       w: a weight for each datum.
-      cov: whether the covariance matrix is returned, too; ``"unscaled"`` where the weights are the
+      cov: whether the covariance matrix is returned, too; ``"unscaled"`` if the weights are the
         reciprocals of known errors.
 
     Returns:

@@ -64,10 +64,10 @@ def arange(
     """Returns numbers from ``start`` up to ``stop``, which is not reached.
 
     Args:
-      start: the first number; where it is the only argument, the stop, and 0 is the first number.
+      start: the first number; if it is the only argument, the stop, and 0 is the first number.
       stop: the end.
-      step: the distance; 1 where not given.
-      dtype: the dtype; that of the arguments where not given.
+      step: the distance; 1 by default.
+      dtype: the dtype; that of the arguments by default.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
@@ -260,7 +260,7 @@ def linspace(
       num: how many.
       endpoint: whether the last number is ``stop``, or comes before it.
       retstep: whether to return a pair with the distance.
-      dtype: the dtype; floating where not given.
+      dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
       device: the device or sharding to put the array on.
 
@@ -317,7 +317,7 @@ def logspace(
       num: how many.
       endpoint: whether the last exponent is ``stop``, or comes before it.
       base: the base.
-      dtype: the dtype; floating where not given.
+      dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
 
     Returns:
@@ -368,7 +368,7 @@ def geomspace(
       stop: the last number, not zero and of the same sign.
       num: how many.
       endpoint: whether the last number is ``stop``, or comes before it.
-      dtype: the dtype; floating where not given.
+      dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
 
     Returns:
@@ -446,7 +446,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 
     Args:
       dimensions: the shape.
-      dtype: the dtype; integer where not given.
+      dtype: the dtype; integer by default.
       sparse: whether to return a tuple of arrays with size one in the other dimensions.
 
     Returns:

@@ -137,7 +137,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     Args:
       a: an array.
       bins: the number of bins, or their edges.
-      range: the lowest and highest edge; those of the elements where not given.
+      range: the lowest and highest edge; those of the elements by default.
       weights: has no effect.
 
     Returns:
@@ -188,7 +188,7 @@ def histogram(
     Args:
       a: an array.
       bins: the number of bins, or their edges.
-      range: the lowest and highest edge; those of the elements where not given.
+      range: the lowest and highest edge; those of the elements by default.
       weights: how much each element counts.
       density: whether the result is divided so that its integral is 1.
 

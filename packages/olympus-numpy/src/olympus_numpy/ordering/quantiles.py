@@ -228,7 +228,7 @@ def quantile(
     Args:
       a: an array.
       q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
@@ -265,7 +265,7 @@ def nanquantile(
     Args:
       a: an array.
       q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
@@ -303,7 +303,7 @@ def percentile(
     Args:
       a: an array.
       q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
@@ -349,7 +349,7 @@ def nanpercentile(
     Args:
       a: an array.
       q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
@@ -382,7 +382,7 @@ def median(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       keepdims: whether the axes are kept with size one.
@@ -411,7 +411,7 @@ def nanmedian(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       keepdims: whether the axes are kept with size one.

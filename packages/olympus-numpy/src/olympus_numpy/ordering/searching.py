@@ -123,7 +123,7 @@ def searchsorted(
       a: a sorted array of one dimension.
       v: an array of values.
       side: before (``"left"``) or after (``"right"``) equal elements.
-      sorter: indices that sort ``a``, where it is not sorted.
+      sorter: indices that sort ``a``, if it is not sorted.
       method: ``"scan"`` or ``"scan_unrolled"``: by bisection; ``"sort"``: by sorting both;
         ``"compare_all"``: by comparing everything, for short arrays.
 
@@ -179,7 +179,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
       x: an array.
       bins: the edges of the bins, in increasing or decreasing order.
       right: whether a bin contains its right edge and not its left one.
-      method: as of `searchsorted`.
+      method: as in `searchsorted`.
 
     Returns:
       An integer array of the shape of ``x``.

@@ -124,10 +124,10 @@ def unique(
       return_index: whether to return, too, where each occurs first.
       return_inverse: whether to return, too, which of them each element of ``ar`` is.
       return_counts: whether to return, too, how often each occurs.
-      axis: the axis whose slices are compared; where not given, the elements are.
+      axis: the axis whose slices are compared; by default, the elements are.
       equal_nan: whether NaNs count as equal.
       size: how many to return, so that the array may be traced.
-      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+      fill_value: what fills up the result if there are fewer; the smallest one by default.
       sorted: has no effect: they always are.
 
     Returns:
@@ -238,8 +238,8 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
     Args:
       x: an array.
-      size: as of `unique`.
-      fill_value: as of `unique`.
+      size: as in `unique`.
+      fill_value: as in `unique`.
 
     Returns:
       A named tuple of ``values``, ``indices``, ``inverse_indices`` and ``counts``.
@@ -260,7 +260,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values where there are fewer.
+      fill_value: what fills up the values if there are fewer.
 
     Returns:
       A named tuple of ``values`` and ``counts``.
@@ -281,7 +281,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values where there are fewer.
+      fill_value: what fills up the values if there are fewer.
 
     Returns:
       A named tuple of ``values`` and ``inverse_indices``.
@@ -302,7 +302,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values where there are fewer.
+      fill_value: what fills up the values if there are fewer.
 
     Returns:
       An array of one dimension and of the dtype of ``x``.
@@ -393,7 +393,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
       ar1: an array.
       ar2: an array.
       size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+      fill_value: what fills up the result if there are fewer; the smallest one by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.
@@ -434,7 +434,7 @@ def setdiff1d(
       ar2: an array.
       assume_unique: a promise that the elements of ``ar1`` are distinct; they keep their order.
       size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result where there are fewer; zero where not given.
+      fill_value: what fills up the result if there are fewer; zero by default.
 
     Returns:
       An array of one dimension and of the dtype of ``ar1``.
@@ -475,7 +475,7 @@ def intersect1d(
       assume_unique: a promise that the elements of each array are distinct.
       return_indices: whether to return, too, where they occur first in both.
       size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+      fill_value: what fills up the result if there are fewer; the smallest one by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype; with ``return_indices``, a tuple of
@@ -542,7 +542,7 @@ def setxor1d(
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
       size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+      fill_value: what fills up the result if there are fewer; the smallest one by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.

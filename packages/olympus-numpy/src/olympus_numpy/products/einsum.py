@@ -105,9 +105,9 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     """Returns the path of contractions that `einsum` would take, and a description of it.
 
     Args:
-      subscripts: as of `einsum`.
+      subscripts: as in `einsum`.
       *operands: arrays.
-      optimize: as of `einsum`.
+      optimize: as in `einsum`.
 
     Returns:
       The path, a list of the positions of the operands contracted at each step, and a description
@@ -161,7 +161,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     Any other character than dots, commas and the arrow may stand for a dimension.
 
     Raises:
-      ValueError: where they are malformed or do not fit the operands' ranks.
+      ValueError: if they are malformed or do not fit the operands' ranks.
     """
     subscripts = subscripts.replace(" ", "")
     inputs, arrow, output = subscripts.partition("->")

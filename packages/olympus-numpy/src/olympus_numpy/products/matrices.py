@@ -85,9 +85,9 @@ def eye(
 
     Args:
       N: the number of rows.
-      M: the number of columns; as many where not given.
-      k: the diagonal: the main one where 0, above it where positive.
-      dtype: the dtype, float32 where not given.
+      M: the number of columns; as many by default.
+      k: the diagonal: 0 for the main one, positive above it.
+      dtype: the dtype, float32 by default.
       device: the device or sharding to put the array on.
 
     Returns:
@@ -113,7 +113,7 @@ def identity(n: int, dtype: Any = None) -> Array:
 
     Args:
       n: the number of rows and columns.
-      dtype: the dtype, float32 where not given.
+      dtype: the dtype, float32 by default.
 
     Returns:
       An array of shape ``(n, n)`` and of the given dtype.
@@ -131,9 +131,9 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
 
     Args:
       N: the number of rows.
-      M: the number of columns; as many where not given.
-      k: the diagonal: the main one where 0, above it where positive.
-      dtype: the dtype, float32 where not given.
+      M: the number of columns; as many by default.
+      k: the diagonal: 0 for the main one, positive above it.
+      dtype: the dtype, float32 by default.
 
     Returns:
       An array of shape ``(N, M)`` and of the given dtype.
@@ -181,7 +181,7 @@ def tril(m: Any, k: int = 0) -> Array:
 
     Args:
       m: an array of at least two dimensions.
-      k: the diagonal: the main one where 0, above it where positive.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       An array of the shape and dtype of ``m``.
@@ -201,7 +201,7 @@ def triu(m: Any, k: int = 0) -> Array:
 
     Args:
       m: an array of at least two dimensions.
-      k: the diagonal: the main one where 0, above it where positive.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       An array of the shape and dtype of ``m``.
@@ -248,7 +248,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
     Args:
       a: an array of at least two dimensions.
-      offset: the diagonal: the main one where 0, above it where positive.
+      offset: the diagonal: 0 for the main one, positive above it.
       axis1: the dimension of rows.
       axis2: the dimension of columns.
 
@@ -285,7 +285,7 @@ def diag(v: Any, k: int = 0) -> Array:
 
     Args:
       v: a vector or a matrix.
-      k: the diagonal: the main one where 0, above it where positive.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       An array of the dtype of ``v``: a matrix for a vector, a vector for a matrix.
@@ -305,7 +305,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
     Args:
       v: an array.
-      k: the diagonal: the main one where 0, above it where positive.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       An array of two dimensions and of the dtype of ``v``.
@@ -344,7 +344,7 @@ def trace(
 
     Args:
       a: an array of at least two dimensions.
-      offset: the diagonal: the main one where 0, above it where positive.
+      offset: the diagonal: 0 for the main one, positive above it.
       axis1: the dimension of rows.
       axis2: the dimension of columns.
       dtype: the dtype to add up in.
@@ -376,7 +376,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """Returns a copy of an array with values on its main diagonal.
 
     Args:
-      a: an array of at least two dimensions, of equal sizes where there are more.
+      a: an array of at least two dimensions, of equal sizes if there are more.
       val: a scalar, or values that are repeated as often as needed.
       wrap: not supported.
       inplace: must be False, to say that the caller knows that ``a`` is not changed.
@@ -429,7 +429,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
     Args:
       x: a vector.
-      N: the number of columns; that of rows where not given.
+      N: the number of columns; that of rows by default.
       increasing: whether exponents increase from left to right.
 
     Returns:

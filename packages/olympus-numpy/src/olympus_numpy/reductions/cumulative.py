@@ -102,7 +102,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
     Args:
       a: an array.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       dtype: the dtype to add up in.
       out: not supported.
 
@@ -123,7 +123,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
     Args:
       a: an array.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       dtype: the dtype to add up in.
       out: not supported.
 
@@ -144,7 +144,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
     Args:
       a: an array.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       dtype: the dtype to add up in.
       out: not supported.
 
@@ -165,7 +165,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
     Args:
       a: an array.
-      axis: the axis; where not given, the array is flattened.
+      axis: the axis; by default, the array is flattened.
       dtype: the dtype to add up in.
       out: not supported.
 

@@ -116,7 +116,7 @@ def max(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number that the result is not below.
@@ -126,7 +126,7 @@ def max(
       An array of the dtype of ``a`` without the axes, or with size one there.
 
     Raises:
-      ValueError: where there are no elements and no ``initial``.
+      ValueError: if there are no elements and no ``initial``.
 
     Example:
       >>> from olympus_numpy import array
@@ -152,7 +152,7 @@ def min(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number that the result is not below.
@@ -191,7 +191,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
 
@@ -248,7 +248,7 @@ def argmax(
 
     Args:
       a: an array.
-      axis: the axis; where not given, the index is that in the flat array.
+      axis: the axis; by default, the index is that in the flat array.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -275,7 +275,7 @@ def argmin(
 
     Args:
       a: an array.
-      axis: the axis; where not given, the index is that in the flat array.
+      axis: the axis; by default, the index is that in the flat array.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 

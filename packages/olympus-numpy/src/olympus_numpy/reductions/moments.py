@@ -72,8 +72,8 @@ def mean(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
@@ -196,8 +196,8 @@ def var(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       ddof: what is subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
@@ -237,8 +237,8 @@ def std(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       ddof: what is subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
@@ -316,7 +316,7 @@ def average(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       weights: the weights, of the array's shape or of its shape along the axes.
       returned: whether to return a pair with the sum of the weights.
       keepdims: whether the axes are kept with size one.

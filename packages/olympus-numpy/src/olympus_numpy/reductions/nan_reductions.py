@@ -79,7 +79,7 @@ def nansum(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       dtype: the dtype to add up in.
       out: not supported.
       keepdims: whether the axes are kept with size one.
@@ -115,7 +115,7 @@ def nanprod(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       dtype: the dtype to add up in.
       out: not supported.
       keepdims: whether the axes are kept with size one.
@@ -179,11 +179,11 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the largest element along axes that is not NaN; NaN where all are.
+    """Returns the largest element along axes that is not NaN; NaN if all are.
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number that the result is not below.
@@ -210,11 +210,11 @@ def nanmin(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the smallest element along axes that is not NaN; NaN where all are.
+    """Returns the smallest element along axes that is not NaN; NaN if all are.
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number that the result is not below.
@@ -259,11 +259,11 @@ _nanargmin = compiled(_nanargmin_of, ("axis", "keepdims"), name="_nanargmin")
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the largest element that is not NaN; -1 where all are.
+    """Returns the index of the largest element that is not NaN; -1 if all are.
 
     Args:
       a: an array.
-      axis: the axis; where not given, the index is that in the flat array.
+      axis: the axis; by default, the index is that in the flat array.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -284,11 +284,11 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the smallest element that is not NaN; -1 where all are.
+    """Returns the index of the smallest element that is not NaN; -1 if all are.
 
     Args:
       a: an array.
-      axis: the axis; where not given, the index is that in the flat array.
+      axis: the axis; by default, the index is that in the flat array.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -339,8 +339,8 @@ def nanmean(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
@@ -408,8 +408,8 @@ def nanvar(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       ddof: what is subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
@@ -461,8 +461,8 @@ def nanstd(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
-      dtype: the dtype to compute in; floating where not given.
+      axis: the axis or axes; all by default.
+      dtype: the dtype to compute in; floating by default.
       out: not supported.
       ddof: what is subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.

@@ -150,7 +150,7 @@ def sum(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       dtype: the dtype to add up in.
       out: not supported.
       keepdims: whether the axes are kept with size one.
@@ -190,7 +190,7 @@ def prod(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       dtype: the dtype to add up in.
       out: not supported.
       keepdims: whether the axes are kept with size one.

@@ -79,7 +79,7 @@ def all(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
@@ -104,7 +104,7 @@ def any(
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
@@ -136,7 +136,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
     Args:
       a: an array.
-      axis: the axis or axes; all where not given.
+      axis: the axis or axes; all by default.
       keepdims: whether the axes are kept with size one.
 
     Returns:
