@@ -605,7 +605,7 @@ def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:
 
 
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
-    """Returns an array of frequencies in increasing order: the one of zero in the middle.
+    """Shifts the zero frequency to the middle, so that frequencies increase.
 
     Args:
       x: an array.
@@ -623,7 +623,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
-    """Returns what `fftshift` has put in order, in the order of transforms.
+    """Shifts the zero frequency back to the front: the inverse of `fftshift`.
 
     Args:
       x: an array.

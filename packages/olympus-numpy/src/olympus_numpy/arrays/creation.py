@@ -126,7 +126,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns ``a`` as an array, and ``a`` itself if it is one of the dtype asked for.
+    """Returns a value as an array; an array of the requested dtype is returned itself.
 
     Args:
       a: what `array` takes.
@@ -454,7 +454,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """Returns an array without values of interest, in fact of zeros.
+    """Returns an array whose contents are not specified: in fact zeros.
 
     Args:
       shape: an integer or a sequence of integers.
@@ -589,7 +589,7 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Returns an array, in fact of zeros, with the shape and dtype of another.
+    """Returns an array of unspecified contents with the shape and dtype of another.
 
     Args:
       prototype: an array, a scalar, or an object with ``shape`` and ``dtype``.
@@ -664,7 +664,7 @@ def _constant_like(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Returns an array of another library as one of ours, by the DLPack protocol.
+    """Returns an array of another library as an array, by the DLPack protocol.
 
     Args:
       x: an object with ``__dlpack__``.

@@ -24,7 +24,7 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
-    """Returns the elements of all arrays of a pytree as one vector, and the way back.
+    """Flattens a pytree of arrays into one vector; also returns the inverse function.
 
     Arrays of different dtypes are promoted to a common one; the way back restores their own.
 

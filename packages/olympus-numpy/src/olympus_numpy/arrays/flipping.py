@@ -134,7 +134,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """Returns an array with elements moved along axes, those that leave at one end at the other.
+    """Rolls elements along axes: those that leave at one end enter at the other.
 
     Args:
       a: an array.

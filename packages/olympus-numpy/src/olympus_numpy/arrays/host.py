@@ -52,7 +52,7 @@ iterable = np.iterable
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Sets how arrays are printed, those of NumPy among them; see ``numpy.set_printoptions``.
+    """Sets how arrays, NumPy's included, are printed; see ``numpy.set_printoptions``.
 
     Args:
       *args: passed to ``numpy.set_printoptions``.
@@ -139,7 +139,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
-    """Returns the numbers in a text.
+    """Parses the numbers in a text.
 
     Args:
       string: the text.

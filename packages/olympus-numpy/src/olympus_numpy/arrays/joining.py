@@ -304,7 +304,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """Returns the array put together of blocks, given as nested lists.
+    """Assembles an array from nested lists of blocks.
 
     Args:
       arrays: an array, or a list of them joined along the last dimension, or a list of these joined
@@ -356,7 +356,7 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Returns the parts of an array cut along a dimension.
+    """Splits an array into parts along a dimension.
 
     Args:
       ary: an array.
@@ -378,7 +378,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Returns the parts of an array cut along a dimension, the first ones larger where need be.
+    """Splits an array along a dimension into parts, the first ones larger if necessary.
 
     Args:
       ary: an array.
@@ -453,7 +453,7 @@ _split = compiled(_parts, ("sizes", "axis"), inline=True, name="_split")
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its first dimension.
+    """Splits an array into parts along its first dimension.
 
     Args:
       ary: an array.
@@ -471,7 +471,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its second dimension, or its only one.
+    """Splits an array into parts along its second dimension; a vector along its only one.
 
     Args:
       ary: an array.
@@ -490,7 +490,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its third dimension.
+    """Splits an array into parts along its third dimension.
 
     Args:
       ary: an array.

@@ -24,7 +24,7 @@ __all__ = ["argwhere", "flatnonzero", "nonzero"]
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
-    """Returns the indices of elements that are not zero, one array a dimension.
+    """Returns the indices of elements that are not zero, one array for each dimension.
 
     Args:
       a: an array of at least one dimension.

@@ -219,7 +219,7 @@ isdtype = dtypes.isdtype
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Returns whether a conversion between dtypes is allowed by a rule of NumPy's.
+    """Returns whether NumPy's casting rules allow a conversion between dtypes.
 
     Args:
       from_: a dtype, or an array that has one.

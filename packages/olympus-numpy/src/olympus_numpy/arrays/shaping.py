@@ -238,7 +238,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 
 def transpose(a: Any, axes: Any = None) -> Array:
-    """Returns an array with its dimensions in another order, reversed where not said otherwise.
+    """Returns an array with its dimensions permuted, by default reversed.
 
     Args:
       a: an array.
@@ -277,7 +277,7 @@ _transpose = compiled(transposed, ("axes",), inline=True, name="_transpose")
 
 
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
-    """Returns an array with its dimensions in another order.
+    """Returns an array with its dimensions permuted.
 
     Args:
       a: an array.

@@ -48,7 +48,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
-    """Several axes counted from the first one, in their order.
+    """Returns several axes counted from the first one, in the given order.
 
     Raises:
       ValueError: if one is repeated.
@@ -97,5 +97,5 @@ def requested_dtype(function: str, dtype: Any) -> Any:
 
 
 def refuse_out(function: str) -> NoReturn:
-    """Raises: arrays are immutable, so no function writes its result into one."""
+    """Raises NotImplementedError: arrays are immutable, so no function writes into one."""
     raise NotImplementedError(f"The 'out' argument to olympus.numpy.{function} is not supported.")

@@ -63,7 +63,7 @@ _array_types: set[type] = set()  # cache: classes of legal operands
 
 
 def check_arraylike(function: str, *args: Any) -> None:
-    """Raises TypeError where an argument is neither an array nor a scalar."""
+    """Raises TypeError if an argument is neither an array nor a scalar."""
     for position, arg in enumerate(args):
         if arg.__class__ not in _array_types:
             _check_type(function, arg, position)

@@ -502,7 +502,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
 
 
 def _maximum(x: Any, y: Any, /) -> Any:
-    """Returns the larger of two numbers, elementwise; NaN where one is NaN.
+    """Returns the larger of two numbers, elementwise; NaN if one is NaN.
 
     Args:
       x: an array or scalar.
@@ -520,7 +520,7 @@ def _maximum(x: Any, y: Any, /) -> Any:
 
 
 def _minimum(x: Any, y: Any, /) -> Any:
-    """Returns the smaller of two numbers, elementwise; NaN where one is NaN.
+    """Returns the smaller of two numbers, elementwise; NaN if one is NaN.
 
     Args:
       x: an array or scalar.
@@ -559,7 +559,7 @@ minimum = ufunc(
 
 @outlined()
 def fmax(x1: Any, x2: Any) -> Any:
-    """Returns the larger of two numbers, elementwise, and the other one where one is NaN.
+    """Returns the larger of two numbers, elementwise; if one is NaN, the other one.
 
     Args:
       x1: an array or scalar.
@@ -581,7 +581,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 @outlined()
 def fmin(x1: Any, x2: Any) -> Any:
-    """Returns the smaller of two numbers, elementwise, and the other one where one is NaN.
+    """Returns the smaller of two numbers, elementwise; if one is NaN, the other one.
 
     Args:
       x1: an array or scalar.

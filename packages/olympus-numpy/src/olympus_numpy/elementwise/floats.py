@@ -134,7 +134,7 @@ _EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
 
 @outlined()
 def rint(x: Any, /) -> Array:
-    """Returns the nearest integers, even ones halfway, as floats.
+    """Rounds to the nearest integers, ties to even; the results are floats.
 
     Args:
       x: an array or scalar of numbers.
@@ -190,7 +190,7 @@ _round = compiled(_rounded, ("decimals",), name="round")
 
 
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
-    """Returns numbers rounded to some decimals, to even digits halfway.
+    """Rounds to a number of decimals, ties to even.
 
     Args:
       a: an array or scalar.
@@ -440,7 +440,7 @@ def _frexp_jvp(primals: Any, tangents: Any) -> Any:
 
 @outlined()
 def frexp(x: Any, /) -> tuple[Array, Array]:
-    """Returns mantissas between 1/2 and 1 and the powers of two that they are to be multiplied by.
+    """Splits numbers into mantissas between 1/2 and 1 and exponents of two.
 
     Args:
       x: an array or scalar of real numbers.
@@ -465,7 +465,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 @outlined()
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """Returns ``x1 * 2 ** x2``, elementwise, exact where it can be represented.
+    """Returns ``x1 * 2 ** x2``, elementwise; the result is exact if it is representable.
 
     Args:
       x1: an array or scalar of real numbers.

@@ -295,7 +295,7 @@ class ufunc:
         return _back(lax.concatenate([lax.expand_dims(first, (0,)), others], 0), axis)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
-        """Returns an array in which the function has been applied at some indices, one by one.
+        """Applies the function at indices of an array, once for each occurrence of an index.
 
         Args:
           a: an array; it is not changed.
@@ -360,7 +360,7 @@ class ufunc:
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Array:
-        """Reduces slices of an axis: from each index to the next, of the last one to the end.
+        """Reduces slices of an axis, each from one index to the next, the last to the end.
 
         Where an index is not below the next one, the element at it is taken.
 

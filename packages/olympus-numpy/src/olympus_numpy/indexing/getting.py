@@ -63,7 +63,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def traced_getitem(self: Any, index: Any) -> Any:
-    """`getitem` while something is being traced."""
+    """Indexes as `getitem` does, while a function is being traced."""
     if _are_checked:
         check_fixed_places(self.shape, index)
     layout, operands = parse(self.shape, index, fixed=is_staging())
@@ -520,7 +520,7 @@ def _broadcast_arrays(shapes: list[tuple]) -> tuple[int, ...]:
 def gather_plan(
     shape: tuple, layout: Layout, operands: list[Any], wrap_negative_indices: bool = True
 ) -> GatherPlan:
-    """Works out where an index of any kind finds its elements."""
+    """Computes the index vectors and dimension numbers of a parsed index."""
     planner = _Planner(shape, layout, operands, wrap_negative_indices)
     planner.run()
     return planner.plan()

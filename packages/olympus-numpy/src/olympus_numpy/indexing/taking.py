@@ -278,7 +278,7 @@ def take_along_axis(
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """Returns, for each element, that of the array which its index names.
+    """Returns, for each element, the element of the array that its index selects.
 
     Args:
       a: an array of integers.

@@ -143,7 +143,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def eig(a: Any) -> EigResult:
-    """Returns eigenvalues and eigenvectors of general matrices, complex ones.
+    """Returns the complex eigenvalues and eigenvectors of general matrices.
 
     Args:
       a: square matrices.
@@ -170,7 +170,7 @@ _eigvals = compiled(_eigvals_of, name="eigvals")
 
 
 def eigvals(a: Any) -> Array:
-    """Returns the eigenvalues of general matrices, complex ones in no particular order.
+    """Returns the complex eigenvalues of general matrices, in no particular order.
 
     They can be differentiated wherever they differ from each other.
 
@@ -296,7 +296,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """Singular value decomposition: ``a = u @ diag(s) @ vh``.
+    """Computes the singular value decomposition ``a = u @ diag(s) @ vh``.
 
     Args:
       a: matrices.

@@ -103,10 +103,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
       x: an array.
-      ord: the order: of vectors a number, 2 by default; of matrices ``"fro"`` (where not
-        given), ``"nuc"``, 1, -1, 2, -2, inf or -inf.
+      ord: the order: of vectors a number, 2 by default; of matrices ``"fro"``, the default,
+        ``"nuc"``, 1, -1, 2, -2, inf or -inf.
       axis: one axis for vectors, two for matrices; by default, the array is a vector or
-        matrix, or flattened where ``ord`` is not given either.
+        matrix, or flattened if ``ord`` is not given either.
       keepdims: whether the axes are kept with size one.
 
     Returns:

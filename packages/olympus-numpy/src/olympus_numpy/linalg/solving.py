@@ -298,7 +298,7 @@ _lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")
 def lstsq(
     a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """Solves ``a @ x = b`` as well as possible: the shortest ``x`` with the smallest error.
+    """Solves ``a @ x = b`` by least squares; the shortest ``x`` if there are several.
 
     Args:
       a: a matrix.

@@ -392,7 +392,7 @@ _PROPERTIES: dict[str, Any] = {
 
 
 def attach() -> None:
-    """Gives operators, methods and properties to all classes of arrays and to tracers."""
+    """Attaches operators, methods and properties to all classes of arrays and tracers."""
     # Device arrays inherit from `Array`. Methods that it replaces by descriptions, for `help` and
     # `inspect`, are set on its subclasses directly.
     register_array_class(Array)

@@ -374,7 +374,7 @@ _interp = compiled(_interpolated, ("extrapolate",), name="_interp")
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:
-    """Returns a function that is linear between given points.
+    """Interpolates linearly between given points.
 
     Args:
       x: where to evaluate it.

@@ -217,7 +217,7 @@ def mask_indices(
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """Returns flat indices of a shape as one array of indices a dimension.
+    """Returns flat indices of a shape as one index array for each dimension.
 
     Args:
       indices: integers; negative ones count from the end, ones out of range are clipped.
@@ -264,7 +264,7 @@ def ravel_multi_index(
     *,
     dtype: Any = None,
 ) -> Array:
-    """Returns the flat indices of a shape from one array of indices a dimension.
+    """Returns the flat indices of a shape from one index array for each dimension.
 
     Args:
       multi_index: arrays of integers.

@@ -32,7 +32,7 @@ def logsumexp(
     return_sign: bool = False,
     where: Any = None,
 ) -> Any:
-    """``log(sum(b * exp(a)))``, without overflow of the exponentials.
+    """Computes ``log(sum(b * exp(a)))`` without overflow of the exponentials.
 
     Args:
       a: an array.

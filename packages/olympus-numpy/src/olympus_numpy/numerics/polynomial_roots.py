@@ -50,7 +50,7 @@ _with_zeros = compiled(_roots_with_zeros, name="_roots_with_zeros")
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
-    """Returns the roots of a polynomial, complex ones in no particular order.
+    """Returns the complex roots of a polynomial, in no particular order.
 
     Args:
       p: its coefficients, that of the highest power first.
@@ -121,7 +121,7 @@ def polyfit(
     w: Any = None,
     cov: bool | str = False,
 ) -> Any:
-    """Returns the polynomial that fits data with the least sum of squares of errors.
+    """Fits a polynomial to data by least squares.
 
     Args:
       x: where the data were taken, a vector.

@@ -61,7 +61,7 @@ def arange(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns numbers from ``start`` up to ``stop``, which is not reached.
+    """Returns evenly spaced numbers from ``start`` up to ``stop``, which is excluded.
 
     Args:
       start: the first number; if it is the only argument, the stop, and 0 is the first number.
@@ -309,7 +309,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """Returns powers of a base with exponents evenly spaced.
+    """Returns powers of a base with evenly spaced exponents.
 
     Args:
       start: the first exponent.
@@ -361,7 +361,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """Returns numbers each of which is the same multiple of the one before.
+    """Returns numbers in geometric progression.
 
     Args:
       start: the first number, not zero.

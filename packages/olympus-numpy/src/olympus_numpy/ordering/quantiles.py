@@ -298,7 +298,7 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns quantiles, their parts given between 0 and 100.
+    """Returns percentiles: quantiles whose parts are given between 0 and 100.
 
     Args:
       a: an array.
@@ -378,7 +378,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Returns the middle one of the elements along axes, or the mean of the two in the middle.
+    """Returns medians along axes: the middle element, or the mean of the two in the middle.
 
     Args:
       a: an array.

@@ -234,7 +234,7 @@ def _filled(values: Any, found: Any, fill_value: Any) -> Any:
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """Returns distinct elements, where they occur first, which element is which, and their counts.
+    """Returns distinct elements, their first indices, the inverse indices, and counts.
 
     Args:
       x: an array.
@@ -276,7 +276,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """Returns distinct elements and which of them each element is.
+    """Returns distinct elements, and for each element of ``x`` its index among these.
 
     Args:
       x: an array.
@@ -387,7 +387,7 @@ _isin = compiled(_is_member, ("invert", "method"), name="isin")
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Returns the distinct elements of two arrays together.
+    """Returns the distinct elements of two arrays.
 
     Args:
       ar1: an array.

@@ -268,7 +268,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 def sort_complex(a: Any) -> Array:
-    """Returns numbers as complex ones, sorted by real and then by imaginary part.
+    """Converts numbers to complex ones, sorted by real and then by imaginary part.
 
     Args:
       a: an array.

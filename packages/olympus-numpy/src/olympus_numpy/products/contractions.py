@@ -546,7 +546,7 @@ _tensordot = compiled(
 
 @outlined()
 def kron(a: Any, b: Any) -> Array:
-    """Returns the Kronecker product: ``b`` once for each element of ``a``, multiplied by it.
+    """Returns the Kronecker product: each element of ``a`` times the whole of ``b``.
 
     Args:
       a: an array.

@@ -57,7 +57,7 @@ def correlate(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """Returns the correlation of two vectors: sums of products with the second one's conjugate.
+    """Returns the cross-correlation of two vectors, the second one conjugated.
 
     Args:
       a: a vector.

@@ -41,6 +41,7 @@ def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
 
 
 def check_where(name: str, where: Any) -> None:
+    """Raises ValueError if a mask, where given, is not boolean."""
     if where is None:
         return
     check_arraylike(name, where)
@@ -52,6 +53,7 @@ def check_where(name: str, where: Any) -> None:
 
 
 def check_initial(name: str, initial: Any) -> None:
+    """Raises ValueError if an initial value is not a scalar."""
     check_arraylike(name, initial)
     if np.shape(initial):
         raise ValueError(

@@ -112,7 +112,7 @@ def max(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the largest element along axes; NaN where one is.
+    """Returns the largest element along axes; NaN if one is NaN.
 
     Args:
       a: an array.
@@ -148,7 +148,7 @@ def min(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the smallest element along axes; NaN where one is.
+    """Returns the smallest element along axes; NaN if one is NaN.
 
     Args:
       a: an array.
