@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that are imported with their first use, so that start-up does not wait for them.
 
+A package that exports names of such modules declares them with `lazy_exports`.
+
 A module that few programs need, and whose import takes a measurable time, is declared at the top of
 the file that uses it::
 
@@ -18,10 +20,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Deferral", "deferred", "deferred_modules"]
+__all__ = ["Deferral", "deferred", "deferred_modules", "lazy_exports"]
 
 
 class Deferral:
@@ -94,3 +97,47 @@ def _full_name(module: str, package: str) -> str:
     return (
         ".".join([*package.split(".")[: package.count(".") + 2 - levels], name]) if levels else name
     )
+
+
+def lazy_exports(
+    package: str, module_of: Mapping[str, str], submodules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Returns ``__getattr__`` and ``__dir__`` of a package whose modules are partly loaded late.
+
+    The first use of a name loads its module and keeps all names that the module exports.
+
+    Args:
+      package: the package's ``__name__``.
+      module_of: from a name to the module below the package that exports it.
+      submodules: public modules below the package that are loaded late themselves.
+
+    Returns:
+      The two functions. ``import *`` takes all names but private ones and inner modules.
+
+    Example:
+      >>> import concurrent
+      >>> find, names = lazy_exports("concurrent", {"Future": "futures"})
+      >>> find("Future").__name__, "Future" in names()
+      ('Future', True)
+    """
+    namespace = vars(sys.modules[package])
+
+    def __dir__() -> list[str]:
+        return sorted({*namespace, *module_of, *submodules})
+
+    def is_public(name: str) -> bool:
+        is_inner = isinstance(namespace.get(name), ModuleType) and name not in submodules
+        return name[0] != "_" and not is_inner
+
+    def __getattr__(name: str) -> Any:
+        if name == "__all__":  # `from package import *` asks for it
+            return [each for each in __dir__() if is_public(each)]
+        if name in submodules:
+            return importlib.import_module(f"{package}.{name}")
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{package}.{module_of[name]}")
+        namespace.update((each, getattr(module, each)) for each in module.__all__)
+        return namespace[name]
+
+    return __getattr__, __dir__

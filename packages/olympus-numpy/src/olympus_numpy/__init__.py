@@ -5,12 +5,10 @@ Functions, dtypes and constants have NumPy's names. Arrays are immutable, dtypes
 default, and Python scalars take the dtype of the arrays that they meet.
 """
 
-import builtins as _builtins
 import typing as _typing
-from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 
 from olympus_ir.diagnostics.source_info import register_library_folder as _register_library_folder
+from olympus_ir.loading import lazy_exports as _lazy_exports
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.promotion import promote_types as promote_types
 
@@ -47,7 +45,7 @@ from .reductions.sums import *  # noqa: F403
 from .reductions.truth import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
-    # Loaded when first used: see the table in `lazy_names` and `__getattr__` below.
+    # Loaded when first used: see the table in `lazy_names`.
     from . import fft as fft
     from . import linalg as linalg
     from .arrays.flipping import *  # noqa: F403
@@ -74,30 +72,7 @@ if _typing.TYPE_CHECKING:
 ndarray = Array
 bool = bool_  # noqa: F405
 
-_LATER_SUBMODULES = ("fft", "linalg")
-
-
-def __getattr__(name: str) -> _typing.Any:
-    """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
-    if name == "__all__":  # `from olympus_numpy import *` asks for it
-        return [each for each in __dir__() if _is_public(each)]
-    if name in _LATER_SUBMODULES:
-        return _import_module(f"{__name__}.{name}")
-    if name not in _module_of:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _import_module(f"{__name__}.{_module_of[name]}")
-    globals().update((each, getattr(module, each)) for each in module.__all__)
-    return globals()[name]
-
-
-def _is_public(name: str) -> _builtins.bool:
-    is_inner = isinstance(globals().get(name), _ModuleType) and name not in _LATER_SUBMODULES
-    return name[0] != "_" and not is_inner
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_module_of, *_LATER_SUBMODULES})
-
+__getattr__, __dir__ = _lazy_exports(__name__, _module_of, ("fft", "linalg"))
 
 _attach()
 

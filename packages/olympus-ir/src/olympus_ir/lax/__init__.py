@@ -2,9 +2,8 @@
 """The instruction set: a primitive, a function that binds it, and a shape rule per operation."""
 
 import typing as _typing
-from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 
+from ..loading import lazy_exports as _lazy_exports
 from ..programs.primitives import add_late_declarations as _add_late_declarations
 from .annotations import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
@@ -35,7 +34,7 @@ from .window_shapes import *  # noqa: F403
 from .windows import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
-    # Loaded when first used: see the table in `later` and `__getattr__` below.
+    # Loaded when first used: see the table in `later`.
     from .approximate import *  # noqa: F403
     from .collectives import *  # noqa: F403
     from .composites import *  # noqa: F403
@@ -55,20 +54,4 @@ if _typing.TYPE_CHECKING:
 _add_late_declarations(_load_all)
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
-    if name == "__all__":  # which `from olympus_ir.lax import *` asks for
-        return [each for each in __dir__() if _is_public(each)]
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _import_module(f"{__name__}.{_MODULE_OF[name]}")
-    globals().update((each, getattr(module, each)) for each in module.__all__)
-    return globals()[name]
-
-
-def _is_public(name: str) -> bool:
-    return name[0] != "_" and not isinstance(globals().get(name), _ModuleType)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+__getattr__, __dir__ = _lazy_exports(__name__, _MODULE_OF)
