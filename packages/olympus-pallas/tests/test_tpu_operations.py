@@ -147,7 +147,7 @@ def test_all_kernels_interpreted():
         np.testing.assert_array_equal(pl.pallas_call(kernel, OUT)(X), X + 1)
     with pytest.raises(ValueError, match="Only interpret mode"):
         pl.pallas_call(kernel, OUT)(X + 1)
-    with pytest.raises(ValueError, match="knows buffer_bounds=.logical. only, got .padded."):
+    with pytest.raises(ValueError, match="`buffer_bounds` must be .logical., got .padded."):
         tpu.InterpretParams(buffer_bounds="padded")
 
 

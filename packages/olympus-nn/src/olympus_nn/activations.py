@@ -76,6 +76,9 @@ def relu(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> relu(np.array([-1.0, 2.0], np.float32)).tolist()
       [0.0, 2.0]
@@ -93,6 +96,9 @@ def relu6(x: Any) -> Array:
 
     Args:
       x: an array. The derivative is 0 at 0 and at 6.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> relu6(np.array([-1.0, 2.0, 9.0], np.float32)).tolist()
@@ -115,6 +121,9 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
       x: an array.
       negative_slope: an array or a scalar.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> leaky_relu(np.array([-1.0, 2.0], np.float32), 0.5).tolist()
       [-0.5, 2.0]
@@ -130,6 +139,9 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     Args:
       x: an array.
       alpha: minus the limit on the left, an array or a scalar.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> elu(np.array([-np.inf, 2.0], np.float32)).tolist()
@@ -152,6 +164,9 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
       x: an array.
       alpha: an array or a scalar.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> celu(np.array([-np.inf, 2.0], np.float32), 3.0).tolist()
       [-3.0, 2.0]
@@ -167,6 +182,9 @@ def selu(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> round(float(selu(1.0)), 4)
@@ -185,6 +203,9 @@ def sigmoid(x: Any) -> Array:
     Args:
       x: an array of a floating or complex dtype.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> float(sigmoid(0.0))
       0.5
@@ -199,6 +220,9 @@ def log_sigmoid(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> float(log_sigmoid(-100.0))
@@ -215,6 +239,9 @@ def softplus(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> float(softplus(100.0))
       100.0
@@ -228,6 +255,9 @@ def soft_sign(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> float(soft_sign(-3.0))
@@ -243,6 +273,9 @@ def silu(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> float(silu(0.0))
@@ -262,6 +295,9 @@ def mish(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> float(mish(0.0))
       0.0
@@ -280,6 +316,9 @@ def hard_tanh(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> hard_tanh(np.array([-3.0, 0.5], np.float32)).tolist()
       [-1.0, 0.5]
@@ -296,6 +335,9 @@ def hard_sigmoid(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> float(hard_sigmoid(0.0))
       0.5
@@ -309,6 +351,9 @@ def hard_silu(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> float(hard_silu(3.0))
@@ -328,6 +373,9 @@ def sparse_plus(x: Any) -> Array:
     Args:
       x: an array.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> sparse_plus(np.array([-1.0, 0.0, 2.0], np.float32)).tolist()
       [0.0, 0.25, 2.0]
@@ -344,6 +392,9 @@ def sparse_sigmoid(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> sparse_sigmoid(np.array([-2.0, 0.0, 2.0], np.float32)).tolist()
@@ -363,6 +414,9 @@ def squareplus(x: Any, b: Any = 4) -> Array:
       x: an array.
       b: how smooth, an array or a scalar.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> float(squareplus(0.0))
       1.0
@@ -377,6 +431,9 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     Args:
       x: an array; integers become floats.
       approximate: whether the distribution function is approximated by a hyperbolic tangent.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> float(gelu(0.0))
@@ -412,6 +469,9 @@ def glu(x: Any, axis: int = -1) -> Array:
       x: an array.
       axis: the axis that is halved.
 
+    Returns:
+      An array like ``x``, with half the size along the axis.
+
     Raises:
       ValueError: the size along ``axis`` is odd.
 
@@ -436,6 +496,9 @@ def log1mexp(x: Any) -> Array:
 
     Args:
       x: an array.
+
+    Returns:
+      An array of the shape of ``x``.
 
     Example:
       >>> round(float(log1mexp(1e-3)), 4)

@@ -50,6 +50,9 @@ def GeneralConv(
       W_init: initialiser of the kernel; `glorot_normal` of its features by default.
       b_init: initialiser of the offsets.
 
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
+
     Example:
       >>> init, apply = GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), padding="SAME")
       >>> shape, params = init(random.key(0), (-1, 2, 8, 8))
@@ -88,6 +91,9 @@ def GeneralConvTranspose(
       padding: ``"SAME"``, ``"VALID"`` or a pair (before, after) a dimension.
       W_init: as in `GeneralConv`.
       b_init: initialiser of the offsets.
+
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
 
     Example:
       >>> numbers = ("NHC", "HIO", "NHC")
@@ -263,6 +269,9 @@ def MaxPool(
         dimension.
       spec: a string with ``N`` at the place of the batch, ``C`` at that of the features, and
         another letter a spatial dimension; ``"NHWC"`` and its like by default.
+
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
 
     Example:
       >>> init, apply = MaxPool((2, 2), strides=(2, 2))

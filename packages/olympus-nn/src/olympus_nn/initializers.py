@@ -94,6 +94,9 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
       value: a scalar, or an array that broadcasts to the shape.
       dtype: that of the weights where the initialiser is given none.
 
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
+
     Example:
       >>> constant(7.0)(None, (2,)).tolist()
       [7.0, 7.0]
@@ -122,6 +125,9 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
       scale: the upper end.
       dtype: that of the weights where the initialiser is given none.
 
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
+
     Example:
       >>> uniform(10.0)(random.key(0), (2, 3)).shape
       (2, 3)
@@ -142,6 +148,9 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     Args:
       stddev: the standard deviation.
       dtype: that of the weights where the initialiser is given none.
+
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
 
     Example:
       >>> normal(5.0)(random.key(0), (2, 3)).shape
@@ -167,6 +176,9 @@ def truncated_normal(
       dtype: that of the weights where the initialiser is given none.
       lower: the lower end, in standard deviations.
       upper: the upper end.
+
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
 
     Example:
       >>> truncated_normal(5.0)(random.key(0), (2, 3)).shape
@@ -207,6 +219,9 @@ def variance_scaling(
       batch_axis: the axis or axes along which there are independent weights. The axes that are
         neither are those of a window, whose elements count as connections.
       dtype: that of the weights where the initialiser is given none.
+
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
 
     Raises:
       ValueError: for another mode or distribution, when weights are drawn.

@@ -71,6 +71,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
       axis: the axis or axes along which the sum is one.
       where: which elements take part; the others give 0. All where None.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> softmax(np.array([0.0, 0.0], np.float32)).tolist()
       [0.5, 0.5]
@@ -124,6 +127,9 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
       axis: the axis or axes along which the exponentials of the result sum to one.
       where: which elements take part; the others give -inf. All where None.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Example:
       >>> log_softmax(np.array([0.0, 200.0], np.float32)).tolist()
       [-200.0, 0.0]
@@ -161,6 +167,9 @@ def standardize(
       algorithm: ``"fast"`` takes the variance as the mean of squares less the square of the mean,
         in one pass; ``"stable"`` as the mean of squared deviations, in two.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Raises:
       ValueError: for another algorithm.
 
@@ -197,6 +206,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
       dtype: that of the result; the default floating one if not given.
       axis: where the new axis goes; or the name of a mapped axis, of size ``num_classes``, along
         which the vectors lie.
+
+    Returns:
+      An array of the shape of ``x`` with one more dimension.
 
     Example:
       >>> one_hot(np.array([2, 0]), 3).tolist()

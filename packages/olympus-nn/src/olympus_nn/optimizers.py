@@ -155,6 +155,9 @@ def sgd(step_size: Any) -> Any:
     Args:
       step_size: a number, or a function from the step to it.
 
+    Returns:
+      The `Optimizer`.
+
     Example:
       >>> init, update, params = sgd(0.5)
       >>> params(update(0, 2.0, init(1.0)))
@@ -175,6 +178,9 @@ def momentum(step_size: Any, mass: float) -> Any:
     Args:
       step_size: a number, or a function from the step to it.
       mass: how much of the velocity is kept in a step.
+
+    Returns:
+      The `Optimizer`.
 
     Example:
       >>> init, update, params = momentum(0.5, mass=0.9)
@@ -199,6 +205,9 @@ def nesterov(step_size: Any, mass: float) -> Any:
       step_size: a number, or a function from the step to it.
       mass: how much of the velocity is kept in a step.
 
+    Returns:
+      The `Optimizer`.
+
     Example:
       >>> init, update, params = nesterov(0.5, mass=0.0)
       >>> float(params(update(0, 2.0, init(1.0))))
@@ -221,6 +230,9 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
     Args:
       step_size: a number, or a function from the step to it.
       momentum: how much of the direction is kept in a step.
+
+    Returns:
+      The `Optimizer`.
 
     Example:
       >>> init, update, params = adagrad(0.5, momentum=0.0)
@@ -251,6 +263,9 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
       gamma: how much of the mean is kept in a step.
       eps: what is added to the mean.
 
+    Returns:
+      The `Optimizer`.
+
     Example:
       >>> init, update, params = rmsprop(0.5, gamma=0.0)
       >>> float(params(update(0, 2.0, init(1.0))))
@@ -277,6 +292,9 @@ def rmsprop_momentum(
       gamma: how much of the mean of squares is kept in a step.
       eps: what is added to the mean.
       momentum: how much of the velocity is kept in a step.
+
+    Returns:
+      The `Optimizer`.
 
     Example:
       >>> init, update, params = rmsprop_momentum(0.5, gamma=0.0)
@@ -307,6 +325,9 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
       b1: how much of the mean is kept in a step.
       b2: how much of the mean of squares is.
       eps: what is added to the root of the mean of squares.
+
+    Returns:
+      The `Optimizer`.
 
     Example:
       >>> init, update, params = adam(0.5)
@@ -341,6 +362,9 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
       b2: how much of the maximum is.
       eps: what is added to the maximum.
 
+    Returns:
+      The `Optimizer`.
+
     Example:
       >>> init, update, params = adamax(0.5)
       >>> round(float(params(update(0, 2.0, init(1.0)))), 4)
@@ -368,6 +392,9 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     Args:
       step_size: a number, or a function from the step to it.
       momentum: how much of the direction is kept in a step.
+
+    Returns:
+      The `Optimizer`.
 
     Example:
       >>> init, update, params = sm3(0.5, momentum=0.0)
@@ -444,6 +471,9 @@ def inverse_time_decay(
       decay_steps: in how many steps the denominator grows by ``decay_rate``.
       decay_rate: how much it grows.
       staircase: whether it grows after ``decay_steps`` steps at once.
+
+    Returns:
+      A function of the step's number.
 
     Example:
       >>> inverse_time_decay(1.0, 10, 0.5)(20)

@@ -35,6 +35,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
       column_axis: the axis of outputs; the others together are that of inputs.
       dtype: that of the weights where the initialiser is given none.
 
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
+
     Raises:
       ValueError: for a shape of fewer than two axes, when weights are drawn.
 
@@ -71,6 +74,9 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
       scale: a factor.
       column_axis: the axis of outputs of the matrix at the centre.
       dtype: that of the weights where the initialiser is given none.
+
+    Returns:
+      The initialiser, a function of a key, a shape and a dtype.
 
     Raises:
       ValueError: for a shape of other than 3 to 5 axes, or one with more inputs than outputs.

@@ -67,6 +67,9 @@ def get_num_params_in_lstm(
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
+    Returns:
+      An integer.
+
     Example:
       >>> get_num_params_in_lstm(3, 4, 1, False)
       144
@@ -143,6 +146,9 @@ def swap_lstm_gates(
       hidden_size: how many the state has.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
+
+    Returns:
+      A vector of the shape and dtype of the weights.
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
     swapped = []

@@ -66,6 +66,9 @@ def get_scaled_dot_general_config(
       mode: ``"nvfp4"`` or ``"mxfp8"``.
       global_scale: with NVFP4 the scale of the whole array, of shape (1,); one by default.
 
+    Returns:
+      The `BlockScaleConfig`.
+
     Raises:
       ValueError: there is no such mode.
 

@@ -83,6 +83,9 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
       W_init: initialiser of the matrix.
       b_init: initialiser of the offsets.
 
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
+
     Example:
       >>> init, apply = Dense(3)
       >>> shape, params = init(random.key(0), (-1, 2))
@@ -120,6 +123,9 @@ def BatchNorm(
       beta_init: initialiser of the shift.
       gamma_init: initialiser of the scale.
 
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
+
     Example:
       >>> init, apply = BatchNorm(axis=0)
       >>> shape, params = init(random.key(0), (-1, 2))
@@ -156,6 +162,9 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     Args:
       fun: the function.
       **fun_kwargs: passed on to it.
+
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
 
     Example:
       >>> init, apply = elementwise(onp.square)
@@ -215,6 +224,9 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Args:
       rate: the probability with which an element is kept.
       mode: ``"train"``; with another one, such as ``"test"``, nothing changes.
+
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
 
     Example:
       >>> init, apply = Dropout(0.5)
@@ -361,6 +373,9 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
     Args:
       make_layer: from a shape to the layer.
+
+    Returns:
+      The layer: a pair of functions ``init`` and ``apply``.
 
     Example:
       >>> init, apply = shape_dependent(lambda shape: Dense(shape[-1]))

@@ -80,6 +80,9 @@ def dot(
       allow_tf32: whether factors of single precision may be rounded to TF32.
       precision: how exact products are, in place of ``allow_tf32``.
 
+    Returns:
+      A matrix, float32; int32 for integer operands.
+
     Raises:
       ValueError: the operands are not matrices, or both options are given.
 

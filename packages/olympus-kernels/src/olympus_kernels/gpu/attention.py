@@ -67,6 +67,9 @@ def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
     Args:
       q_segment_ids: the segments of the queries, along the last dimension.
       kv_segment_ids: those of the keys.
+
+    Returns:
+      A boolean array of shape (..., queries, keys).
     """
     return jnp.equal(q_segment_ids[..., :, None], kv_segment_ids[..., None, :])
 

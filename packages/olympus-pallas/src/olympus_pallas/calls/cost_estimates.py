@@ -39,6 +39,9 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
       *args: arrays, or `ShapeDtypeStruct`s, as it is called with.
       **kwargs: keyword arguments, likewise.
 
+    Returns:
+      The `CostEstimate`.
+
     Example:
       >>> import numpy as np
       >>> x = np.ones((8, 4), np.float32)

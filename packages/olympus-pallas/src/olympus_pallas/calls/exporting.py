@@ -33,6 +33,9 @@ def lower_as_mlir(
       platforms: the platforms that it is for, ``("tpu",)`` by default.
       **kwargs: its keyword arguments.
 
+    Returns:
+      The text of the module.
+
     Example:
       >>> import numpy as np
       >>> from olympus_ir import ShapeDtypeStruct

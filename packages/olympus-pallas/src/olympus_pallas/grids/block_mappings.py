@@ -123,6 +123,9 @@ def map_blocks(
       index_map_tree: their structure, that of ``(args, kwargs)``.
       debug: whether to print the mapping.
 
+    Returns:
+      The `BlockMapping`.
+
     Raises:
       TypeError: the block shape is no sequence.
       ValueError: the block shape does not fit the array, or the index map the block shape.

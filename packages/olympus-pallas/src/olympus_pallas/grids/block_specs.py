@@ -100,6 +100,9 @@ def block_mapping(
       index_map_tree: their structure, that of ``(args, kwargs)``.
       debug: whether to print the mapping.
 
+    Returns:
+      The `BlockMapping`.
+
     Raises:
       TypeError: ``spec`` is no block specification, or its block shape is no sequence.
       ValueError: the block shape does not fit the array, or the index map the block shape.

@@ -47,7 +47,9 @@ class Buffer:
 
 def _only(array: np.ndarray) -> int:
     if array.size != 1:
-        raise ValueError(f"one of {array.size} semaphores or barriers is wanted: index them")
+        raise ValueError(
+            f"an operation takes one semaphore or barrier, got {array.size} of them; index them"
+        )
     return array.item()
 
 

@@ -49,6 +49,9 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
       x: the array.
       memory_space: a memory of a TPU, such as ``tpu.HBM``.
 
+    Returns:
+      An array of the shape and dtype of ``x``, with the memory space in its type.
+
     Raises:
       TypeError: it is no memory.
 
@@ -58,5 +61,7 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
       Array([1., 1.], dtype=float32)
     """
     if not isinstance(memory_space, MemorySpace | TpuMemorySpace):
-        raise TypeError(f"a memory of a TPU is wanted, such as tpu.HBM, got {memory_space!r}")
+        raise TypeError(
+            f"`memory_space` must be a memory of a TPU, such as tpu.HBM, got {memory_space!r}"
+        )
     return with_memory_space_constraint_p.bind(x, memory_space=memory_space)

@@ -66,7 +66,7 @@ def _scan(
     consts, carry, xs = map(list, layout.operands(operands))
     if xs or len(jaxpr.out_avals) > num_carry:
         raise KernelLoweringError(
-            f"the {builder.language} lowering of kernels knows loops that carry values, but not "
+            f"the {builder.language} lowering of kernels has loops that carry values, but no "
             "scans over arrays. Use lax.fori_loop, and references for what is read and written."
         )
     counter = _counter_position(jaxpr.jaxpr, layout)

@@ -141,6 +141,9 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
       minor_dim_bits: the size of a row, in bits.
       what: name of the operand, for messages.
 
+    Returns:
+      The width of the swizzle in bytes.
+
     Raises:
       ValueError: none fits.
 

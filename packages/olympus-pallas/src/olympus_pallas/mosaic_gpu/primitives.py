@@ -379,6 +379,9 @@ def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
     Args:
       src: the reference.
       layout: how the elements are spread over threads.
+
+    Returns:
+      An array of the reference's shape and dtype.
     """
     return src[...]
 
@@ -401,6 +404,9 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
       idx: index of a part of the reference.
       layout: how the elements are spread over threads.
       optimized: whether slow loads are refused by the compiler.
+
+    Returns:
+      An array of the reference's shape and dtype.
     """
     return src[idx]
 
@@ -411,6 +417,9 @@ def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
     Args:
       x: the array.
       new_layout: how.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
     """
     return x
 
@@ -487,6 +496,9 @@ def multimem_load_reduce(
       ref: the reference, in GMEM.
       collective_axes: the axes.
       reduction_op: ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
+
+    Returns:
+      An array of the reference's shape and dtype.
     """
     return bind_operation(
         multimem_load_reduce_p,

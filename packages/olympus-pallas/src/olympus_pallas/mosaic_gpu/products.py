@@ -78,6 +78,9 @@ def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
     Args:
       acc: the accumulator.
       wait_n: how many products may still be computed; None for not waiting at all.
+
+    Returns:
+      An array of the accumulator's shape and dtype.
     """
     if wait_n is not None:
         wgmma_wait(wait_n)

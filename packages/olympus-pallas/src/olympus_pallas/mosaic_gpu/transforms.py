@@ -319,6 +319,9 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
     Args:
       ref: a reference in the large memory, or a view of one.
       collective_axes: the axes.
+
+    Returns:
+      The view, a reference.
     """
     axes = collective_axes if isinstance(collective_axes, tuple) else (collective_axes,)
     return _view(ref, MulticastRef(axes))
@@ -333,6 +336,9 @@ def remote_ref(
       ref: a reference in the large memory, or a view of one.
       device_id: the device.
       device_id_type: how it is named.
+
+    Returns:
+      The view, a reference.
     """
     return _view(ref, PeerMemRef(device_id, device_id_type))
 
@@ -343,6 +349,9 @@ def cluster_ref(ref: Any, block_id: dict[Any, Any]) -> TransformedRef:
     Args:
       ref: a reference in a block's memory, or a view of one.
       block_id: the block's place along axes of the cluster; along others it is this one's.
+
+    Returns:
+      The view, a reference.
     """
     return _view(ref, ClusterRef(tuple(block_id), tuple(block_id.values())))
 
@@ -359,6 +368,9 @@ def transform_ref(ref: Any, transform: Any) -> TransformedRef:
       ref: the reference.
       transform: the transform.
 
+    Returns:
+      The view, a reference.
+
     Raises:
       ValueError: it does not fit the reference.
     """
@@ -373,5 +385,8 @@ def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
     Args:
       ref: the reference.
       permutation: for each dimension of the view, which one of the reference it is.
+
+    Returns:
+      The view, a reference.
     """
     return ref.transpose(tuple(permutation))

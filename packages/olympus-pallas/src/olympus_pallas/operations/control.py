@@ -104,6 +104,9 @@ def unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
     Args:
       number: the number, an int32 scalar.
       sizes: the array's shape.
+
+    Returns:
+      One int32 scalar a dimension.
     """
     place: list[Any] = []
     for size in reversed(sizes[1:]):

@@ -150,6 +150,9 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
       approx: whether a result of low precision, computed quickly, will do.
       full_range: whether very large and small numbers must be right too.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> reciprocal(np.float32(4))
       Array(0.25, dtype=float32)
@@ -338,6 +341,9 @@ def approx_tanh(x: Any) -> Any:
 
     Args:
       x: numbers of float16, bfloat16 or float32.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> approx_tanh(np.float32([0, 1]))

@@ -122,6 +122,9 @@ def get_global(what: Any) -> Any:
 
     Args:
       what: the buffer, such as ``tpu.SemaphoreType.REGULAR``. It is the same in all programs.
+
+    Returns:
+      The reference.
     """
     return get_global_p.bind(what=what.get_ref_aval())
 

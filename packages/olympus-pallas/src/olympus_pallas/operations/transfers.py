@@ -226,6 +226,9 @@ def semaphore_read(sem_or_view: Any) -> Any:
 
     Args:
       sem_or_view: the semaphore.
+
+    Returns:
+      An int32 scalar.
     """
     ref, transforms = ref_and_transforms("semaphore_read", sem_or_view)
     flat, tree = pytrees.tree_flatten([ref, transforms])
@@ -331,6 +334,9 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
       src_ref: source of the copy.
       dst_ref: destination of the copy.
       sem: a semaphore for copies, ``tpu.SemaphoreType.DMA``.
+
+    Returns:
+      The `AsyncCopy`.
     """
     return AsyncCopy(src_ref, dst_ref, sem)
 
@@ -346,6 +352,9 @@ def async_copy(
       sem: a semaphore for copies.
       priority: the copy's priority.
       add: whether the copy adds to the target's elements.
+
+    Returns:
+      The `AsyncCopy`.
     """
     copy = AsyncCopy(src_ref, dst_ref, sem)
     copy.start(priority, add=add)
@@ -374,6 +383,9 @@ def make_async_remote_copy(
       device_id: the device: its place along the axes of the mesh, as a tuple of all or a dictionary
         of those that differ, or its number.
       device_id_type: kind of ``device_id``.
+
+    Returns:
+      The `AsyncCopy`.
     """
     return AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
 
@@ -395,6 +407,9 @@ def async_remote_copy(
       recv_sem: a semaphore for copies, of the other device.
       device_id: the device.
       device_id_type: how it is named.
+
+    Returns:
+      The `AsyncCopy`.
     """
     copy = AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
     copy.start()

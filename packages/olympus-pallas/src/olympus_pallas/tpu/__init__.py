@@ -151,6 +151,9 @@ def load(ref: Any, *, mask: Any = None) -> Any:
     Args:
       ref: the reference, or ``ref.at[...]``.
       mask: booleans of the shape of what is read.
+
+    Returns:
+      An array of the reference's shape and dtype.
     """
     return _load(ref, mask=mask)
 
@@ -185,6 +188,9 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
 
     Args:
       params: how; None for the default.
+
+    Returns:
+      The context manager.
     """
     return force_interpret_mode(InterpretParams() if params is None else params)
 

@@ -245,6 +245,9 @@ def get_tpu_info_for_chip(
       chip_version: the chip.
       num_tensor_cores_per_logical_device: how many of its tensor cores are one device.
 
+    Returns:
+      The `TpuInfo`.
+
     Raises:
       ValueError: the chip's cores cannot be one device.
       NotImplementedError: nothing is known of the chip.

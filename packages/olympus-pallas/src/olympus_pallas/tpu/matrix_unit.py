@@ -106,6 +106,9 @@ def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int
       shape: the shape of the sum.
       dtype: its dtype.
       mxu_index: the unit.
+
+    Returns:
+      An array of the given shape and dtype.
     """
     return matmul_pop_p.bind(
         acc_addr=acc_addr,

@@ -87,6 +87,9 @@ def create_tensorcore_mesh(
       devices: devices that tell how many there are; by default all.
       num_cores: how many there are, where no TPU is there to tell.
 
+    Returns:
+      The `TensorCoreMesh`.
+
     Raises:
       ValueError: both are given, or where the devices are no TPUs.
 

@@ -200,6 +200,9 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
       random_bits: unsigned integers of 32 bits, of the same shape.
       target_dtype: the dtype to round to.
 
+    Returns:
+      An array of the shape of ``x`` and of dtype ``target_dtype``.
+
     Raises:
       ValueError: the types are others.
 
@@ -231,6 +234,9 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
       assert_is_tile_preserving: whether elements of one tile of a TPU's memory must stay together:
         the last two dimensions may then be cut between tiles only.
       **sizes: the sizes of letters that the array's shape does not tell.
+
+    Returns:
+      An array of the dtype of ``x``; its dimensions are the groups at the right.
 
     Raises:
       ValueError: equation, shape and sizes do not fit together.

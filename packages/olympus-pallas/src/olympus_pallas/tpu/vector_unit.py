@@ -109,6 +109,9 @@ def roll(
       stride: how many places more each index along ``stride_axis`` is moved.
       stride_axis: the axis along which the shift grows.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       ValueError: an axis is out of range, or a known shift is negative.
 
@@ -220,6 +223,9 @@ def prng_random_bits(shape: Any) -> Any:
 
     Args:
       shape: the shape of the result.
+
+    Returns:
+      An array of 32-bit integers, of the given shape.
     """
     return prng_random_bits_p.bind(shape=canonicalize_shape(shape))
 

@@ -31,6 +31,9 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
       ref: the reference.
       indices: for each dimension an array of indices, all of one shape.
       mask: boolean array of the elements that are read; the others are uninitialized.
+
+    Returns:
+      An array of the indices' shape and of the reference's dtype.
     """
     return access.load(ref.at[tuple(indices)], mask=mask)
 

@@ -34,6 +34,9 @@ def cumsum(x: Any, *, mask: Any | None = None) -> Any:
       x: the array.
       mask: boolean array of the elements that count.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> cumsum(np.int32([1, 2, 3]), mask=np.array([True, False, True]))
       Array([1, 1, 4], dtype=int32)
@@ -49,6 +52,9 @@ def cummax(x: Any, *, mask: Any | None = None) -> Any:
     Args:
       x: the array.
       mask: boolean array of the elements that count; before the first of them the result is ``x``.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> cummax(np.int32([5, 1, 3]), mask=np.array([False, True, True]))
@@ -68,7 +74,7 @@ def _reduced(x: Any, reduce: int, value: Any) -> Any:
     size = x.shape[0]
     if len(x.shape) != 1 or size % reduce:
         raise ValueError(
-            f"an array of one dimension, whose size {reduce} divides, is wanted; got {x.shape}"
+            f"`x` must have one dimension, of a size that {reduce} divides, got {x.shape}"
         )
     return lax.broadcast_in_dim(lax.convert_element_type(value, np.int32), (size // reduce,), ())
 
@@ -197,8 +203,8 @@ def _other_dtype(dtype: Any, preferred: Any, known: dict[str, str], scale: float
     if preferred is None:
         if name not in known:
             raise NotImplementedError(
-                f"{' and '.join(known)} are packed and unpacked by themselves, got {name}; give "
-                "preferred_element_type"
+                f"without `preferred_element_type`, the dtype must be {' or '.join(known)}, "
+                f"got {name}"
             )
         return dtypes.dtype(known[name])
     bits = int(dtypes.itemsize_bits(dtype) * scale)
@@ -259,9 +265,11 @@ def unpack(
     shape = tuple(ab.shape)
     if format is PackFormat.INTERLEAVED:
         if len(shape) != 1 or shape[0] % 2:
-            raise ValueError(f"an even number of elements by turns is wanted, got {shape}")
+            raise ValueError(
+                f"`ab` must be a vector of an even number of elements, got shape {shape}"
+            )
         ab = lax.reshape(ab, (shape[0] // 2, 2))
     elif len(shape) != 2 or shape[1] != 2:
-        raise ValueError(f"a second dimension of size 2 is wanted, got {shape}")
+        raise ValueError(f"`ab` must have two dimensions, the second of size 2, got shape {shape}")
     ab = lax.convert_element_type(ab, wide)
     return ab[:, 0], ab[:, 1]

@@ -188,7 +188,8 @@ def _attention_bwd(options: Any, residuals: Any, cotangent: Any) -> tuple:
     _, scale, sizes = options
     if not sizes.has_backward_blocks:
         raise ValueError(
-            "these block sizes have none for cotangents: give all of BlockSizes to differentiate"
+            "these block sizes have no blocks for cotangents: give all of BlockSizes to "
+            "differentiate"
         )
     operands = _operands(q, k, v, ab, segments)
     mean = jnp.sum(out.astype(np.float32) * cotangent.astype(np.float32), axis=-1, keepdims=True)

@@ -68,6 +68,9 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
       shape: the numbers of queries and of keys.
       offset: the position of the first query among the keys.
 
+    Returns:
+      A boolean array of the given shape.
+
     Example:
       >>> make_causal_mask((2, 3)).astype(int).tolist()
       [[1, 0, 0], [1, 1, 0]]
@@ -85,6 +88,9 @@ def make_local_attention_mask(
       window_size: how many keys before and after the own position; None for all.
       offset: the position of the first query among the keys.
 
+    Returns:
+      A boolean array of the given shape.
+
     Example:
       >>> make_local_attention_mask((2, 4), (0, 1)).astype(int).tolist()
       [[1, 1, 0, 0], [0, 1, 1, 0]]
@@ -98,6 +104,9 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
     Args:
       shape: the numbers of queries and of keys.
       chunk_size: how many positions make a chunk.
+
+    Returns:
+      A boolean array of the given shape.
 
     Raises:
       ValueError: chunks have no positions.
@@ -117,6 +126,9 @@ def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.n
       shape: the numbers of queries and of keys.
       sparsity: the share of keys that a query does not see, about.
       seed: of the generator.
+
+    Returns:
+      A boolean array of the given shape.
 
     Example:
       >>> make_random_mask((2, 4), 1.0, seed=0).any().tolist()

@@ -117,7 +117,7 @@ class BlockSizes:
         names = ["block_q_dkv", "block_kv_dkv"]
         if self.use_fused_bwd_kernel:
             if self.block_q_dq is not None or self.block_kv_dq is not None:
-                raise ValueError("one kernel for all cotangents has no blocks for those of queries")
+                raise ValueError("`use_fused_bwd_kernel` excludes `block_q_dq` and `block_kv_dq`")
         else:
             names += ["block_q_dq", "block_kv_dq"]
         given = [getattr(self, name) is not None for name in names]
@@ -507,6 +507,9 @@ def make_attention_reference(
       is_mqa: whether keys and values have no heads.
       backward_impl: ignored: derivatives are those of the operations.
       **params: further arguments of `attention_reference`.
+
+    Returns:
+      The function; its result has the shape [heads, queries, size of values].
 
     Example:
       >>> import numpy as np

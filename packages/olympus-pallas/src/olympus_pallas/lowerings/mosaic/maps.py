@@ -40,7 +40,7 @@ def lower_map(
     (mesh,), (program,) = meshes, jaxprs
     if not isinstance(mesh, TensorCoreMesh):
         raise KernelLoweringError(
-            f"the Mosaic lowering of kernels knows meshes of tensor cores, got {mesh}"
+            f"the Mosaic lowering of kernels supports meshes of tensor cores only, got {mesh}"
         )
     chosen = compiler_params or tpu_parameters.CompilerParams()
     if isinstance(chosen, tpu_parameters.CompilerParams) and chosen.dimension_semantics is None:

@@ -45,8 +45,8 @@ def lower_call(
     """Lowers a `pallas_call` to the custom call of a Triton module."""
     if grid_mapping.num_dynamic_grid_bounds:
         raise KernelLoweringError(
-            "the Triton lowering of kernels needs a grid of known size; only interpret=True knows "
-            "grids with computed sizes"
+            "the Triton lowering of kernels needs a grid of known size; interpret=True takes grids "
+            "of computed sizes, too"
         )
     if grid_mapping.num_index_operands:
         raise KernelLoweringError(
