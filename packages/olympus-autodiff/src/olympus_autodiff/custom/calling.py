@@ -165,6 +165,9 @@ class CustomRuleFunction:
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
         self._count: int | None = None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Returns all arguments of a call by position, defaults included.
 
