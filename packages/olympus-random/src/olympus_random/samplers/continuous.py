@@ -15,12 +15,11 @@ from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import (
     check_key,
-    check_safe_casts,
-    checked_shape,
     compiled,
     float_dtype,
     sample_shape,
 )
+from .parameters import in_rank_of, parameters_shape, scalar
 from .uniform import _uniform, two_keys
 
 __all__ = [
@@ -33,10 +32,6 @@ __all__ = [
     "normal",
     "truncated_normal",
 ]
-
-
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)
 
 
 # ---- normal ----
@@ -80,15 +75,15 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
         for each in two_keys(key)
     ]
     real, imaginary = parts
-    total = lax.add(real, lax.mul(_scalar(1j, dtype), imaginary))
-    return lax.div(total, _scalar(np.sqrt(2), dtype))
+    total = lax.add(real, lax.mul(scalar(1j, dtype), imaginary))
+    return lax.div(total, scalar(np.sqrt(2), dtype))
 
 
 @compiled("shape", "dtype")
 def _normal_real(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    above_minus_one = np.nextafter(_scalar(-1, dtype), _scalar(0, dtype), dtype=dtype)
-    u = _uniform(key, above_minus_one, _scalar(1, dtype), shape=shape, dtype=dtype)
-    return lax.mul(_scalar(np.sqrt(2), dtype), lax.erf_inv(u))
+    above_minus_one = np.nextafter(scalar(-1, dtype), scalar(0, dtype), dtype=dtype)
+    u = _uniform(key, above_minus_one, scalar(1, dtype), shape=shape, dtype=dtype)
+    return lax.mul(scalar(np.sqrt(2), dtype), lax.erf_inv(u))
 
 
 @laid_out
@@ -128,41 +123,20 @@ def truncated_normal(
     return _truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
 
 
-def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
-    """Returns the shape of samples: the one given by the user, or that of the parameters.
-
-    If ``dtype``, that of the samples, is given, parameters must convert to it without loss.
-    """
-    if dtype is not None:
-        check_safe_casts(name, dtype, *parameters)
-    shapes = [np.shape(parameter) for parameter in parameters]
-    if shape is None:
-        return lax.broadcast_shapes(*shapes)
-    shape = sample_shape(shape)
-    checked_shape(name, shape, *shapes)
-    return shape
-
-
 @compiled("shape", "dtype")
 def _truncated_normal(
     key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: Any
 ) -> Any:
-    root = _scalar(np.sqrt(2), dtype)
+    root = scalar(np.sqrt(2), dtype)
     lower, upper = (lax.convert_element_type(bound, dtype) for bound in (lower, upper))
     ends = [lax.erf(lax.div(bound, root)) for bound in (lower, upper)]
     u = _uniform(key, *ends, shape=shape, dtype=dtype)
     out = lax.mul(root, lax.erf_inv(u))
     # Rounding may have gone to a bound or past it.
-    above = lax.nextafter(lax.stop_gradient(lower), _scalar(np.inf, dtype))
-    below = lax.nextafter(lax.stop_gradient(upper), _scalar(-np.inf, dtype))
+    above = lax.nextafter(lax.stop_gradient(lower), scalar(np.inf, dtype))
+    below = lax.nextafter(lax.stop_gradient(upper), scalar(-np.inf, dtype))
     out = lax.max(in_rank_of(above, shape), out)
     return lax.min(in_rank_of(below, shape), out)
-
-
-def in_rank_of(value: Any, shape: tuple[int, ...]) -> Any:
-    """Returns a parameter with as many dimensions as the samples, unless it is a scalar."""
-    missing = len(shape) - np.ndim(value)
-    return lax.expand_dims(value, tuple(range(missing))) if missing and np.ndim(value) else value
 
 
 @laid_out
@@ -265,7 +239,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @compiled("shape", "dtype")
 def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    epsneg = _scalar(dtypes.finfo(dtype).epsneg, dtype)
+    epsneg = scalar(dtypes.finfo(dtype).epsneg, dtype)
     u = _uniform(key, -1 + epsneg, 1.0, shape=shape, dtype=dtype)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
@@ -321,15 +295,15 @@ def gumbel_mode(mode: str | None) -> str:
 @compiled("shape", "dtype", "mode")
 def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
     finfo = dtypes.finfo(dtype)
-    tiny = _scalar(finfo.tiny, dtype)
+    tiny = scalar(finfo.tiny, dtype)
     if mode == "low":
         u = _uniform(key, tiny, 1.0, shape=shape, dtype=dtype)
         return lax.neg(lax.log(lax.neg(lax.log(u))))
     pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
     high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
     # In the upper half, where floats are as dense as they get, the first sample is exact enough.
-    refined = lax.add(lax.add(high, lax.mul(_scalar(finfo.eps, dtype), low)), tiny)
-    u = lax.select_n(lax.ge(high, _scalar(0.5, dtype)), refined, high)
+    refined = lax.add(lax.add(high, lax.mul(scalar(finfo.eps, dtype), low)), tiny)
+    u = lax.select_n(lax.ge(high, scalar(0.5, dtype)), refined, high)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
 
 
@@ -364,7 +338,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
 
 @compiled("shape", "dtype")
 def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    tiny = _scalar(dtypes.finfo(dtype).tiny, dtype)
+    tiny = scalar(dtypes.finfo(dtype).tiny, dtype)
     u = _uniform(key, tiny, 1.0, shape=shape, dtype=dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
@@ -397,6 +371,6 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 @compiled("shape", "dtype")
 def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    eps = _scalar(dtypes.finfo(dtype).eps, dtype)
+    eps = scalar(dtypes.finfo(dtype).eps, dtype)
     u = _uniform(key, eps, 1.0, shape=shape, dtype=dtype)
-    return lax.tan(lax.mul(_scalar(np.pi, dtype), lax.sub(u, _scalar(0.5, dtype))))
+    return lax.tan(lax.mul(scalar(np.pi, dtype), lax.sub(u, scalar(0.5, dtype))))

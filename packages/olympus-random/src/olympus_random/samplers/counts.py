@@ -23,17 +23,13 @@ from olympus_ir.types.resharding import laid_out
 from ..generators.threefry import threefry_implementation
 from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
 from ..keys.primitives import random_split_p
-from .gamma import as_dtype, spread
+from .parameters import as_dtype, broadcast_parameter, scalar
 from .shuffling import check_arraylike
 from .uniform import _uniform, keys_of, two_keys
 
 __all__ = ["binomial", "multinomial", "poisson"]
 
 _MOST_ITERATIONS = np.int32(2**31 - 1)
-
-
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)
 
 
 def _any(flags: Any) -> Any:
@@ -85,14 +81,14 @@ def poisson(
             )
     check_arraylike("poisson", lam)
     shape = np.shape(lam) if shape is None else sample_shape(shape)
-    lam = as_dtype(spread(lam, shape), np.float32)
+    lam = as_dtype(broadcast_parameter(lam, shape), np.float32)
     return _poisson(key, lam, shape=shape, dtype=dtype)
 
 
 @compiled("shape", "dtype")
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    zero = _scalar(0, lam.dtype)
-    use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _scalar(10, lam.dtype)))
+    zero = scalar(0, lam.dtype)
+    use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
     # Each method gets means that it is quick for, in place of those of the other.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
@@ -118,19 +114,19 @@ def _poisson_knuth(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) ->
         iteration, count, key, logarithm = carry
         key, own_key = two_keys(key)
         goes_on = lax.gt(logarithm, lax.neg(lam))
-        count = lax.select(goes_on, lax.add(count, _scalar(1, count.dtype)), count)
+        count = lax.select(goes_on, lax.add(count, scalar(1, count.dtype)), count)
         u = _uniform(own_key, 0.0, 1.0, shape=shape, dtype=np.dtype(np.float32))
         return lax.add(iteration, np.int32(1)), count, key, lax.add(logarithm, lax.log(u))
 
     first = (np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, np.float32))
     count = lax.while_loop(is_open, wait, first)[1]
-    return lax.sub(count, _scalar(1, dtype))
+    return lax.sub(count, scalar(1, dtype))
 
 
 @compiled("shape", "dtype")
 def _poisson_rejection(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     """Samples by Hörmann's method PTRS."""
-    number = lambda value: _scalar(value, lam.dtype)  # noqa: E731
+    number = lambda value: scalar(value, lam.dtype)  # noqa: E731
     log_lam = lax.log(lam)
     b = lax.add(number(0.931), lax.mul(number(2.53), lax.sqrt(lam)))
     a = lax.add(number(-0.059), lax.mul(number(0.02483), b))
@@ -219,14 +215,18 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
             )
     # Trials are counted in the dtype of the probabilities, whatever that of the result.
     own: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
-    samples = sample_binomial(key, spread(as_dtype(n, own), shape), spread(as_dtype(p, own), shape))
+    samples = sample_binomial(
+        key,
+        broadcast_parameter(as_dtype(n, own), shape),
+        broadcast_parameter(as_dtype(p, own), shape),
+    )
     return as_dtype(samples, dtype)
 
 
 def sample_binomial(key: Any, n: Any, p: Any) -> Any:
     """Samples for parameters of one shape and dtype."""
     dtype = get_aval(n).dtype
-    number = lambda value: _scalar(value, dtype)  # noqa: E731
+    number = lambda value: scalar(value, dtype)  # noqa: E731
     zero, one, half = number(0), number(1), number(0.5)
     # Of successes and failures, the rarer ones are counted.
     is_below_half = lax.lt(p, half)
@@ -259,7 +259,7 @@ def sample_binomial(key: Any, n: Any, p: Any) -> Any:
 
 def _below_most(iteration: Any, dtype: Any) -> Any:
     most = dtypes.finfo(dtype).max
-    return lax.lt(as_dtype(iteration, dtype), _scalar(most, dtype))
+    return lax.lt(as_dtype(iteration, dtype), scalar(most, dtype))
 
 
 def _now_or_inline(loop: Any, key: Any, *operands: Any, **options: Any) -> Any:
@@ -272,14 +272,14 @@ def _now_or_inline(loop: Any, key: Any, *operands: Any, **options: Any) -> Any:
 def _binomial_inversion(key: Any, n: Any, p: Any) -> Any:
     """Adds up the numbers of trials until each success."""
     successes = _now_or_inline(_inversion_loop, key, n, lax.log1p(lax.neg(p)))
-    return lax.sub(successes, _scalar(1, get_aval(n).dtype))
+    return lax.sub(successes, scalar(1, get_aval(n).dtype))
 
 
 @compiled()
 def _inversion_loop(key: Any, n: Any, log_of_failure: Any) -> Any:
     aval: Any = get_aval(n)
     dtype, shape = aval.dtype, aval.shape
-    one = _scalar(1, dtype)
+    one = scalar(1, dtype)
 
     def is_open(carry: Any) -> Any:
         iteration, _, total, _ = carry
@@ -314,7 +314,7 @@ _STIRLING_DIFFERENCES = (
 
 def _stirling_difference(k: Any, table: Any) -> Any:
     dtype = get_aval(k).dtype
-    number = lambda value: _scalar(value, dtype)  # noqa: E731
+    number = lambda value: scalar(value, dtype)  # noqa: E731
     in_table = lax.le(k, number(9))
     k = lax.clamp(number(0), k, number(9))
     next_one = lax.add(k, number(1))
@@ -334,7 +334,7 @@ def _taken(table: Any, index: Any) -> Any:
 def _binomial_rejection(key: Any, n: Any, p: Any) -> Any:
     """Samples by Hörmann's method BTRS."""
     dtype = get_aval(n).dtype
-    number = lambda value: _scalar(value, dtype)  # noqa: E731
+    number = lambda value: scalar(value, dtype)  # noqa: E731
     one = number(1)
     deviation = lax.sqrt(lax.mul(lax.mul(n, p), lax.sub(one, p)))
     b = lax.add(number(1.15), lax.mul(number(2.53), deviation))
@@ -353,7 +353,7 @@ def _rejection_loop(
 ) -> Any:
     aval: Any = get_aval(n)
     dtype, shape = aval.dtype, aval.shape
-    number = lambda value: _scalar(value, dtype)  # noqa: E731
+    number = lambda value: scalar(value, dtype)  # noqa: E731
     one, half = number(1), number(0.5)
     table = np.asarray(_STIRLING_DIFFERENCES, dtype)
 
@@ -462,12 +462,12 @@ def multinomial(
             raise ValueError(
                 f"multinomial requires p, of shape {np.shape(p)}, to broadcast to shape={shape}"
             )
-    n, p = spread(n, shape[:-1]), spread(p, shape)
+    n, p = broadcast_parameter(n, shape[:-1]), broadcast_parameter(p, shape)
     outcomes = len(shape) - 1
     rows = lax.transpose(p, (outcomes, *range(outcomes)))  # [outcome, ...]
     remaining = lax.cumsum(rows, 0, reverse=True)
     remaining = lax.select(
-        lax.eq(remaining, _scalar(0, dtype)), lax.full_like(remaining, 1), remaining
+        lax.eq(remaining, scalar(0, dtype)), lax.full_like(remaining, 1), remaining
     )
     ratios = lax.div(rows, remaining)
     keys = random_split_p.bind(key, shape=(shape[-1],))
@@ -483,7 +483,7 @@ def _draw_outcomes(keys: Any, n: Any, ratios: Any, *, unroll: int | bool) -> Any
 
     def draw(left: Any, ratio_and_key: Any) -> Any:
         ratio, own_key = ratio_and_key
-        ratio = lax.min(_scalar(1, dtype), lax.max(_scalar(0, dtype), ratio))
+        ratio = lax.min(scalar(1, dtype), lax.max(scalar(0, dtype), ratio))
         count = sample_binomial(own_key, left, ratio)
         return lax.sub(left, count), count
 

@@ -14,7 +14,8 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
-from .continuous import _gumbel, gumbel_mode, in_rank_of
+from .continuous import _gumbel, gumbel_mode
+from .parameters import in_rank_of
 from .shuffling import check_arraylike
 from .uniform import _uniform
 

@@ -30,7 +30,8 @@ from olympus_ir.types.resharding import laid_out
 from ..generators.threefry import threefry_implementation
 from ..keys.arguments import check_key, compiled, float_dtype
 from ..keys.primitives import random_split_p
-from .continuous import _exponential, _normal, parameters_shape
+from .continuous import _exponential, _normal
+from .parameters import as_dtype, broadcast_parameter, parameters_shape, scalar
 from .uniform import _uniform, keys_of, two_keys
 
 __all__ = ["gamma", "loggamma", "random_gamma_p"]
@@ -60,10 +61,6 @@ propagation_rules.define(
 )
 
 
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)
-
-
 @expansion_rules.define(random_gamma_p)
 def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     if not a.size:
@@ -87,7 +84,7 @@ def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
 
 def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
     dtype = alpha.dtype
-    one, third = _scalar(1, dtype), _scalar(1 / 3, dtype)
+    one, third = scalar(1, dtype), scalar(1 / 3, dtype)
     is_large = lax.ge(alpha, one)
     boosted = lax.select(is_large, alpha, lax.add(alpha, one))
     d = lax.sub(boosted, third)
@@ -97,7 +94,7 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
     if log_space:
         # The logarithm of a uniform sample; zero would become minus infinity times infinity.
         logarithm = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
-        zero = _scalar(0, dtype)
+        zero = scalar(0, dtype)
         unboosted = lax.bitwise_or(is_large, lax.eq(logarithm, zero))
         boost = lax.select(unboosted, zero, lax.mul(logarithm, lax.div(one, alpha)))
         return lax.add(lax.add(lax.log(d), lax.log(cube)), boost)
@@ -109,11 +106,11 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
 def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
     """Returns the cube of 1 + c x for normal x, redrawn until one is accepted."""
     dtype = d.dtype
-    zero, one, half = _scalar(0, dtype), _scalar(1, dtype), _scalar(0.5, dtype)
+    zero, one, half = scalar(0, dtype), scalar(1, dtype), scalar(0.5, dtype)
 
     def is_rejected(carry: Any) -> Any:
         _, square, cube, uniform = carry
-        squeeze = lax.sub(one, lax.mul(_scalar(0.0331, dtype), lax.mul(square, square)))
+        squeeze = lax.sub(one, lax.mul(scalar(0.0331, dtype), lax.mul(square, square)))
         bound = lax.add(
             lax.mul(square, half), lax.mul(d, lax.add(lax.sub(one, cube), lax.log(cube)))
         )
@@ -128,12 +125,12 @@ def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
             return key, x, lax.add(one, lax.mul(x, c))
 
         _, x, v = lax.while_loop(
-            lambda carry: lax.le(carry[2], zero), draw, (normal_key, zero, _scalar(-1, dtype))
+            lambda carry: lax.le(carry[2], zero), draw, (normal_key, zero, scalar(-1, dtype))
         )
         uniform = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
         return key, lax.mul(x, x), lax.mul(lax.mul(v, v), v), uniform
 
-    first = (key, zero, one, _scalar(2, dtype))
+    first = (key, zero, one, scalar(2, dtype))
     return lax.while_loop(is_rejected, propose, first)[2]
 
 
@@ -155,28 +152,16 @@ def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
         return samples, lax.mul(t, lax.random_gamma_grad(a, samples))
     values = lax.exp(samples)
     smallest = lax.full_like(values, dtypes.finfo(values.dtype).tiny)
-    values = lax.select(lax.eq(values, _scalar(0, values.dtype)), smallest, values)
+    values = lax.select(lax.eq(values, scalar(0, values.dtype)), smallest, values)
     return samples, lax.mul(t, lax.div(lax.random_gamma_grad(a, values), values))
 
 
 # ---- samplers ----
 
 
-def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """Broadcasts a parameter to the shape of the samples."""
-    ndim = np.ndim(value)
-    if np.shape(value) == shape:
-        return value
-    return lax.broadcast_in_dim(value, shape, tuple(range(len(shape) - ndim, len(shape))))
-
-
-def as_dtype(value: Any, dtype: Any) -> Any:
-    return lax.convert_element_type(value, dtype)
-
-
 @compiled("shape", "dtype", "log_space")
 def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: bool) -> Any:
-    a = spread(as_dtype(a, dtype), shape)
+    a = broadcast_parameter(as_dtype(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 

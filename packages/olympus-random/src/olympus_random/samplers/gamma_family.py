@@ -15,21 +15,13 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
-from .continuous import _exponential, _normal, parameters_shape
+from .continuous import _exponential, _normal
 from .discrete import _rademacher
-from .gamma import _gamma, as_dtype, spread
+from .gamma import _gamma
+from .parameters import as_dtype, broadcast_array, broadcast_parameter, parameters_shape, scalar
 from .uniform import two_keys
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
-
-
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)
-
-
-def _in_shape_of(value: Any, shape: tuple[int, ...]) -> Any:
-    """Broadcasts a parameter to the shape of the samples; scalars stay scalars."""
-    return value if not np.shape(value) else spread(value, shape)
 
 
 @laid_out
@@ -66,7 +58,7 @@ def beta(
 def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     a, b = as_dtype(a, dtype), as_dtype(b, dtype)
     keys = two_keys(key)
-    a, b = spread(a, shape), spread(b, shape)
+    a, b = broadcast_parameter(a, shape), broadcast_parameter(b, shape)
     log_a, log_b = (
         _gamma(each, parameter, shape=shape, dtype=dtype, log_space=True)
         for each, parameter in zip(keys, (a, b), strict=True)
@@ -124,7 +116,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> A
     logarithms = _gamma(key, alpha, shape=full, dtype=dtype, log_space=True)
     axis, others = len(shape), tuple(range(len(shape)))
     column = (*shape, 1)
-    largest = lax.max(_scalar(-np.inf, dtype), lax.reduce_max(logarithms, (axis,)))
+    largest = lax.max(scalar(-np.inf, dtype), lax.reduce_max(logarithms, (axis,)))
     largest = lax.stop_gradient(lax.broadcast_in_dim(largest, column, others))
     weights = lax.exp(lax.sub(logarithms, largest))
     total = lax.broadcast_in_dim(lax.reduce_sum(weights, (axis,)), column, others)
@@ -164,7 +156,7 @@ def chisquare(
 
 @compiled("shape", "dtype")
 def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    two = _scalar(2, dtype)
+    two = scalar(2, dtype)
     half = lax.div(as_dtype(df, dtype), two)
     logarithms = _gamma(key, half, shape=shape, dtype=dtype, log_space=True)
     return lax.mul(lax.exp(logarithms), two)
@@ -214,8 +206,8 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) 
     numerator = _chisquare(key_of_numerator, dfnum, shape=shape, dtype=dtype)
     denominator = _chisquare(key_of_denominator, dfden, shape=shape, dtype=dtype)
     return lax.div(
-        lax.div(numerator, _in_shape_of(dfnum, shape)),
-        lax.div(denominator, _in_shape_of(dfden, shape)),
+        lax.div(numerator, broadcast_array(dfnum, shape)),
+        lax.div(denominator, broadcast_array(dfden, shape)),
     )
 
 
@@ -253,9 +245,9 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     df = as_dtype(df, dtype)
     normal_key, gamma_key = two_keys(key)
     numerator = _normal(normal_key, shape=shape, dtype=dtype)
-    half = lax.div(df, _scalar(2, dtype))
+    half = lax.div(df, scalar(2, dtype))
     denominator = _gamma(gamma_key, half, shape=shape, dtype=dtype, log_space=False)
-    return lax.mul(numerator, lax.sqrt(lax.div(_in_shape_of(half, shape), denominator)))
+    return lax.mul(numerator, lax.sqrt(lax.div(broadcast_array(half, shape), denominator)))
 
 
 # ---- generalized normal samples ----
@@ -267,7 +259,7 @@ def _one_over(p: Any) -> Any:
     if not dtypes.issubdtype(aval.dtype, np.floating):
         p = lax.convert_element_type(p, float if aval.weak_type else dtypes.default_float_dtype())
         aval = get_aval(p)
-    return lax.div(_scalar(1, aval.dtype) if not aval.weak_type else 1.0, p)
+    return lax.div(scalar(1, aval.dtype) if not aval.weak_type else 1.0, p)
 
 
 @laid_out
@@ -305,7 +297,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any)
     inverse = _one_over(p)
     magnitude = _gamma(gamma_key, inverse, shape=shape, dtype=dtype, log_space=False)
     sign = _rademacher(sign_key, shape=shape, dtype=dtype)
-    exponent = _in_shape_of(as_dtype(_one_over(p), dtype), shape)
+    exponent = broadcast_array(as_dtype(_one_over(p), dtype), shape)
     return lax.mul(sign, lax.pow(magnitude, exponent))
 
 

@@ -13,8 +13,9 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
-from .continuous import _exponential, _normal_real, parameters_shape
+from .continuous import _exponential, _normal_real
 from .discrete import _rademacher
+from .parameters import as_dtype, broadcast_parameter, parameters_shape, scalar
 from .uniform import _uniform, two_keys
 
 __all__ = [
@@ -27,19 +28,6 @@ __all__ = [
     "wald",
     "weibull_min",
 ]
-
-
-def _spread(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Returns a parameter in the dtype and the shape of the samples."""
-    value = lax.convert_element_type(value, dtype)
-    ndim = np.ndim(value)
-    if np.shape(value) == shape:
-        return value
-    return lax.broadcast_in_dim(value, shape, tuple(range(len(shape) - ndim, len(shape))))
-
-
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)
 
 
 @laid_out
@@ -74,7 +62,7 @@ def pareto(
 @compiled("shape", "dtype")
 def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     e = _exponential(key, shape=shape, dtype=dtype)
-    return lax.exp(lax.div(e, _spread(b, shape, dtype)))
+    return lax.exp(lax.div(e, broadcast_parameter(as_dtype(b, dtype), shape)))
 
 
 @laid_out
@@ -111,8 +99,8 @@ def rayleigh(
 @compiled("shape", "dtype")
 def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
-    root = lax.sqrt(lax.mul(lax.log(u), _scalar(-2, dtype)))
-    return lax.mul(_spread(scale, shape, dtype), root)
+    root = lax.sqrt(lax.mul(lax.log(u), scalar(-2, dtype)))
+    return lax.mul(broadcast_parameter(as_dtype(scale, dtype), shape), root)
 
 
 def weibull_min(
@@ -148,9 +136,11 @@ def _weibull_min(
     key: Any, scale: Any, concentration: Any, *, shape: tuple[int, ...], dtype: Any
 ) -> Any:
     e = _exponential(key, shape=shape, dtype=dtype)
-    power = lax.div(_scalar(1, dtype), lax.convert_element_type(concentration, dtype))
+    power = lax.div(scalar(1, dtype), lax.convert_element_type(concentration, dtype))
     shape = lax.broadcast_shapes(shape, np.shape(scale), np.shape(power))
-    e, power, scale = (_spread(each, shape, dtype) for each in (e, power, scale))
+    e, power, scale = (
+        broadcast_parameter(as_dtype(each, dtype), shape) for each in (e, power, scale)
+    )
     return lax.mul(lax.pow(e, power), scale)
 
 
@@ -223,8 +213,8 @@ def _double_sided_maxwell(
     length_key, sign_key = two_keys(key)
     lengths = _maxwell(length_key, shape=shape, dtype=dtype)
     signs = _rademacher(sign_key, shape=shape, dtype=dtype)
-    scaled = lax.mul(lax.mul(signs, lengths), _spread(scale, shape, dtype))
-    return lax.add(scaled, _spread(loc, shape, dtype))
+    scaled = lax.mul(lax.mul(signs, lengths), broadcast_parameter(as_dtype(scale, dtype), shape))
+    return lax.add(scaled, broadcast_parameter(as_dtype(loc, dtype), shape))
 
 
 @laid_out
@@ -270,11 +260,13 @@ def triangular(
 def _triangular(
     key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int, ...], dtype: Any
 ) -> Any:
-    left, mode, right = (_spread(value, shape, dtype) for value in (left, mode, right))
+    left, mode, right = (
+        broadcast_parameter(as_dtype(value, dtype), shape) for value in (left, mode, right)
+    )
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     width, below, above = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
     rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), below)))
-    rest = lax.mul(lax.mul(lax.sub(_scalar(1, dtype), u), width), above)
+    rest = lax.mul(lax.mul(lax.sub(scalar(1, dtype), u), width), above)
     falling = lax.sub(right, lax.sqrt(rest))
     return lax.select(lax.lt(u, lax.div(below, width)), rising, falling)
 
@@ -315,14 +307,14 @@ def wald(
 def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     # Michael, Schucany, Haas: Generating random variates using transformations with multiple roots.
     normal_key, uniform_key = two_keys(key)
-    mean = _spread(mean, shape, dtype)
+    mean = broadcast_parameter(as_dtype(mean, dtype), shape)
     v = _normal_real(normal_key, shape=shape, dtype=dtype)
     u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=dtype)
     y, mean_squared = lax.integer_pow(v, 2), lax.integer_pow(mean, 2)
     y_squared = lax.integer_pow(y, 2)
-    two = _scalar(2, dtype)
+    two = scalar(2, dtype)
     root = lax.sqrt(
-        lax.add(lax.mul(lax.mul(_scalar(4, dtype), mean), y), lax.mul(mean_squared, y_squared))
+        lax.add(lax.mul(lax.mul(scalar(4, dtype), mean), y), lax.mul(mean_squared, y_squared))
     )
     center = lax.add(mean, lax.div(lax.mul(mean_squared, y), two))
     x = lax.sub(center, lax.mul(lax.div(mean, two), root))
@@ -370,8 +362,10 @@ def geometric(
 def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     float_type = dtypes.to_inexact_dtype(dtypes.dtype(p))
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
-    one = _scalar(1, float_type)
-    u = lax.select(lax.eq(u, _scalar(0, float_type)), lax.full(shape, one), u)
+    one = scalar(1, float_type)
+    u = lax.select(lax.eq(u, scalar(0, float_type)), lax.full(shape, one), u)
     log_of_failure = lax.log1p(lax.neg(lax.convert_element_type(p, float_type)))
-    trials = lax.floor(lax.div(lax.log(u), _spread(log_of_failure, shape, float_type)))
+    trials = lax.floor(
+        lax.div(lax.log(u), broadcast_parameter(as_dtype(log_of_failure, float_type), shape))
+    )
     return lax.convert_element_type(lax.add(trials, one), dtype)
