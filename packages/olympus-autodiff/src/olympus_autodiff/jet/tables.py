@@ -49,7 +49,8 @@ class JetTable(DerivativeTable):
 
 jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet.rules")
 
-# Kept for libraries that use the name: parameters of calls follow from the called programs.
+# Kept for libraries that use the name, not a table: nothing looks at it, since parameters of calls
+# follow from the called programs.
 call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
 
 

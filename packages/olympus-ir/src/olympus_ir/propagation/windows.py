@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import lax
-from ..programs.primitives import instruction
+from ..lax import windows
 from ..programs.propagation import (
     Entries,
     Propagation,
@@ -38,9 +37,13 @@ def _select_and_gather(operands: Sequence[Any], results: Sequence[Any], **params
     return split_as_operand("select_and_gather_add")(operands, results)
 
 
-propagation_rules.define(lax.reduce_window_p, Propagation(_windows))
-for _name in ("reduce_window_sum", "reduce_window_max", "reduce_window_min"):
-    propagation_rules.define(instruction(_name), Propagation(_split_window))
-for _name in ("select_and_scatter", "select_and_scatter_add"):
-    propagation_rules.define(instruction(_name), Propagation(_select_and_scatter))
-propagation_rules.define(instruction("select_and_gather_add"), Propagation(_select_and_gather))
+propagation_rules.define(windows.reduce_window_p, Propagation(_windows))
+for _primitive in (
+    windows.reduce_window_sum_p,
+    windows.reduce_window_max_p,
+    windows.reduce_window_min_p,
+):
+    propagation_rules.define(_primitive, Propagation(_split_window))
+for _primitive in (windows.select_and_scatter_p, windows.select_and_scatter_add_p):
+    propagation_rules.define(_primitive, Propagation(_select_and_scatter))
+propagation_rules.define(windows.select_and_gather_add_p, Propagation(_select_and_gather))

@@ -68,7 +68,7 @@ class BlockRules:
     compute: Callable[..., Any]
 
 
-block_rules: RuleTable[Any] = RuleTable("block", package="olympus_pallas", folder="fuser")
+block_rules: RuleTable[Any] = RuleTable("block", package="olympus_pallas", folder=None)
 
 
 def rules_of(equation: Equation) -> BlockRules:

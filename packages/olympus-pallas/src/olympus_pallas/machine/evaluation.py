@@ -32,7 +32,7 @@ __all__ = ["Core", "machine_rules"]
 # arrays, and sites where they are references. Primitives without a rule are evaluated by their
 # reference rule, or as what they stand for.
 machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
-    "machine", package="olympus_pallas", folder="machine"
+    "machine", package="olympus_pallas", folder=None
 )
 
 

@@ -17,10 +17,10 @@ KernelRule = Callable[..., Any]
 # value of its result, or the list of values where the primitive has several results. References are
 # operands too, as objects of the language's own.
 triton_rules: RuleTable[KernelRule] = RuleTable(
-    "Triton", package="olympus_pallas", folder="triton_lowering"
+    "Triton", package="olympus_pallas", folder="lowerings.triton"
 )
 mosaic_rules: RuleTable[KernelRule] = RuleTable(
-    "Mosaic", package="olympus_pallas", folder="mosaic_lowering"
+    "Mosaic", package="olympus_pallas", folder="lowerings.mosaic"
 )
 
 

@@ -63,12 +63,10 @@ for _primitive in (
     *(lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.population_count_p),
 ):
     sparse_rules.define(_primitive, _on_values(_primitive))
-for _primitive in (lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p):
+for _primitive in (
+    *(lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p, lax.stage_p, lax.stop_gradient_p),
+):
     sparse_rules.define(_primitive, _on_values(_primitive, additive=True))
-for _name in ("stop_gradient", "stage"):
-    _found = getattr(lax, f"{_name}_p", None)
-    if _found is not None:
-        sparse_rules.define(_found, _on_values(_found, additive=True))
 
 
 @sparse_rules.define(lax.convert_element_type_p)

@@ -16,60 +16,55 @@ from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..tables import lowering_rules, nary, spread
 
-
-def _define(primitive: Any, operation: str) -> None:
-    lowering_rules.define(primitive, nary(operation))
-
-
-for _name, _operation in {
-    "neg": "stablehlo.negate",
-    "floor": "stablehlo.floor",
-    "ceil": "stablehlo.ceil",
-    "is_finite": "stablehlo.is_finite",
-    "exp": "stablehlo.exponential",
-    "log": "stablehlo.log",
-    "log1p": "stablehlo.log_plus_one",
-    "expm1": "stablehlo.exponential_minus_one",
-    "tanh": "stablehlo.tanh",
-    "logistic": "stablehlo.logistic",
-    "tan": "stablehlo.tan",
-    "asin": "chlo.asin",
-    "acos": "chlo.acos",
-    "atan": "chlo.atan",
-    "sinh": "chlo.sinh",
-    "cosh": "chlo.cosh",
-    "asinh": "chlo.asinh",
-    "acosh": "chlo.acosh",
-    "atanh": "chlo.atanh",
-    "atan2": "stablehlo.atan2",
-    "sqrt": "stablehlo.sqrt",
-    "rsqrt": "stablehlo.rsqrt",
-    "cbrt": "stablehlo.cbrt",
-    "abs": "stablehlo.abs",
-    "real": "stablehlo.real",
-    "imag": "stablehlo.imag",
-    "complex": "stablehlo.complex",
-    "add": "stablehlo.add",
-    "sub": "stablehlo.subtract",
-    "and": "stablehlo.and",
-    "or": "stablehlo.or",
-    "xor": "stablehlo.xor",
-    "not": "stablehlo.not",
-    "shift_left": "stablehlo.shift_left",
-    "shift_right_logical": "stablehlo.shift_right_logical",
-    "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
-    "population_count": "stablehlo.popcnt",
-    "mulhi": "chlo.mulhi",
-    "clz": "stablehlo.count_leading_zeros",
-    "erf": "chlo.erf",
-    "erfc": "chlo.erfc",
-    "erf_inv": "chlo.erf_inv",
-    "lgamma": "chlo.lgamma",
-    "digamma": "chlo.digamma",
-    "nextafter": "chlo.next_after",
-    "add_any": "stablehlo.add",
+for _primitive, _operation in {
+    lax.neg_p: "stablehlo.negate",
+    lax.floor_p: "stablehlo.floor",
+    lax.ceil_p: "stablehlo.ceil",
+    lax.is_finite_p: "stablehlo.is_finite",
+    lax.exp_p: "stablehlo.exponential",
+    lax.log_p: "stablehlo.log",
+    lax.log1p_p: "stablehlo.log_plus_one",
+    lax.expm1_p: "stablehlo.exponential_minus_one",
+    lax.tanh_p: "stablehlo.tanh",
+    lax.logistic_p: "stablehlo.logistic",
+    lax.tan_p: "stablehlo.tan",
+    lax.asin_p: "chlo.asin",
+    lax.acos_p: "chlo.acos",
+    lax.atan_p: "chlo.atan",
+    lax.sinh_p: "chlo.sinh",
+    lax.cosh_p: "chlo.cosh",
+    lax.asinh_p: "chlo.asinh",
+    lax.acosh_p: "chlo.acosh",
+    lax.atanh_p: "chlo.atanh",
+    lax.atan2_p: "stablehlo.atan2",
+    lax.sqrt_p: "stablehlo.sqrt",
+    lax.rsqrt_p: "stablehlo.rsqrt",
+    lax.cbrt_p: "stablehlo.cbrt",
+    lax.abs_p: "stablehlo.abs",
+    lax.real_p: "stablehlo.real",
+    lax.imag_p: "stablehlo.imag",
+    lax.complex_p: "stablehlo.complex",
+    lax.add_p: "stablehlo.add",
+    lax.sub_p: "stablehlo.subtract",
+    lax.and_p: "stablehlo.and",
+    lax.or_p: "stablehlo.or",
+    lax.xor_p: "stablehlo.xor",
+    lax.not_p: "stablehlo.not",
+    lax.shift_left_p: "stablehlo.shift_left",
+    lax.shift_right_logical_p: "stablehlo.shift_right_logical",
+    lax.shift_right_arithmetic_p: "stablehlo.shift_right_arithmetic",
+    lax.population_count_p: "stablehlo.popcnt",
+    lax.mulhi_p: "chlo.mulhi",
+    lax.clz_p: "stablehlo.count_leading_zeros",
+    lax.erf_p: "chlo.erf",
+    lax.erfc_p: "chlo.erfc",
+    lax.erf_inv_p: "chlo.erf_inv",
+    lax.lgamma_p: "chlo.lgamma",
+    lax.digamma_p: "chlo.digamma",
+    lax.nextafter_p: "chlo.next_after",
+    lax.add_any_p: "stablehlo.add",
 }.items():
-    _define(getattr(lax, f"{_name}_p"), _operation)
+    lowering_rules.define(_primitive, nary(_operation))
 
 
 _multiply = nary("stablehlo.multiply")
@@ -196,17 +191,17 @@ lowering_rules.define(lax.min_p, _extreme("minimum"))
 lowering_rules.define(lax.div_p, _division("stablehlo.divide"))
 lowering_rules.define(lax.rem_p, _division("stablehlo.remainder"))
 
-for _name, _direction in {
-    "eq": "EQ",
-    "ne": "NE",
-    "lt": "LT",
-    "le": "LE",
-    "gt": "GT",
-    "ge": "GE",
+for _primitive, _direction in {
+    lax.eq_p: "EQ",
+    lax.ne_p: "NE",
+    lax.lt_p: "LT",
+    lax.le_p: "LE",
+    lax.gt_p: "GT",
+    lax.ge_p: "GE",
 }.items():
-    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction))
-for _name, _direction in {"eq_to": "EQ", "lt_to": "LT", "le_to": "LE"}.items():
-    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True))
+    lowering_rules.define(_primitive, _comparison(_direction))
+for _primitive, _direction in {lax.eq_to_p: "EQ", lax.lt_to_p: "LT", lax.le_to_p: "LE"}.items():
+    lowering_rules.define(_primitive, _comparison(_direction, total_order=True))
 
 
 @lowering_rules.define(lax.sign_p)

@@ -270,14 +270,12 @@ def _clamped(
     return context.create("stablehlo.clamp", mlir.tensor_type(shape, dtype), (low, indices, high))
 
 
-for _name, _combine in {
-    "scatter": None,
-    "scatter_add": "add",
-    "scatter_sub": "subtract",
-    "scatter_mul": "multiply",
-    "scatter_min": "minimum",
-    "scatter_max": "maximum",
+for _primitive, _combine in {
+    lax.scatter_p: None,
+    lax.scatter_add_p: "add",
+    lax.scatter_sub_p: "subtract",
+    lax.scatter_mul_p: "multiply",
+    lax.scatter_min_p: "minimum",
+    lax.scatter_max_p: "maximum",
 }.items():
-    _primitive = getattr(lax, f"{_name}_p", None)
-    if _primitive is not None:
-        lowering_rules.define(_primitive, _scatter(_combine))
+    lowering_rules.define(_primitive, _scatter(_combine))

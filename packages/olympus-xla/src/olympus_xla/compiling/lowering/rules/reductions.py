@@ -96,16 +96,16 @@ def _monoid(operation: str) -> Any:
     return rule
 
 
-for _name, _operation in {
-    "reduce_sum": "add",
-    "reduce_prod": "multiply",
-    "reduce_max": "maximum",
-    "reduce_min": "minimum",
-    "reduce_and": "and",
-    "reduce_or": "or",
-    "reduce_xor": "xor",
+for _primitive, _operation in {
+    lax.reduce_sum_p: "add",
+    lax.reduce_prod_p: "multiply",
+    lax.reduce_max_p: "maximum",
+    lax.reduce_min_p: "minimum",
+    lax.reduce_and_p: "and",
+    lax.reduce_or_p: "or",
+    lax.reduce_xor_p: "xor",
 }.items():
-    lowering_rules.define(getattr(lax, f"{_name}_p"), _monoid(_operation))
+    lowering_rules.define(_primitive, _monoid(_operation))
 
 
 @lowering_rules.define(lax.reduce_p)
@@ -236,14 +236,14 @@ def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) ->
     return create("select", is_nan, create("add", left, right), create("add", larger, tail))
 
 
-for _name, _operation in {
-    "cumsum": "add",
-    "cumprod": "multiply",
-    "cummax": "maximum",
-    "cummin": "minimum",
+for _primitive, _operation in {
+    lax.cumsum_p: "add",
+    lax.cumprod_p: "multiply",
+    lax.cummax_p: "maximum",
+    lax.cummin_p: "minimum",
 }.items():
     lowering_rules.define(
-        getattr(lax, f"{_name}_p"),
+        _primitive,
         _window_scan(
             _combine_with(_operation),
             lambda dtype, operation=_operation: identity_value(operation, dtype),
