@@ -109,8 +109,9 @@ class Primitive:
             self, args, params if params_after_avals is None else params_after_avals
         )
 
-    # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
-    # whose parameters are programs that stand for functions: `(operands, params) -> results`.
+    # Applies an equation again where that is not `bind(*operands, **params)`, as for calls whose
+    # parameters are programs that stand for functions: `(operands, params) -> results`. It is an
+    # override of `bind`, not a rule of some interpreter, and so a member and not a table.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
     # ---- types ----
