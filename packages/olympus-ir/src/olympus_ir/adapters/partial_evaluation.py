@@ -67,8 +67,8 @@ class PartialVal(tuple):
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
-# Both dictionaries are plain, as in JAX: only libraries enter rules. There is nothing to load, and a
-# primitive without a rule is no error.
+# Both dictionaries are plain, as in JAX: only libraries enter rules. There is nothing to load, and
+# a primitive without a rule is no error.
 
 # How libraries' primitives of which some operands are known are taken apart, from a primitive to
 # `rule(trace, *tracers, **params)`. The rule returns tracers; known operands are `KnownTracer`s.
