@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import hessian, jacfwd, jacrev
-from olympus_autodiff.reverse import jacobian
+from olympus_autodiff import hessian, jacfwd, jacobian, jacrev
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes

@@ -60,7 +60,7 @@ class TangentTrace(StagingTrace):
                 return result
         for arg in args:
             if arg.__class__ is StagingTracer and arg._trace is self:
-                if primitive in dead_code_rules.rules:
+                if primitive.multiple_results and primitive in dead_code_rules:
                     return self._record_part(primitive, args, params)
                 return self.record(primitive, args, params)
         return primitive.bind_with_trace(self.parent, args, params)
