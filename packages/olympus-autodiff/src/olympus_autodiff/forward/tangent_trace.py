@@ -82,7 +82,7 @@ class TangentTrace(StagingTrace):
             effects,
         )
         values = dict(zip(equation.invars, args, strict=True))
-        reduce = dead_code_rules.rules[primitive]
+        reduce = dead_code_rules[primitive]
         count = len(out_avals)
 
         def is_known(place: int) -> bool:

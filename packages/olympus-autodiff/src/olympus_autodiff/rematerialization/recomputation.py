@@ -87,7 +87,7 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             saved += reversed(wanted)
         elif loop is not None and is_needed:
             first, second = loop
-            second, _ = dead_code_rules.rules[lax.scan_p](second, used)
+            second, _ = dead_code_rules[lax.scan_p](second, used)
             again.append(second)
             needed.update([atom for atom in second.invars if isinstance(atom, Var)])
             extra = first.outvars[len(equation.outvars) :]

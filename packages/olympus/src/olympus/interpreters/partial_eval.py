@@ -45,7 +45,7 @@ class _DeadCodeRules(MutableMapping[Primitive, Rule]):
     """
 
     def __getitem__(self, primitive: Primitive) -> Rule:
-        own: Any = dead_code_rules.rules[primitive]
+        own: Any = dead_code_rules[primitive]
         given = getattr(own, "given", None)
         return _in_form_of_jax(own) if given is None else given
 
