@@ -520,9 +520,10 @@ class LoweringContext:
         without = [name for name, rule in zip(self.platforms, rules, strict=True) if rule is None]
         if without:
             raise lowering_rules.missing(primitive, f"for platform {', '.join(without)}")
-        if all(rule is rules[0] for rule in rules):
-            return rules[0]
-        return rule_by_platform(rules, self.platforms, primitive)
+        known = [rule for rule in rules if rule is not None]
+        if all(rule is known[0] for rule in known):
+            return known[0]
+        return rule_by_platform(known, self.platforms, primitive)
 
     def literal(self, literal: Any) -> Any:
         return self.scalar(literal.val, literal.aval.dtype)
@@ -530,7 +531,7 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """Returns a constant of the program as a value of this block."""
         aval = get_aval(value)
-        if is_token(aval):  # which stands for the past
+        if is_token(aval):  # a token of past effects
             return self.create("stablehlo.create_token", mlir.token_type(), ())
         array = constant_handlers.get(type(value), np.asarray)(value)
         physical = mlir.physical_aval(aval)
