@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that change, of types made of arrays, in functions that are traced.
+"""Mutable objects, whose state consists of arrays, in traced functions.
 
-Such a value is an object whose state is arrays. While a function is traced it has a copy of the
-object that holds the traced arrays, so that what the function does to it is done to the copy; the
-state goes into the program as operands and comes out of it as results, and the object gets it after
-the program has run. An object that a function closes over shows itself when it is first used: the
-function is then traced anew, with the object's state as an operand.
+While a function is traced, it mutates a copy of the object that holds traced arrays. The program
+takes the state as operands and returns the new state as results. After the program has run, the
+object receives the new state. Closed-over objects are found at their first use: the function is
+then traced again, with the object's state as an operand.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ def cur_qdd(value: Any) -> Any:
     return get_aval(value).type_state(value) if ask is None else ask()
 
 
-# ---- objects and the copies of them in traced functions ----
+# ---- objects and their copies in traced functions ----
 
 
 class _Scope:
-    """The objects that a function uses while it is traced.
+    """The mutable objects that a function uses while it is traced, by `id`.
 
     Attributes:
-      own: those that it made, or was given as operands.
-      copies: of those that it closes over, the object and what stands for it.
+      own: objects that the function made or received as operands.
+      copies: pairs of a closed-over object and its copy in the trace.
     """
 
     __slots__ = ("copies", "own")
@@ -62,7 +61,7 @@ class _Scope:
 
 
 def _staging(trace: Any) -> StagingTrace | None:
-    """The trace that records what is done under a trace."""
+    """Returns the innermost staging trace at or around a trace; None if there is none."""
     while trace is not None and not isinstance(trace, StagingTrace):
         trace = trace.parent
     return trace
@@ -78,7 +77,7 @@ def _resolved(value: Any, trace: Any) -> Any:
     """Returns the copy that stands for an object in the function being traced.
 
     Raises:
-      ClosedOverMutableError: where the function closes over the object.
+      ClosedOverMutableError: the function closes over the object.
     """
     recording = _staging(trace)
     if recording is None:
@@ -93,10 +92,11 @@ def _resolved(value: Any, trace: Any) -> Any:
 
 
 def apply(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Applies a primitive to operands of which some may be objects that change.
+    """Applies a primitive whose operands or results may be mutable objects.
 
     Returns:
-      The result; NotImplemented where none is, and the result is not one either.
+      The result; NotImplemented if neither an operand nor a result is a mutable object, or if a
+      transformation of an operand has a rule for the primitive.
     """
     changing = [is_mutable(arg) for arg in args]
     if not any(changing) and not _makes_mutable(primitive, args, params):
@@ -131,14 +131,14 @@ def _makes_mutable(primitive: Any, args: Sequence[Any], params: dict[str, Any]) 
 
 
 class _Place:
-    """In a tree, stands for an object whose state is passed apart: its number."""
+    """Placeholder in a pytree for an object whose state is passed separately: its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class _State:
-    """In a tree, the arrays of an object, with its type and what is known of it."""
+    """State of an object in a pytree: its arrays, its type and its type state (``qdd``)."""
 
     def __init__(self, arrays: Sequence[Any], aval: Any, qdd: Any) -> None:
         self.arrays, self.aval, self.qdd = arrays, aval, qdd
@@ -159,7 +159,7 @@ def _is_part(value: Any) -> bool:
 
 
 def _state_of(value: Any) -> _State:
-    """The state of an object, as it is in the function being traced."""
+    """Returns the current state of an object within the function being traced."""
     value = _resolved(value, current.trace)
     aval, qdd = get_aval(value), cur_qdd(value)
     return _State(aval.read_loval(qdd, value), aval, qdd)
@@ -174,14 +174,14 @@ def _update(value: Any, state: _State) -> None:
 
 
 class _Copies:
-    """The copies that a function works on in place of objects."""
+    """The copies of mutable objects that a traced function works on."""
 
     def __init__(self, originals: Sequence[Any]) -> None:
         self.originals = originals
         self.copies: list[Any] = []
 
     def enter(self, states: Sequence[_State]) -> None:
-        """Makes the copies, for the function that is now being traced."""
+        """Makes the copies and registers them with the current staging trace."""
         recording = _staging(current.trace)
         self.copies = list(map(_copy_of, states))
         if recording is not None:
@@ -194,7 +194,7 @@ class _Copies:
         return list(map(_state_of, self.copies))
 
     def lowered(self, value: Any) -> Any:
-        """One leaf of the function's result."""
+        """Replaces a mutable leaf of the function's result by its number or its state."""
         for number, copy in enumerate(self.copies):
             if value is copy:
                 return _Place(number)
@@ -204,15 +204,15 @@ class _Copies:
 def functional(
     args: Any, closed_over: Sequence[Any] = ()
 ) -> tuple[list[Any], Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """Turns a call with mutable objects into a call of their states.
+    """Converts a call with mutable objects to a functional call on their states.
 
     Args:
       args: the pair of positional and keyword arguments.
       closed_over: objects that the function closes over.
 
     Returns:
-      The objects, each once; the arguments with places in place of objects; and what makes of the
-      function one of states and such arguments, which returns such results and states.
+      The distinct objects; the arguments with objects replaced by placeholders; and a function that
+      converts ``fun`` to its functional form, ``(states, *args, **kwargs) -> (result, states)``.
     """
     objects: list[Any] = []
 
@@ -265,8 +265,8 @@ def _result_of(result: Any, objects: Sequence[Any]) -> Any:
 
 # ---- compiled functions ----
 
-# For each function: under "closed over", the objects that it has been seen to use; and its forms as
-# functions of states.
+# For each function: its known closed-over mutable objects, under "closed over", and its compiled
+# functional forms.
 _functional_forms = FunctionCache()
 
 
@@ -278,11 +278,14 @@ def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bo
 
 
 def note_closed_over(fun: Callable[..., Any], error: ClosedOverMutableError) -> None:
-    """Remembers what a function closes over; raises the error where it cannot have it.
+    """Records a mutable object that a function closes over.
 
     Args:
       fun: the function that was being traced.
-      error: what was raised.
+      error: the error that names the object.
+
+    Raises:
+      ClosedOverMutableError: another function closes over the object, or it is already recorded.
     """
     objects = _functional_forms.of(fun).setdefault("closed over", [])
     if error.trace.parent is not current.trace or any(each is error.value for each in objects):
@@ -298,7 +301,7 @@ def call_jitted(
     args: tuple,
     kwargs: dict[str, Any],
 ) -> Any:
-    """Calls a compiled function with objects that change.
+    """Calls a compiled function whose arguments or closure contain mutable objects.
 
     Args:
       jit: makes compiled functions.
@@ -333,7 +336,7 @@ def call_jitted(
 def types_of_call(
     eval_shape: Callable[..., Any], fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
 ) -> Any:
-    """The types of the result of a call with objects that change, which are left as they are."""
+    """Returns the result types of a call with mutable objects, without changing the objects."""
     objects, (args, kwargs), functional_form = functional((args, kwargs))
     states = list(map(_state_of, objects))
     result, _ = eval_shape(functional_form(fun), states, *args, **kwargs)
@@ -341,7 +344,7 @@ def types_of_call(
 
 
 def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, of which something is kept with it that must not keep it alive."""
+    """Wraps a function without keeping it alive, for values cached under the function."""
     try:
         reference: Any = (
             weakref.WeakMethod(fun) if hasattr(fun, "__self__") else weakref.ref(fun)  # type: ignore[arg-type]
@@ -356,13 +359,13 @@ def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# ---- loops and choices ----
+# ---- loops and conditionals ----
 
 
 def _of_states(
     originals: Sequence[Any], function: Callable[..., Any], may_change: bool = False
 ) -> Callable[..., Any]:
-    """A function that uses objects, as one of their states and its arguments."""
+    """Converts a function that closes over objects to ``(states, *args) -> (result, states)``."""
 
     def of_states(before: Sequence[_State], *args: Any) -> Any:
         copies = _Copies(originals)
@@ -382,17 +385,17 @@ def _of_states(
 
 
 def threading(error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]) -> Any:
-    """Runs a loop or a choice whose functions close over objects that change.
+    """Runs a loop or conditional whose functions close over mutable objects.
 
     Args:
-      error: which one has been found.
-      run: ``run(states, wrap)`` runs it with the states as part of what is carried, and returns
-        its result and the states. ``wrap(function, may_change)`` makes of one of its functions a
-        function of states and arguments, which returns its result and the states.
+      error: the error that names the first object found.
+      run: ``run(states, wrap)`` runs the construct with the states as additional operands and
+        results, and returns its result and the final states. ``wrap(function, may_change)``
+        converts one of its functions to ``(states, *args) -> (result, states)``.
 
     Raises:
-      ClosedOverMutableError: where another function closes over the object.
-      TypeError: where the type of an object's state changes in a loop.
+      ClosedOverMutableError: another function closes over the object.
+      TypeError: the type of an object's state changes in a loop.
     """
     outer = current.trace
     objects: list[Any] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches of what has been worked out of functions, which forget with the functions."""
+"""Caches of values derived from functions; an entry is dropped with its function."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class FunctionCache:
-    """For each function, held weakly: a dictionary of what has been worked out of it.
+    """Cache that maps each function, held weakly, to a dictionary of values derived from it.
 
-    The values must not refer to the function, or it would live for ever.
+    The values must not refer to the function, which would keep it alive forever.
 
     Example:
       >>> cache = FunctionCache()
@@ -29,9 +29,11 @@ class FunctionCache:
         _caches.append(self)
 
     def of(self, fun: Any) -> dict[Any, Any]:
-        """The dictionary of a function; one that is forgotten at once where it cannot be kept.
+        """Returns the dictionary of a function.
 
-        That of a method belongs to the object: each look-up of a method makes a new one.
+        A function that cannot be referenced weakly gets a new dictionary, which is not kept. The
+        dictionary of a bound method is tied to its object, because each look-up of the method
+        makes a new bound method.
         """
         key: Any
         if fun.__class__ is types.MethodType:
@@ -55,10 +57,10 @@ class FunctionCache:
     def derive(
         self, fun: Any, make: Callable[[Callable[[], Any]], Callable[..., Any]]
     ) -> Callable[..., Any]:
-        """The function that ``make`` makes of a function: the same object at each call.
+        """Returns the function that ``make`` derives from ``fun``: the same object at each call.
 
-        ``make`` gets a function without arguments that returns ``fun``: what it makes must not hold
-        ``fun`` otherwise.
+        ``make`` receives a function without arguments that returns ``fun``. The derived function
+        must not hold another reference to ``fun``.
         """
         known = self.of(fun)
         derived = known.get(make)
@@ -79,6 +81,6 @@ _caches: list[FunctionCache] = []
 
 
 def clear_function_caches() -> None:
-    """Forgets what has been worked out of functions: traced programs above all."""
+    """Clears all caches of values derived from functions, such as traced programs."""
     for cache in _caches:
         cache.clear()

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of types besides those of arrays, and an error about one of them.
+"""Flags for registered high types and mutable types, and the error about closed-over objects.
 
-Apart from `high_types` and `mutable_types`, for those that ask on every call.
+Hot paths read these flags without importing `high_types` or `mutable_types`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-high = False  # whether there are types of values that are made of arrays
-mutable = False  # whether there are types of objects that change
+high = False  # True once a high type, whose values consist of several arrays, is registered
+mutable = False  # True once a type of mutable objects is registered
 
 
 def use_high_types() -> None:
-    """Called when a type of values that are made of arrays is made known."""
+    """Records that a high type, whose values consist of several arrays, has been registered."""
     global high
     high = True
 
@@ -24,16 +24,16 @@ def is_high(aval: Any) -> bool:
 
 
 def use_mutable_types() -> None:
-    """Called when a type of objects that change is made known."""
+    """Records that a type of mutable objects has been registered."""
     global mutable
     mutable = True
 
 
 class ClosedOverMutableError(TypeError):
-    """A traced function uses an object that changes, and that is not one of its arguments.
+    """Error for a traced function that closes over a mutable object.
 
-    Compiled functions, loops and choices take such objects as operands when this is raised; other
-    transformations do not know of them.
+    Compiled functions, loops and conditionals catch this error and take the object's state as an
+    operand. Other transformations do not support closed-over mutable objects.
 
     Args:
       value: the object.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts: the part of a sharding that belongs to the type of an array.
 
-A type says how an array lies over the explicit axes of a mesh, over which axes its parts are sums
-still to be added up (unreduced), and over which its cotangent's will be (reduced). Types of arrays
-that name no axis have no layout (None), whatever mesh is in force: they are replicated over it. So
-programs without explicit axes pay nothing, and a value made outside of a mesh goes into one.
+The layout of a type states how an array is sharded over the explicit axes of a mesh, over which
+axes the devices hold terms of a sum (unreduced), and over which axes its cotangent will be
+unreduced (reduced). A type that names no axis has no layout (None): the array is replicated over
+whatever mesh is in force. Programs without explicit axes therefore have no overhead, and a value
+made outside of a mesh can be used inside of one.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 def mesh_in_force() -> AbstractMesh:
-    """The abstract mesh of `set_mesh` or `use_abstract_mesh`; an empty one outside of them."""
+    """Returns the abstract mesh of `set_mesh` or `use_abstract_mesh`; an empty one outside."""
     mesh = config_states.abstract_mesh.value
     return empty_abstract_mesh if mesh is None else mesh
 
@@ -64,7 +65,7 @@ def axes_of_entry(entry: Any) -> tuple:
 
 
 def entries_of(aval: Any) -> tuple:
-    """One entry a dimension: the mesh axes over which a type is split there, or None."""
+    """Returns for each dimension the mesh axes over which the type is sharded, or None."""
     return (None,) * aval.ndim if aval.layout is None else aval.layout.spec.partitions
 
 
@@ -72,14 +73,15 @@ def entries_of(aval: Any) -> tuple:
 
 
 def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
-    """The layout that a sharding gives to the type of an array; None where it names no axis.
+    """Returns the layout of an array's type with a sharding; None if the sharding names no axis.
 
     Args:
       sharding: a `NamedSharding`, or a partition spec over the mesh in force.
       ndim: the number of dimensions of the array.
 
     Raises:
-      ValueError: where a mesh has devices, or the spec has more entries than there are dimensions.
+      TypeError: the sharding is of another type.
+      ValueError: the mesh is not abstract, or the spec has more entries than ``ndim``.
     """
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(mesh_in_force(), sharding)
@@ -149,7 +151,7 @@ def layout_over(
     unreduced: frozenset = _NO_AXES,
     reduced: frozenset = _NO_AXES,
 ) -> NamedSharding | None:
-    """The layout of an array that is split so; None where no axis is named."""
+    """Returns the layout over a mesh with these partition entries; None if no axis is named."""
     spec = PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
     return _normal_form(mesh, spec, len(entries))
 
@@ -160,12 +162,15 @@ def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
 
 
 def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
-    """The sharding of a type without layout: whole everywhere on a mesh, that in force."""
+    """Returns the replicated sharding over a mesh, by default over the mesh in force."""
     return _replicated(mesh_in_force() if mesh is None else mesh, ndim)
 
 
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
-    """The layout of an array of which each element is an array of dimensions further back."""
+    """Returns the layout restricted to the first ``ndim`` dimensions.
+
+    It is the layout of an array of an extended dtype, given that of its physical array.
+    """
     if layout is None:
         return None
     spec = layout.spec
@@ -193,10 +198,10 @@ def with_dimension(
 
 
 def placed(aval: Any, sharding: Any) -> Any:
-    """The type of an array of devices, given its type and where it lies.
+    """Returns the type of an array on devices, with the memory space and layout of its sharding.
 
     Args:
-      aval: the type but for its layout.
+      aval: the type; its memory space and layout are replaced.
       sharding: the sharding over devices.
     """
     space = space_of_kind(getattr(sharding, "_memory_kind", None))
@@ -208,7 +213,7 @@ def placed(aval: Any, sharding: Any) -> Any:
 
 
 def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
-    """The layout of values that lie as a sharding says, of any kind or none."""
+    """Returns the layout of values with a sharding; None if it has no explicit mesh axes."""
     if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
         return None
     return _normal_form(sharding.mesh.abstract_mesh, sharding.spec, ndim)
@@ -224,7 +229,7 @@ def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
 
 
 def check_divisible(shape: Sequence[Any], layout: NamedSharding) -> None:
-    """Raises where a dimension cannot be cut into as many equal parts as its axes ask for."""
+    """Raises ValueError if a dimension's size is not divisible by the sizes of its mesh axes."""
     sizes = layout.mesh.shape
     for dimension, (size, entry) in enumerate(zip(shape, layout.spec.partitions, strict=True)):
         parts = math.prod(sizes[axis] for axis in axes_of_entry(entry))
@@ -237,12 +242,12 @@ def check_divisible(shape: Sequence[Any], layout: NamedSharding) -> None:
 
 
 def check_no_axis_twice(what: str, layout_entries: Sequence[Any], shown: Any) -> None:
-    """Raises where a mesh axis would split two dimensions of one result.
+    """Raises ShardingTypeError if a mesh axis shards two dimensions of a result.
 
     Args:
-      what: who made the result.
-      layout_entries: the entries of the result.
-      shown: a function that gives the operands and the result in words.
+      what: the operation, for the error message.
+      layout_entries: the partition entries of the result.
+      shown: a function that returns the texts of the operands and of the result.
     """
     seen: set = set()
     for entry in layout_entries:
@@ -263,9 +268,9 @@ class ManualAxisType:
     """Variation of a value along the manual axes of a mesh, inside `shard_map`.
 
     Args:
-      varying: the axes along which it differs from device to device.
-      unreduced: those along which the devices hold terms of a sum.
-      reduced: those along which it is the same and its cotangent will be unreduced.
+      varying: the axes along which the value differs between devices.
+      unreduced: the axes along which the devices hold terms of a sum.
+      reduced: the axes along which the value is replicated and its cotangent is unreduced.
 
     Example:
       >>> ManualAxisType(varying={"x"}).varying
@@ -286,7 +291,7 @@ class ManualAxisType:
         self.reduced = frozenset(reduced)
 
     def update(self, **changes: Any) -> ManualAxisType:
-        """The same with some fields changed."""
+        """Returns a copy with some fields changed."""
         return ManualAxisType(
             **{
                 "varying": self.varying,
@@ -297,7 +302,7 @@ class ManualAxisType:
         )
 
     def to_ct_mat(self) -> ManualAxisType:
-        """That of cotangents: unreduced and reduced axes change roles."""
+        """Returns the variation of cotangents: unreduced and reduced axes exchange roles."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     @property
@@ -336,12 +341,12 @@ def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> Manual
 
 
 def axes_text(axes: Sequence[Any]) -> str:
-    """Axes as types show them: ``x`` or ``(x,y)``."""
+    """Formats mesh axes as printed types show them: ``x`` or ``(x,y)``."""
     return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
 
 
 def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset) -> tuple:
-    """The dimensions with their axes, and what else is said of axes: ``8@x,2`` and ``{V:y}``."""
+    """Formats the sizes with their mesh axes, ``8@x,2``, and the other axes, ``{V:y}``."""
     groups = [("V", varying)]
     entries: Sequence[Any] = (None,) * len(shape)
     if layout is not None:
@@ -358,7 +363,7 @@ def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset
 
 
 def mesh_text(layout: NamedSharding | None) -> str:
-    """The types of the axes of a layout's mesh, else of the one in force."""
+    """Formats the axis types of the layout's mesh, or of the mesh in force without a layout."""
     mesh = mesh_in_force() if layout is None else layout.mesh
     by_type: dict[AxisType, list] = {}
     for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of memory that a value can lie in, as a part of its type."""
+"""Memory spaces: the kinds of memory that can hold a value, as a part of its type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class MemorySpace(enum.Enum):
-    """Memory that holds a value, whatever the device calls its memories.
+    """Memory that holds a value, independent of the device's names for its memories.
 
     Example:
       >>> MemorySpace.Host
@@ -27,15 +27,15 @@ class MemorySpace(enum.Enum):
         return format(self.name.lower(), spec)  # as the types of values show it
 
 
-# What the devices call the memories.
+# The devices' names of the memories.
 MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 def space_of_kind(kind: str | None) -> MemorySpace | None:
-    """The memory in the type of values in a kind of memory: None for the device's own.
+    """Returns the memory space of a kind of memory; None for the device's default memory.
 
     Args:
-      kind: the kind, as devices call it.
+      kind: the device's name of the memory.
 
     Example:
       >>> space_of_kind("pinned_host"), space_of_kind("device")
@@ -45,22 +45,23 @@ def space_of_kind(kind: str | None) -> MemorySpace | None:
 
 
 def on_host(avals: Sequence[Any]) -> bool:
-    """Returns whether one of some types is of values in the host's memory."""
+    """Returns whether any of the types has memory space `MemorySpace.Host`."""
     return any(getattr(aval, "memory_space", None) is MemorySpace.Host for aval in avals)
 
 
 def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tuple:
-    """The types of what is computed of values of which some are in the host's memory.
+    """Returns the types of results with the memory space of the operands.
 
-    Scalars go where the others are.
+    Results are on the host if all operands that are not scalars are. Scalars may be anywhere.
 
     Args:
       primitive: the operation.
       avals: the types of its operands.
-      results: those of its results but for their memory.
+      results: the types of its results, whose memory spaces are replaced.
 
     Raises:
-      ValueError: where other operands are in the device's memory.
+      ValueError: some operands are on the host and others on the device, and the primitive has a
+        single result. Types of several results are returned unchanged.
     """
     arrays = [aval for aval in avals if getattr(aval, "shape", ())]
     there = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shardings that users request with ``out_sharding``, and functions that lay results out so.
+"""Shardings that users request with ``out_sharding``, and functions that reshard results to them.
 
-Laying out anew is an instruction of the package that has meshes of devices; it is found here by
-those that are below it.
+The primitive of resharding belongs to the package olympus-sharding, which installs it here. The
+packages below olympus-sharding reach the primitive through this module.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ __all__ = [
 
 
 class _Installed:
-    """The function that lays a value out anew: `(value, named_sharding, concrete_mesh)`."""
+    """Slot for the function that reshards a value: `(value, named_sharding, concrete_mesh)`."""
 
     bind: Callable[[Any, NamedSharding, Any], Any] | None = None
 
 
 def install_reshard(bind: Callable[[Any, NamedSharding, Any], Any]) -> None:
-    """Makes a function the one that lays values out anew."""
+    """Sets the function that `bind_reshard` calls."""
     _Installed.bind = bind
 
 
 def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None) -> Any:
-    """A value laid out anew, or moved from axes of one type to axes of another."""
+    """Reshards a value, or moves it between mesh axes of different types."""
     if _Installed.bind is None:
         raise ModuleNotFoundError(
             "values are laid out over meshes by the package olympus-sharding, which is not in use: "
@@ -56,15 +56,15 @@ def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None)
 
 
 def asked_sharding(given: Any, name: str) -> NamedSharding | None:
-    """The sharding over an abstract mesh that a user's ``out_sharding`` means.
+    """Converts a user's ``out_sharding`` to a sharding over an abstract mesh.
 
     Args:
       given: a `NamedSharding`, or a partition spec over the mesh in force; None for none.
       name: the function it was given to, for error messages.
 
     Raises:
-      TypeError: where it is something else.
-      ValueError: where no mesh is in force, or axes are not of type `AxisType.Explicit`.
+      TypeError: ``given`` is of another type.
+      ValueError: no mesh is in force, or axes are not of type `AxisType.Explicit`.
     """
     if given is None:
         return None
@@ -112,7 +112,7 @@ def _check_mesh(sharding: NamedSharding, name: str) -> None:
 
 
 def check_axes_explicit(sharding: NamedSharding, name: str) -> None:
-    """Raises ValueError where a sharding names axes that are not of type `AxisType.Explicit`."""
+    """Raises ValueError if a sharding names axes that are not of type `AxisType.Explicit`."""
     spec, mesh = sharding.spec, sharding.mesh
     if mesh.are_all_axes_explicit and not spec.unreduced and not spec.reduced:
         return
@@ -132,11 +132,11 @@ def check_axes_explicit(sharding: NamedSharding, name: str) -> None:
                 )
 
 
-# ---- functions whose insides the compiler divides ----
+# ---- functions that the compiler partitions ----
 
 
 class mesh_scope:
-    """Context manager: an abstract mesh is the one in force."""
+    """Context manager that puts an abstract mesh in force."""
 
     __slots__ = ("_mesh", "_previous")
 
@@ -151,13 +151,13 @@ class mesh_scope:
 
 
 def moved_to(value: Any, mesh: AbstractMesh) -> Any:
-    """A value, which lies as it did, as one of a mesh with axes of other types."""
+    """Moves a value, with its partition spec, to a mesh whose axes have other types."""
     if not isinstance(value, Array):
         return value  # a constant is the same in any mesh
     layout = get_aval(value).layout
     spec = PartitionSpec() if layout is None else layout.spec
     if spec.reduced:
-        # Whether cotangents are unreduced is what types say, and not the compiler's to know.
+        # Only explicit axes can be reduced: the compiler does not track unreduced cotangents.
         spec = spec.update(reduced=spec.reduced & frozenset(mesh.explicit_axes))
     return bind_reshard(value, NamedSharding(mesh, spec))
 
@@ -168,13 +168,15 @@ def in_auto_axes(
     out_shardings: Callable[[int], Sequence[NamedSharding]],
     axes: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Calls a function of flat arguments inside of which the compiler divides values.
+    """Calls a function of flat arguments with mesh axes of type `AxisType.Auto`.
+
+    Within the function the compiler partitions values over these axes.
 
     Args:
       fun: the function.
       args: its arguments.
-      out_shardings: from the number of results to how each lies, over the mesh in force.
-      axes: the axes of the mesh that are the compiler's inside; all by default.
+      out_shardings: from the number of results to their shardings over the mesh in force.
+      axes: the axes of the mesh that are automatic within the function; all by default.
     """
     mesh = mesh_in_force()
     chosen = mesh.axis_names if axes is None else axes
@@ -183,7 +185,7 @@ def in_auto_axes(
     with mesh_scope(inside):
         results = list(fun(*moved))
     asked = out_shardings(len(results))
-    # Results come from the inside: there the compiler divides them, and their cotangents.
+    # Reshard under the inner mesh: the compiler partitions the results and their cotangents there.
     with mesh_scope(inside):
         return [
             bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)
@@ -197,7 +199,7 @@ def with_out_sharding(
     name: str,
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """The single result of a function, which the compiler divides inside, laid out as asked.
+    """Calls a function under automatic mesh axes and reshards its single result.
 
     Args:
       fun: the function.
@@ -224,11 +226,11 @@ def with_out_sharding(
 def laid_out(
     sampler: Callable[..., Any] | None = None, *, position: int | None = None
 ) -> Callable[..., Any]:
-    """Decorator of a function of a key and more, whose result lies as ``out_sharding`` says.
+    """Decorator of samplers that adds the argument ``out_sharding``, the sharding of the result.
 
     Args:
-      sampler: the function; left out, a decorator is returned.
-      position: which argument ``out_sharding`` is, where it may be positional.
+      sampler: the function; if left out, a decorator is returned.
+      position: the position of ``out_sharding``, if it may be given by position.
     """
     if sampler is None:
         return lambda sampler: laid_out(sampler, position=position)
