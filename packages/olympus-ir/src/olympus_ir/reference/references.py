@@ -42,7 +42,7 @@ def addupdate(ref: Ref, value: Any, *leaves: Any, tree: Any) -> list[Any]:
 
 
 def _like(array: Any, changed: Any) -> Any:
-    """Gives the new contents the weak type of the old ones."""
+    """Returns the new contents with the weak type of the old contents."""
     aval = get_aval(array)
     return lax.convert_dtype(changed, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
 

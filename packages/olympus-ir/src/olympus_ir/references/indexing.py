@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of references: which part of an array is read or written."""
+"""Indices of references: the part of an array to read or write."""
 
 from __future__ import annotations
 
@@ -137,16 +137,17 @@ ds = dslice
 
 @register_pytree_node_class
 class NDIndexer:
-    """One index a dimension: which part of an array is meant.
+    """Index of an array, with one entry for each dimension.
 
-    The results of several index arrays are laid out as in NumPy: their common dimensions take the
-    place of the first, or come first where slices stand between them.
+    The result's dimensions are in NumPy's order: the common dimensions of index arrays are at the
+    position of the first index array, or come first if slices separate the index arrays.
 
     Attributes:
-      indices: for each dimension a `Slice`, an integer (known or computed) or an array of integers.
-      shape: the shape of what is indexed.
-      int_indexer_shape: the common shape of the index arrays; () where there are none.
-      validate: whether known indices have been checked to lie within.
+      indices: for each dimension a `Slice`, an integer (static or computed) or an array of
+        integers.
+      shape: the shape of the indexed array.
+      int_indexer_shape: the common shape of the index arrays; () if there are none.
+      validate: whether static indices have been checked against the shape.
     """
 
     __slots__ = ("indices", "int_indexer_shape", "shape", "validate")
@@ -169,16 +170,16 @@ class NDIndexer:
     def from_indices_shape(
         cls, indices: Any, shape: tuple[int, ...], validate: bool = False
     ) -> NDIndexer:
-        """The indexer that a user's index means.
+        """Converts a user's index to an indexer.
 
         Args:
-          indices: what stands in the brackets.
-          shape: the shape of what is indexed.
-          validate: whether to check known indices against the shape.
+          indices: the index, as given in brackets.
+          shape: the shape of the indexed array.
+          validate: whether to check static indices against the shape.
 
         Raises:
-          ValueError: where there are too many indices, or known ones lie outside.
-          TypeError: where an index is no integer, slice, `ds` or integer array.
+          ValueError: there are too many indices, or static indices are out of bounds.
+          TypeError: an index is not an integer, slice, `ds` or integer array.
         """
         complete = _complete(indices, shape)
         normal = [_normal_index(index, size) for index, size in zip(complete, shape, strict=True)]
@@ -202,7 +203,7 @@ class NDIndexer:
 
     @classmethod
     def make_trivial_indexer(cls, shape: tuple[int, ...]) -> NDIndexer:
-        """The indexer of everything."""
+        """Returns the indexer that selects the whole array."""
         return cls(tuple([Slice(0, size) for size in shape]), tuple(shape))
 
     def _check_bounds(self) -> None:
@@ -225,7 +226,7 @@ class NDIndexer:
 
     @property
     def is_trivial(self) -> bool:
-        """Returns whether the index selects everything, in order."""
+        """True if the index selects the whole array, in order."""
         return all(
             isinstance(index, Slice)
             and index.stride == 1
@@ -236,11 +237,11 @@ class NDIndexer:
         )
 
     def get_indexer_shape(self) -> tuple[int, ...]:
-        """The shape of what is selected."""
+        """Returns the shape of the selected part."""
         return tuple([size for _, size in windows.layout(self)])
 
     def transform_type(self, aval: ShapedArray) -> ShapedArray:
-        """The type of what is selected of an array."""
+        """Returns the type of the selected part of an array."""
         if aval.shape != self.shape:
             raise ValueError(f"an index of the shape {self.shape} was applied to {aval}")
         for index, size in zip(self.indices, self.shape, strict=True):
@@ -259,14 +260,14 @@ class NDIndexer:
         return array if self.is_trivial else windows.read(array, self)
 
     def write(self, array: Any, value: Any) -> Any:
-        """The array with what is selected replaced."""
+        """Returns the array with the selected part replaced."""
         return value if self.is_trivial else windows.write(array, self, value)
 
     def accumulate(self, array: Any, value: Any) -> Any:
-        """The array with a value added to what is selected, as often as it is selected."""
+        """Returns the array with a value added at the index; repeated indices accumulate."""
         return windows.accumulate(array, self, value)
 
-    # ---- as a pytree: what is computed are the leaves ----
+    # ---- pytree: computed indices are the leaves ----
 
     def tree_flatten(self) -> tuple[list, tuple]:
         leaves, tree = _pytrees.tree_flatten(self.indices)
@@ -280,7 +281,7 @@ class NDIndexer:
     # ---- text ----
 
     def pretty(self, shown: Any) -> str:
-        """The text in an equation; ``shown`` gives the text of a computed index."""
+        """Returns the text in an equation; ``shown`` gives the text of a computed index."""
         return f"[{','.join([_pretty_index(i, n, shown) for i, n in self._with_sizes()])}]"
 
     def _with_sizes(self) -> Any:
@@ -294,7 +295,7 @@ class NDIndexer:
 
 
 def known_integer(index: Any) -> int | None:
-    """The value of a scalar index, where it is known."""
+    """Returns the value of a scalar index if it is known, else None."""
     if isinstance(index, int):
         return index
     if isinstance(index, Tracer):
@@ -308,7 +309,7 @@ def known_integer(index: Any) -> int | None:
 
 
 def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
-    """One index a dimension."""
+    """Expands the ellipsis and missing indices, so that each dimension has an index."""
     if indices is None:
         indices = ()
     if not isinstance(indices, tuple):

@@ -62,7 +62,7 @@ freeze_p = instruction("freeze", family="references")
 free_ref_p = instruction("free_ref", multiple_results=True, family="references")
 
 for _primitive in (get_p, swap_p, addupdate_p, new_ref_p, empty_ref_p, freeze_p, free_ref_p):
-    # What is read varies as the reference does, whatever else is among the operands.
+    # The result varies over the mesh axes that the reference varies over, whatever the operands.
     _primitive.spreads_varying = False
     _primitive.takes_refs = True
 
@@ -73,7 +73,7 @@ Types = tuple[Any, frozenset]
 
 
 def transforms_of(leaves: Sequence[Any], tree: Any) -> tuple:
-    """The transforms of an equation: leaves may be operands, variables, types or anything."""
+    """Returns the transforms of an equation, given its leaves: operands, variables or types."""
     return unflatten_transforms(leaves, tree)
 
 
@@ -159,7 +159,7 @@ def _free_ref_types(ref: AbstractValue) -> Types:
 
 
 def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
-    """The reference itself, and the transforms that a view of it and an index come to."""
+    """Returns the underlying reference, and the transforms of its view and the index."""
     transforms = getattr(ref, "transforms", None)
     if isinstance(transforms, tuple):
         ref = ref.ref
@@ -174,15 +174,15 @@ def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
     if idx is None or idx is Ellipsis or (type(idx) is tuple and not idx):
         return ref, transforms
     shape = transformed_aval(aval.inner_aval, transforms).shape
-    # Where nothing is traced, an index that lies outside is an error; compiled programs take the
-    # nearest element, as those of arrays do.
+    # An index out of bounds is an error outside of tracing. Compiled programs clamp it, as for
+    # arrays.
     validate = not isinstance(ref, Tracer)
     indexer = NDIndexer.from_indices_shape(idx, shape, validate)
     return ref, (*transforms, indexer)
 
 
 def _value_for(ref: Any, value: Any) -> Any:
-    """A value to be written: Python scalars take the dtype of the reference, if it is of a kind."""
+    """Converts a Python scalar to the reference's dtype if both are integers or both are floats."""
     kind = value.__class__
     if kind is float or kind is int:
         dtype = get_aval(ref).dtype

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that work on references, as functions of arrays."""
+"""Conversion of functions that mutate references to functions of arrays."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["run_state"]
 
 
 def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
-    """The function of arrays that a function of references comes to.
+    """Converts a function that mutates references to a function of arrays.
 
     Args:
-      f: takes references, in any structure, and returns None.
+      f: takes a pytree of references and returns None.
 
     Returns:
-      A function from what the references hold at first to what they hold in the end.
+      A function from the initial values of the references to their final values.
 
     Raises:
-      TypeError: on the call, where ``f`` returns something.
+      TypeError: ``f`` returns a value; raised by the call.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of references: chains of transforms between a reference and what is read or written.
+"""Views of references: chains of transforms from the array of a reference to the view.
 
 A transform has the methods
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class _StaticTransform:
-    """A transform without operands: everything about it is part of the structure."""
+    """Base of transforms without operands, whose single parameter is part of the structure."""
 
     __slots__ = ("_setting",)
     _field = ""
@@ -67,7 +67,7 @@ class _StaticTransform:
 
 @register_pytree_node_class
 class ReshapeTransform(_StaticTransform):
-    """A view with another shape of as many elements."""
+    """Transform that reshapes to a shape with the same number of elements."""
 
     __slots__ = ()
     _field = "shape"
@@ -96,7 +96,7 @@ class ReshapeTransform(_StaticTransform):
 
 @register_pytree_node_class
 class TransposeTransform(_StaticTransform):
-    """A view with the dimensions in another order."""
+    """Transform that permutes the dimensions."""
 
     __slots__ = ()
     _field = "permutation"
@@ -125,9 +125,9 @@ class TransposeTransform(_StaticTransform):
 
 @register_pytree_node_class
 class BitcastTransform(_StaticTransform):
-    """A view whose bits are read as another dtype.
+    """Transform that reinterprets the bits of the elements as another dtype.
 
-    Where the dtypes' widths differ, the last dimension but one (or the only one) grows or shrinks.
+    If the widths of the dtypes differ, the second-to-last dimension (or the only one) changes size.
     """
 
     __slots__ = ()
@@ -185,7 +185,7 @@ class BitcastTransform(_StaticTransform):
 
 
 def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
-    """The transform that ``reshape(*args)`` of a reference of some shape means."""
+    """Returns the transform of a call ``reshape(*args)`` on a reference with a shape."""
     if len(args) == 1 and not isinstance(args[0], int):
         (wanted,) = args
     else:
@@ -201,21 +201,21 @@ def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
 
 
 def transformed_aval(aval: ShapedArray, transforms: Sequence[Any]) -> ShapedArray:
-    """The type of the view behind a chain of transforms."""
+    """Returns the type of the view that a chain of transforms gives."""
     for transform in transforms:
         aval = transform.transform_type(aval)
     return aval
 
 
 def read_view(array: Any, transforms: Sequence[Any]) -> Any:
-    """The view of an array behind a chain of transforms."""
+    """Applies a chain of transforms to an array."""
     for transform in transforms:
         array = transform.read(array)
     return array
 
 
 def written(array: Any, transforms: Sequence[Any], view: Any) -> Any:
-    """The array whose view behind a chain of transforms is ``view``."""
+    """Returns the array with its view through a chain of transforms replaced by ``view``."""
     if not transforms:
         return view
     first, *rest = transforms
@@ -225,7 +225,7 @@ def written(array: Any, transforms: Sequence[Any], view: Any) -> Any:
 
 
 def accumulated(array: Any, transforms: Sequence[Any], value: Any) -> Any:
-    """The array with a value added to its view behind a chain of transforms."""
+    """Returns the array with a value added to its view through a chain of transforms."""
     if not transforms:
         return add(array, value)
     first, *rest = transforms
@@ -236,14 +236,14 @@ def accumulated(array: Any, transforms: Sequence[Any], value: Any) -> Any:
 
 
 def flatten_transforms(transforms: Sequence[Any]) -> tuple[list[Any], Any]:
-    """The operands and the structure (parameter ``tree``) of a chain."""
+    """Returns the operands and the structure (parameter ``tree``) of a chain of transforms."""
     leaves, tree = pytrees.tree_flatten(tuple(transforms))
     # Known indices have one dtype, whether 64-bit types are enabled or not.
     return [np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves], tree
 
 
 def unflatten_transforms(leaves: Sequence[Any], tree: Any) -> tuple:
-    """The chain with given operands, which may be values, variables, types or anything."""
+    """Returns the chain of transforms with the given leaves: values, variables, types or others."""
     return pytrees.tree_unflatten(
         tree, [int(leaf) if isinstance(leaf, np.integer) else leaf for leaf in leaves]
     )

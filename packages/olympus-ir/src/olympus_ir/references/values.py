@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References as Python values: their methods, views of them, and those that hold an array now."""
+"""References as Python values: concrete references, tracers, views, and their methods."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RefMethods:
     is_ref = True
 
     def _chain(self) -> tuple[Any, tuple]:
-        """The reference itself, and the transforms between it and this view."""
+        """Returns the underlying reference and the transforms from its array to this view."""
         return self, ()
 
     def _view(self, transform: Any) -> TransformedRef:
@@ -45,7 +45,7 @@ class RefMethods:
         return view
 
     def _array_aval(self) -> ShapedArray:
-        """The type of what is read through this view."""
+        """Returns the type of the array that reading this view gives."""
         ref, transforms = self._chain()
         return transformed_aval(get_aval(ref).inner_aval, transforms)  # type: ignore[attr-defined]
 
@@ -58,34 +58,34 @@ class RefMethods:
         references.swap(self, idx, value)
 
     def get(self, idx: Any = ()) -> Any:
-        """Reads it, or the part that an index selects."""
+        """Reads the array, or the part that an index selects."""
         return references.get(self, idx)
 
     def set(self, value: Any, idx: Any = ()) -> None:
-        """Writes it, or the part that an index selects."""
+        """Writes the array, or the part that an index selects."""
         references.set(self, idx, value)
 
     def swap(self, value: Any, idx: Any = ()) -> Any:
-        """Writes it, or the part that an index selects; returns what was there."""
+        """Writes the array, or the part that an index selects, and returns the old value."""
         return references.swap(self, idx, value)
 
     def addupdate(self, value: Any, idx: Any = ()) -> None:
-        """Adds to it, or to the part that an index selects."""
+        """Adds to the array, or to the part that an index selects."""
         references.addupdate(self, idx, value)
 
     # ---- views ----
 
     @property
     def at(self) -> RefIndexer:
-        """``ref.at[idx]`` is a view of a part: a reference itself, nothing is read."""
+        """Indexer whose ``ref.at[idx]`` is a view of a part; nothing is read."""
         return RefIndexer(self)
 
     def reshape(self, *shape: Any) -> TransformedRef:
-        """A view with another shape."""
+        """Returns a view with another shape."""
         return self._view(reshape_of(self._array_aval().shape, shape))
 
     def transpose(self, *permutation: Any) -> TransformedRef:
-        """A view with the dimensions in another order, reversed by default."""
+        """Returns a view with permuted dimensions, by default in reverse order."""
         if len(permutation) == 1 and not isinstance(permutation[0], int):
             (permutation,) = permutation
         if not permutation:
@@ -98,10 +98,10 @@ class RefMethods:
         return self.transpose()
 
     def bitcast(self, dtype: Any) -> TransformedRef:
-        """A view whose bits are read as another dtype."""
+        """Returns a view whose bits are reinterpreted as another dtype."""
         return self._view(BitcastTransform(np.dtype(dtype)))
 
-    # ---- what the type knows ----
+    # ---- properties of the type ----
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -150,7 +150,7 @@ def _refuse(name: str) -> Any:
     return operation
 
 
-# Tracers of references inherit the operators of arrays, which would not know what to do.
+# Tracers of references inherit the operators of arrays, which do not apply to references.
 for _name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor divmod".split():
     setattr(RefMethods, f"__{_name}__", _refuse(f"__{_name}__"))
     setattr(RefMethods, f"__r{_name}__", _refuse(f"__r{_name}__"))
@@ -230,12 +230,12 @@ class _RefClass(type):
 class Ref(RefMethods, metaclass=_RefClass):
     """A mutable reference to an array.
 
-    `olympus.new_ref` makes one. It may be an argument of compiled functions, and they may close
-    over it; what they write is seen afterwards.
+    `olympus.new_ref` makes one. Compiled functions can take it as an argument or close over it;
+    their writes are visible afterwards.
 
     Args:
-      aval: its type.
-      refs: the array that it holds at first.
+      aval: the type of the reference.
+      refs: the initial array.
 
     Example:
       >>> from olympus_ir.references.primitives import new_ref
@@ -250,7 +250,7 @@ class Ref(RefMethods, metaclass=_RefClass):
     def __init__(self, aval: AbstractRef, refs: Any) -> None:
         self._aval = aval
         self._array = refs
-        # Whether nobody else holds the array, so that its memory may be taken for the next one.
+        # True if only this reference holds the array: its memory may be reused by the next write.
         self._owned = False
 
     @property
@@ -261,12 +261,12 @@ class Ref(RefMethods, metaclass=_RefClass):
         return self._aval.inner_aval
 
     def _current(self) -> Any:
-        """The array that is held now, for somebody to keep."""
+        """Returns the current array and marks it as shared: its memory is not reused."""
         self._owned = False
         return self._array
 
     def _replace(self, array: Any) -> None:
-        """Holds another array from now on, one that nobody else has."""
+        """Replaces the array by one that is not held elsewhere."""
         self._array = array
         self._owned = True
 
@@ -283,11 +283,11 @@ class Ref(RefMethods, metaclass=_RefClass):
         return self._array.format
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the array's memory; it changes with every write."""
+        """Returns the address of the array's memory, which changes with every write."""
         return self._array.unsafe_buffer_pointer()
 
     def block_until_ready(self) -> Ref:
-        """Waits until everything that was written is there."""
+        """Waits until all writes have finished."""
         self._array.block_until_ready()
         return self
 

@@ -28,7 +28,7 @@ def _is_slice(index: Any) -> bool:
 
 
 def spread(index: Any, shape: tuple[int, ...]) -> Any:
-    """An index array, or an integer, in the common shape of all index arrays."""
+    """Broadcasts an index array or an integer to the common shape of all index arrays."""
     own = shape_of(index)
     if own == shape:
         return index
@@ -42,10 +42,10 @@ def spread(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
-    """The dimensions of what is selected: pairs of a label and a size.
+    """Returns the dimensions of the selected part: pairs of a label and a size.
 
-    A label is the number of the slice's dimension, or ``("array", i)`` for dimension i of the
-    index arrays.
+    A label is the number of a sliced dimension, or ``("array", i)`` for dimension i of the index
+    arrays.
     """
     slices = [
         (dimension, index.size)
@@ -64,7 +64,7 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
 
 
 def _is_window(indexer: NDIndexer) -> bool:
-    """Returns whether an index selects one block, of neighbouring elements or with a stride."""
+    """Returns whether an index has no index arrays, so that it selects one (strided) block."""
     return not indexer.int_indexer_shape
 
 
@@ -89,7 +89,7 @@ def read(array: Any, indexer: NDIndexer) -> Any:
 
 
 def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[int]:
-    """Starts counted from the beginning; those that lie outside are moved until they fit."""
+    """Returns nonnegative starts, clamped so that the slices lie within the array."""
     return [
         min(max(start + size if start < 0 else start, 0), size - span)
         for start, size, span in zip(starts, indexer.shape, spans, strict=True)
@@ -97,7 +97,7 @@ def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[in
 
 
 def _of_one_dtype(starts: list[Any]) -> list[Any]:
-    """Starts, of which some may be known, as `dynamic_slice` takes them."""
+    """Converts static and computed starts to one dtype, as `dynamic_slice` requires."""
     computed = [dtype_of(start) for start in starts if not isinstance(start, int)]
     dtype = max(computed, key=lambda each: each.itemsize, default=np.dtype(np.int32))
     return [
@@ -111,7 +111,7 @@ def _of_one_dtype(starts: list[Any]) -> list[Any]:
 
 
 def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
-    """The array with what an index selects replaced."""
+    """Returns the array with the part that an index selects replaced."""
     indices = indexer.indices
     if not _is_window(indexer) or any(_is_slice(i) and i.stride != 1 for i in indices):
         return _scattered(scatter, array, indexer, value)
@@ -121,7 +121,7 @@ def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
 
 
 def accumulate(array: Any, indexer: NDIndexer, value: Any) -> Any:
-    """The array with a value added to what an index selects, as often as it selects it."""
+    """Returns the array with a value added at an index; repeated indices accumulate."""
     if indexer.is_trivial:
         return add(array, value)
     if not _is_window(indexer):
@@ -163,13 +163,13 @@ def _scattered(operation: Any, array: Any, indexer: NDIndexer, value: Any) -> An
 
 
 def _index_vectors(indexer: NDIndexer) -> tuple[Any, list[int], list, dict[int, int]]:
-    """Index vectors for `gather` and `scatter`.
+    """Returns index vectors for `gather` and `scatter`.
 
-    Slices of neighbouring elements are windows; those with strides become indices.
+    Slices with stride 1 become windows; slices with other strides become indices.
 
     Returns:
       The index vectors, the dimensions of their components, the labels (see `layout`) of the
-      dimensions of what is gathered, and from each dimension with a window to its size.
+      dimensions of the gathered array, and the window sizes by dimension.
     """
     batch: list[tuple[Any, int]] = [
         (("array", place), size) for place, size in enumerate(indexer.int_indexer_shape)
@@ -212,7 +212,7 @@ def _as_index(value: Any) -> Any:
 
 
 def _from_start(index: Any, size: int) -> Any:
-    """An index, negative ones counted from the end."""
+    """Converts an index that may be negative to one counted from the start."""
     if isinstance(index, int):
         return index + size if index < 0 else index
     dtype = dtype_of(index)

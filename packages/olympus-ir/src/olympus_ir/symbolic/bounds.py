@@ -24,14 +24,14 @@ Interval = tuple[float, float]
 
 
 def bounds_of(dimension: Any) -> Interval:
-    """Numbers that a dimension is at least and at most; infinite where none is known."""
+    """Returns a lower and an upper bound of a dimension; infinite if none is known."""
     if not isinstance(dimension, expressions.SymbolicDim):
         return dimension, dimension
     cache = dimension.scope.bounds_cache
     found = cache.get(dimension)
     if found is None:
         scope, terms = dimension.scope, dict(dimension.terms)
-        cache[dimension] = bounds_of_terms(terms, scope)  # for what asks for it again on the way
+        cache[dimension] = bounds_of_terms(terms, scope)  # for recursive calls
         negated = {term: -count for term, count in terms.items()}
         lower = _greatest_lower(terms, scope, _DEPTH, set())
         found = cache[dimension] = lower, -_greatest_lower(negated, scope, _DEPTH, set())
@@ -39,7 +39,7 @@ def bounds_of(dimension: Any) -> Interval:
 
 
 def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
-    """The greatest lower bound that is found for a polynomial."""
+    """Returns the greatest lower bound found for a polynomial by combining it with facts."""
     best = bounds_of_terms(terms, scope)[0]
     if not depth:
         return best
@@ -72,7 +72,7 @@ def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
 
 
 def _cases(terms: dict, term: Any, count: int) -> list[dict]:
-    """The polynomials of which it is the least, for ``-max(x, y)`` and ``min(x, y)``."""
+    """Returns polynomials whose minimum is the polynomial, for ``-max(x, y)`` and ``min(x, y)``."""
     factor, power = term[0]
     if len(term) > 1 or power > 1 or factor.name != ("min" if count > 0 else "max"):
         return []
@@ -85,7 +85,7 @@ def _cases(terms: dict, term: Any, count: int) -> list[dict]:
 
 
 def bounds_of_terms(terms: dict, scope: Any) -> Interval:
-    """The bounds that follow from those of each term."""
+    """Returns the bounds of a polynomial that follow from the bounds of each term."""
     lower: float = 0
     upper: float = 0
     for term, count in terms.items():
@@ -169,7 +169,7 @@ def _floor_quotient(dividend: float, divisor: float) -> float:
 
 
 def _facts_about(term: Any, scope: Any) -> Iterator[dict]:
-    """The facts in which a term occurs."""
+    """Yields the facts in which a term occurs."""
     yield from scope.facts.get(term, ())
     for fact in _facts_of_operations(term, scope):
         if term in fact:

@@ -61,7 +61,7 @@ class Factor:
 
 
 def _shown(dimension: Dimension) -> str:
-    """A dimension as text: numbers with their signs apart, as sums show them."""
+    """Formats a dimension: numbers with their signs apart, as sums show them."""
     if isinstance(dimension, int) and dimension < 0:
         return f"- {-dimension}"
     return str(dimension)
@@ -126,7 +126,7 @@ def add_into(polynomial: Polynomial, other: Iterable[tuple[Term, int]], times: i
 
 
 def from_polynomial(polynomial: Polynomial, scope: Any) -> Dimension:
-    """The dimension with these coefficients, after the equalities that the scope assumes."""
+    """Returns the dimension with these coefficients, rewritten by the scope's equalities."""
     if scope.rules:
         polynomial = scope.rewritten(polynomial)
     if not polynomial:
@@ -232,7 +232,7 @@ class SymbolicDim:
         return None
 
     def dimension_as_value(self) -> Any:
-        """The number that the dimension is when the program runs, as a scalar array."""
+        """Returns the size at run time, as a scalar array."""
         return dim_as_value_p.bind(dim=self)
 
     __olympus_array__ = dimension_as_value
@@ -251,7 +251,7 @@ class SymbolicDim:
         return True
 
     def bounds(self) -> tuple[float, float]:
-        """A number that the dimension is at least, and one that it is at most."""
+        """Returns a lower and an upper bound of the dimension."""
         return self.scope.bounds_of(self)
 
     def max_with(self, other: Any) -> Dimension:
@@ -380,7 +380,7 @@ class SymbolicDim:
 
 
 def _as_integer(value: Any) -> int | None:
-    """A number, or an array that is known and is one; None for anything else."""
+    """Returns an integer, or the value of a concrete integer array; None for other values."""
     if value.__class__ is int:
         return value
     if isinstance(value, SymbolicDim | Tracer):
@@ -392,7 +392,7 @@ def _as_integer(value: Any) -> int | None:
 
 
 def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
-    """The other operand of an operation between dimensions; None where it is an array."""
+    """Returns the other operand of an operation on dimensions, in a tuple; None for an array."""
     if isinstance(other, SymbolicDim):
         if other.scope is not dimension.scope:
             dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
@@ -402,7 +402,7 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
 
 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
-    """A function of arrays where one operand is no dimension."""
+    """Applies a function of arrays, with dimensions converted, if an operand is no dimension."""
     if any(isinstance(operand, Array) for operand in operands):
         return NotImplemented  # the array's own operator converts the dimension
     if all(isinstance(operand, _CONVERTED) or hasattr(operand, "ndim") for operand in operands):
@@ -464,7 +464,7 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
 def _polynomial_division(
     dividend: Dimension, divisor: Dimension, scope: Any
 ) -> tuple[Dimension, Dimension] | None:
-    """Long division, where it leaves nothing, or numbers on both sides."""
+    """Divides by long division; None unless the remainder is zero, or a number, as the divisor."""
     rest, quotient = polynomial_of(dividend), {}
     if isinstance(divisor, SymbolicDim):
         divisor_terms = divisor.terms
@@ -546,7 +546,7 @@ def is_symbolic_dim(p: Any) -> bool:
 
 
 def variables_of(dimension: Dimension) -> set[str]:
-    """The names of the variables of a dimension; none of a number."""
+    """Returns the names of the variables in a dimension; an empty set for a number."""
     return dimension.variables() if isinstance(dimension, SymbolicDim) else set()
 
 

@@ -101,7 +101,7 @@ class _Parser:
         return tuple(self.dimensions)
 
     def _check_like(self, size: Any) -> None:
-        """Raises where a number is not what ``like`` has there."""
+        """Raises if a size differs from the size at the same position of ``like``."""
         position = len(self.dimensions)
         if self.like is None or position >= len(self.like) or not is_constant_dim(size):
             return
@@ -121,7 +121,7 @@ class _Parser:
         return False
 
     def _fill(self, count: int, token: str) -> None:
-        """Takes dimensions from ``like`` until there are so many."""
+        """Copies dimensions from ``like`` until there are ``count`` dimensions."""
         if self.like is None:
             self.position -= 1
             raise self.error(f"spec contains {token} but no 'like' shape was given")

@@ -80,7 +80,7 @@ class SymbolicScope:
     def check_same_scope(
         self, other: SymbolicDim, when: str = "", own: str = "", others: str = "unknown"
     ) -> None:
-        """Raises ValueError where a dimension is of another scope."""
+        """Raises ValueError if a dimension belongs to another scope."""
         if other.scope is not self:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes {when}.\n"
@@ -90,7 +90,7 @@ class SymbolicScope:
             )
 
     def bounds_of(self, dimension: Any) -> bounds.Interval:
-        """Returns the least and the greatest number that a dimension can be, as far as known."""
+        """Returns a lower and an upper bound of a dimension; see `bounds.bounds_of`."""
         return bounds.bounds_of(dimension)
 
     # ---- constraints ----
@@ -135,7 +135,7 @@ class SymbolicScope:
         self._know(polynomial)
 
     def _know(self, polynomial: Polynomial) -> None:
-        """Takes a polynomial for not negative."""
+        """Assumes that a polynomial is nonnegative, and derives bounds from it."""
         for term in polynomial:
             if term:
                 self.facts.setdefault(term, []).append(polynomial)
@@ -155,7 +155,7 @@ class SymbolicScope:
             self._know_term(term, polynomial)
 
     def _know_term(self, term: Term, polynomial: Polynomial) -> None:
-        """Bounds one term of a polynomial that is not negative."""
+        """Derives bounds of one term of a nonnegative polynomial."""
         count = polynomial[term]
         rest = {other: number for other, number in polynomial.items() if other != term}
         most = bounds.bounds_of_terms(rest, self)[1]
@@ -170,7 +170,7 @@ class SymbolicScope:
         self._forget_bounds()
 
     def _know_operands(self, term: Term, lower: float, upper: float) -> None:
-        """Bounds the operands of an operation by the bounds of its value."""
+        """Derives bounds of an operation's operands from bounds of its value."""
         if len(term) != 1 or term[0][1] != 1 or not term[0][0].operands:
             return
         factor = term[0][0]
@@ -222,7 +222,7 @@ class SymbolicScope:
                 if isinstance(multiple, SymbolicDim):
                     self._add_equality(f"{multiple} == {dividend}", multiple, dividend)
         if factor is not None and factor.operands and factor.name in ("max", "min"):
-            # What is known of the operation is known of what is written in its place.
+            # Bounds of the operation also hold for the expression that replaces it.
             for operand in factor.operands:
                 least = right - operand if factor.name == "max" else operand - right
                 if isinstance(least, SymbolicDim):
@@ -236,7 +236,7 @@ class SymbolicScope:
         self.rules.append((term, count, replacement))
 
     def rewritten(self, polynomial: Polynomial) -> Polynomial:
-        """The polynomial after the equalities, each applied to whatever term it fits."""
+        """Returns the polynomial rewritten by the equalities, each applied where it matches."""
         for _ in range(16):  # each of the rules may make terms that another one fits
             changed = False
             for rule_term, rule_count, replacement in self.rules:

@@ -39,12 +39,12 @@ class UnexpectedDimVar(OlympusError):
 
 
 class Check:
-    """Something that sizes of arguments must fulfil: a dimension is zero, or not negative.
+    """Condition on the sizes of arguments: a dimension is zero, or is nonnegative.
 
     Attributes:
-      dimension: over the sizes of arguments.
-      is_equality: whether it must be zero.
-      message: what is wrong otherwise; it refers to ``values`` as ``{0}``, ``{1}`` ...
+      dimension: an expression of the sizes of arguments.
+      is_equality: True if it must be zero, False if it must be nonnegative.
+      message: the error message, which refers to ``values`` as ``{0}``, ``{1}`` ...
       values: dimensions over the sizes of arguments.
     """
 
@@ -59,7 +59,7 @@ class Check:
         self.values = tuple(values)
 
     def verify(self, sizes: Mapping[str, Any]) -> None:
-        """Raises ValueError where the sizes do not fulfil it.
+        """Raises ValueError if the sizes do not satisfy the condition.
 
         Args:
           sizes: from the names of sizes, such as ``args[0].shape[1]``, to integers or dimensions.
@@ -231,7 +231,7 @@ class _Solver:
         self.check(dimension, constraint.is_equality, text, [dimension])
 
     def check(self, dimension: Any, is_equality: bool, text: str, values: Sequence[Any]) -> None:
-        """Adds a check, whose message tells what was known of the variables."""
+        """Adds a check whose message lists the values of the solved variables."""
         all_values = list(values)
         shown = ""
         for variable, value, name, specification, size in self.found:
@@ -249,7 +249,7 @@ class _Solver:
 
 
 def evaluate_or_none(dimension: Any, values: Mapping[str, Any]) -> Any:
-    """As `evaluate`; None where the value of a variable is not known."""
+    """Returns `evaluate` of a dimension; None if the value of a variable is not known."""
     if isinstance(dimension, SymbolicDim) and not dimension.variables() <= set(values):
         return None
     return evaluate(dimension, values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discharge rules of annotated calls, which stay the calls that they are."""
+"""Discharge rules of annotated calls, which keep their annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from ..discharged_calls import (
 
 
 def _annotated_call(primitive: Any, spaces: str | None = None) -> None:
-    """The rule of a call that says more than what is called: it stays the call that it is."""
+    """Defines the rule of an annotated call: the same call of the discharged program.
+
+    Args:
+      primitive: the primitive of the call.
+      spaces: the parameter that holds the memory spaces of results; None if there is none.
+    """
 
     @discharge_rules.define(primitive)
     def rule(equation: Equation, operands: Operands) -> Changes:

@@ -29,11 +29,11 @@ discharge_rules.exempt(
 
 
 def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
-    """The program with inputs that are the same reference made one.
+    """Returns the program with repeated references replaced by their first occurrence.
 
     Args:
       olympuspr: the program.
-      groups: from the position of an input to that of the earlier one that it is.
+      groups: from the position of a repeated reference to that of its first occurrence.
     """
     renamed = {olympuspr.invars[late]: olympuspr.invars[early] for late, early in groups.items()}
 
@@ -45,7 +45,7 @@ def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
 
 
 def _same_refs(equation: Equation, first: int, count: int) -> dict[int, int]:
-    """From the position of a repeated reference to that of its first occurrence."""
+    """Maps the position of each repeated reference to that of its first occurrence."""
     seen: dict[Any, int] = {}
     groups: dict[int, int] = {}
     for place, atom in enumerate(equation.invars[first : first + count]):

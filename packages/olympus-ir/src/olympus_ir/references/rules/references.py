@@ -41,7 +41,7 @@ def _addupdate(equation: Equation, operands: Operands) -> Changes:
 
 
 def _typed(value: Any, aval: Any) -> Any:
-    """A value with the weak type of what it takes the place of."""
+    """Returns a value with the weak type of the value that it replaces."""
     given = get_aval(value)
     if given.weak_type == aval.weak_type:
         return value
