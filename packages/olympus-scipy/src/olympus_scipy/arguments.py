@@ -81,7 +81,7 @@ def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
 
 
 def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns a decorator for an elementwise function that takes its derivatives as functions.
+    """Returns a decorator that defines the partial derivatives of an elementwise function.
 
     Args:
       *derivatives: for each operand its partial derivative, a function of the result and the

@@ -43,7 +43,7 @@ define_batching_by_expansion(todense_p)
 
 
 def todense(arr: Any) -> Any:
-    """Converts a sparse array to a dense one; returns a dense array as it is.
+    """Converts a sparse array to a dense one; returns a dense array unchanged.
 
     In a function transformed by `sparsify`, it makes values dense that are dense to the function.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are looked up when they are first used, so that importing OLYMPUS stays quick."""
+"""Lazy lookup of public names, which keeps importing OLYMPUS fast."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def loaded_names(module: ModuleType) -> dict[str, Any]:
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:
-    """Sources for names that one module has; ``"public=private"`` renames."""
+    """Returns the sources of names from one module; ``"public=private"`` renames."""
     sources = {}
     for name in names:
         public, _, private = name.partition("=")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small groups of names: `olympus.ad` and `olympus.memory`, which are no modules."""
+"""Namespaces that are not modules: `olympus.ad` and `olympus.memory`."""
 
 from __future__ import annotations
 

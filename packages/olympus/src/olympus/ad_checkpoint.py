@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rematerialization: computing again in the backward pass what is not kept."""
+"""Rematerialization: the backward pass recomputes residuals that are not saved."""
 
 from olympus_autodiff import (
     checkpoint,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching rules for user's functions."""
+"""Batching rules for the user's functions."""
 
 from olympus_batching import custom_vmap, sequential_vmap
 

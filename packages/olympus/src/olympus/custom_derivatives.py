@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules for user's functions."""
+"""Derivative rules for the user's functions."""
 
 from . import _lazy
 

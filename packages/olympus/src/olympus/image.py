@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images sampled at other places."""
+"""Resampling of images."""
 
 from olympus_scipy.images import ResizeMethod, resize, scale_and_translate
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of OLYMPUS and of programs, for those who count and measure."""
+"""Events of OLYMPUS and of programs, for listeners that record metrics."""
 
 from olympus_ir.diagnostics.monitoring import (
     clear_event_listeners,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: what happened when, and what occupies memory."""
+"""Profiles: traces of execution, and memory profiles."""
 
 from olympus_xla.profiling.profiler import (
     ProfileData,

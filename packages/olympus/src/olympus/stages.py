@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation ahead of time, stage by stage."""
+"""Ahead-of-time compilation in stages."""
 
 from olympus_xla.calls.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped
 

@@ -134,7 +134,7 @@ class AsyncManager:
             raise error
 
     def wait_until_finished(self) -> None:
-        """Waits until everything is written, here and by the other processes.
+        """Waits until all processes have finished writing.
 
         Raises:
           BarrierTimeoutError: another process takes too long.

@@ -102,7 +102,7 @@ def get_tensorstore_spec(
 
 
 def chunk_metadata(array: Any, driver: str) -> dict[str, Any]:
-    """Returns the part of a spec with shape and chunks; that of zarr3 has the dtype, too."""
+    """Returns the spec's metadata: shape, chunks, and for zarr3 the dtype."""
     shape, dtype = tuple(array.shape), np.dtype(array.dtype)
     sharding = getattr(array, "sharding", None)
     part = shape if sharding is None else tuple(sharding.shard_shape(shape))

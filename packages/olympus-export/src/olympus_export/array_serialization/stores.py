@@ -33,7 +33,7 @@ __all__ = [
 
 @functools.cache
 def shared_context() -> Any:
-    """Returns the limits of tensorstore that all reading and writing shares."""
+    """Returns the TensorStore context, with limits, that all reads and writes share."""
     return ts.Context(
         {
             "cache_pool": {"total_bytes_limit": 0},

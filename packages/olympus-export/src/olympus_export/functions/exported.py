@@ -228,7 +228,7 @@ class Exported:
 
 
 def _check_shape(exported: Exported, position: int, aval: Any, given: Any) -> None:
-    """Raises ValueError if a shape differs in more than its symbolic dimensions."""
+    """Raises ValueError if the rank or a static dimension of a shape differs."""
     if aval.ndim != given.ndim:
         _raise_mismatch("Rank", exported, position, aval, given)
     for dimension, (size, given_size) in enumerate(zip(aval.shape, given.shape, strict=True)):

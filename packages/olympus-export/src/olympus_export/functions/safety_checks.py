@@ -7,7 +7,7 @@ __all__ = ["DisabledSafetyCheck"]
 
 
 class DisabledSafetyCheck:
-    """Record of a check of exported functions that is not made."""
+    """Safety check of exported functions that is switched off."""
 
     __slots__ = ("_impl",)
 
@@ -21,7 +21,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Allows a custom call whose target gives no guarantee to stay as it is.
+        """Allows a custom call whose target has no guarantee of stability.
 
         Args:
           target_name: the name of the foreign function.
@@ -29,7 +29,7 @@ class DisabledSafetyCheck:
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """Returns the name of the foreign function that is allowed; None for other checks."""
+        """Returns the allowed foreign function's name; None for other checks."""
         kind, _, target = self._impl.partition(":")
         return target if kind == "custom_call" else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eigenvalues, and forms that reveal them, with SciPy's names and arguments.
+"""Eigenvalues, and Hessenberg and Schur forms, with SciPy's names and arguments.
 
 The arguments ``overwrite_a``, ``overwrite_b``, ``check_finite`` and ``turbo`` are accepted and
 ignored: arrays are never overwritten, and values are not checked before a computation.
@@ -210,7 +210,7 @@ def _rsf2csf_of(t: Any, z: Any) -> Any:
     rows = jnp.arange(size)
 
     def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Brings one block of two rows to triangular form, from the last one on."""
+        """Makes one 2x2 diagonal block triangular by a rotation; starts at the last block."""
         t, z = state
         k = size - 2 - step
         block = lax.dynamic_slice(t, (k, k), (2, 2))

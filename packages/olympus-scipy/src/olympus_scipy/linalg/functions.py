@@ -246,7 +246,7 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
     places = jnp.arange(size)
 
     def superdiagonal(offset: Any, f: Any) -> Any:
-        """Parlett's recurrence: one more diagonal from those below it."""
+        """Computes the next superdiagonal from the ones below it, by Parlett's recurrence."""
 
         def entry(i: Any, f: Any) -> Any:
             j = i + offset

@@ -81,7 +81,7 @@ def _extended(x: Any, count: int, boundary: str) -> Any:
 
 
 def _segments(x: Any, nperseg: int, step: int) -> Any:
-    """[..., n] -> [..., number of segments, nperseg]"""
+    """Splits samples into segments: [..., n] -> [..., number of segments, nperseg]."""
     count = (x.shape[-1] - nperseg) // step + 1
     places = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
     return x[..., places]

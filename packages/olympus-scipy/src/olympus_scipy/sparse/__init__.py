@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear operators that are given by what they do: `linalg` solves equations with them."""
+"""Iterative solvers for linear operators that are given as functions: `linalg`."""
 
 from __future__ import annotations
 

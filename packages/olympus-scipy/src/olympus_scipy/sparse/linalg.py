@@ -261,7 +261,7 @@ def _minimal_residuals(restart: int) -> Method:
             return precondition(b - operator(x))
 
         def extend(k: Any, state: Any) -> Any:
-            """One more vector of an orthonormal basis, and its image in this basis."""
+            """Adds a vector to the orthonormal basis, and a column to the Hessenberg matrix."""
             basis, images = state
             vector = precondition(operator(basis[:, k]))
             length = _norm(vector)

@@ -466,7 +466,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 def _owen_integral(h: Any, a: Any) -> Any:
-    """Computes T(h, a) for h >= 0 and a from 0 to 1, by quadrature where the integrand matters."""
+    """Computes T(h, a) for h >= 0 and 0 <= a <= 1, by quadrature up to negligible terms."""
     h = onp.minimum(h, 50.0)  # above, it is zero
     reach = onp.minimum(a, 9.0 / onp.maximum(h, 1e-30))
     total = onp.zeros_like(h)

@@ -148,7 +148,7 @@ def _stirling(z: Any) -> Any:
 
 @with_derivatives(lambda y, z: _complex_digamma(z))
 def _complex_loggamma(z: Any) -> Any:
-    """Evaluates Stirling's series far from zero; recurrence and reflection lead there.
+    """Evaluates the complex loggamma by Stirling's series, after reflection and recurrence.
 
     The branches follow Hare: Computing the principal branch of log-Gamma. J. Algorithms 25 (1997).
     """

@@ -25,10 +25,10 @@ def _log_difference(larger: Any, smaller: Any) -> Any:
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """Returns the logarithm of the probability between two points, from the more distant side."""
+    """Returns the logarithm of the probability of an interval, from the tail that is accurate."""
     right = a > 0.0
     low, high = onp.where(right, -b, a), onp.where(right, -a, b)
-    # With both on the left, a difference of tails; else what two tails leave of one.
+    # Both points left of zero: a difference of tails; otherwise one minus two tails.
     left = high <= 0.0
     tails = _log_difference(
         special.log_ndtr(onp.where(left, high, 0.0)), special.log_ndtr(onp.where(left, low, -1.0))

@@ -150,12 +150,12 @@ def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
 
 
 def _is_format(value: Any) -> bool:
-    """Returns whether a value is a sharding with a memory layout, of the package that has these."""
+    """Returns whether a value is a `Format`, a sharding with a memory layout, of olympus-xla."""
     return getattr(type(value), "is_format", False)
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Returns whether all axes are explicit, so that a constraint asserts the value's type.
+    """Returns whether all axes are explicit; the constraint then only asserts the sharding.
 
     Raises:
       AssertionError: the assertion does not hold.
@@ -255,7 +255,7 @@ def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -
     spec, mesh = destination.spec, destination.mesh
     entries = spec.partitions
     if len(entries) > aval.ndim:
-        # None says nothing of a dimension that there is not.
+        # Entries of None beyond the rank are harmless.
         if any(entry is not None for entry in entries[aval.ndim :]):
             _check_rank("reshard", destination, aval)
         entries = entries[: aval.ndim]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check for collectives that not all devices would reach.
+"""Check for collectives that only some devices would execute.
 
 A collective waits for all devices along its axes. If a `cond` or a `while_loop` depends on a value
 that varies over such an axis, some devices may choose another branch or leave the loop earlier. The

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Infer:
-    """Default of ``in_specs``: the specs are those of the arguments' types."""
+    """Default of ``in_specs``: infers the specs from the arguments' types."""
 
     def __repr__(self) -> str:
         return "Infer"
@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """Returns the manual axes: those named, or all axes that no enclosing `vmap` uses."""
+    """Returns the manual axes: the named axes, or all axes that no enclosing `vmap` uses."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:
@@ -157,7 +157,7 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
 
 
 def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
-    """Casts a result to vary, or to be unreduced, over the axes for which its spec says so.
+    """Casts a result to be varying or unreduced over the axes that its spec names so.
 
     Raises:
       ValueError: the spec says that the result is unreduced over axes over which it does not vary.

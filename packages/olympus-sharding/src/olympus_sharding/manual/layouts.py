@@ -37,7 +37,7 @@ _NO_AXES: frozenset = frozenset()
 
 @functools.lru_cache(maxsize=256)
 def mesh_inside(mesh: BaseMesh, manual: tuple) -> AbstractMesh:
-    """Returns the mesh in force inside a function for which some axes are manual."""
+    """Returns the mesh in force inside a function with some manual axes."""
     abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
     return abstract.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
@@ -78,7 +78,7 @@ def local_layout(
 
 
 def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedSharding | None:
-    """Returns the layout of a result put together from parts of a type."""
+    """Returns the layout of the global result whose parts have the type ``aval``."""
     given = (*spec.partitions, *(None,) * (aval.ndim - len(spec)))
     entries = [
         _entry((*axes_of_entry(outer), *axes_of_entry(inner)))

@@ -281,7 +281,7 @@ class _Call:
         return info.arg_names or [f"leaf {n}" for n in range(len(self.axes))]
 
     def _common_size(self, leaves: Sequence[Any]) -> int:
-        """Returns the number of examples, on which all mapped operands must agree."""
+        """Returns the common size of the mapped axes; checks that all mapped operands agree."""
         sizes: dict[str, int] = {}
         for name, leaf, axis in zip(self._names(), leaves, self.axes, strict=True):
             if axis is None:
@@ -370,7 +370,7 @@ class _Call:
         return self.mapping.fun(*args, **kwargs)
 
     def _donated(self) -> tuple[int, ...]:
-        """Returns the leaves whose buffers may be reused."""
+        """Returns the positions of the donated leaves."""
         args_tree, _ = self.in_tree.children()
         count = len(self.positions) + len(self.statics)
         donated = {number % count for number in self.mapping.donate_argnums if count}

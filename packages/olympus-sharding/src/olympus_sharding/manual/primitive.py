@@ -87,7 +87,7 @@ def local_aval(
 def global_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
 ) -> ShapedArray:
-    """Returns the type of a result, put together from the devices' parts."""
+    """Returns the type of a global result, given the type of one device's part."""
     parts = extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, parts, strict=True))
     layout = (
@@ -105,13 +105,13 @@ def manual_axes(params: dict[str, Any]) -> dict[Any, int]:
 
 
 def inside(params: dict[str, Any]) -> Any:
-    """Returns a context manager that binds the manual axes of an equation, as in tracing."""
+    """Returns a context manager that binds an equation's manual axes as tracing does."""
     return inside_of(params["mesh"], tuple(manual_axes(params)), params["check_vma"])
 
 
 @contextlib.contextmanager
 def inside_of(mesh: BaseMesh, manual: Sequence[Any], check_vma: bool) -> Iterator[None]:
-    """Binds manual axes, in a context in which they are manual axes of the mesh in force."""
+    """Binds axes as manual axes of the mesh in force within a ``with`` block."""
     sizes = {axis: mesh.shape[axis] for axis in manual}
     varying = frozenset(manual) if check_vma else frozenset()
     with extend_axes(sizes, varying=varying), mesh_scope(mesh_inside(mesh, manual)):

@@ -120,7 +120,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 
 
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
-    """Returns the spec of a residual: the devices' parts are concatenated between the programs."""
+    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
     names = manual_axes(params)
     axes = tuple(axis for axis in names if axis in aval.vma or not params["check_vma"])
     if examples.spmd_axes:  # a dimension of examples is to lie along these

@@ -243,7 +243,7 @@ def _whole_axes(
 def _parts_of_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make an axis of parts of physical axes, with few proper parts first."""
+    """Yields ways to make an axis of parts of physical axes, those that split fewest axes first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
     choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
 

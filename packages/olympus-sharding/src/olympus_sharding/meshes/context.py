@@ -65,7 +65,7 @@ def concrete_mesh_in_force() -> Mesh | None:
 
 
 def mesh_like(mesh: Mesh, abstract: AbstractMesh) -> Mesh:
-    """Returns a mesh of the same devices with the axes of an abstract mesh of its size."""
+    """Returns a mesh of the same devices with the axes of an abstract mesh of equal size."""
     if mesh.shape_tuple == abstract.shape_tuple:
         return with_axis_types(mesh, abstract.axis_types)
     devices = mesh.devices.reshape(abstract.axis_sizes)

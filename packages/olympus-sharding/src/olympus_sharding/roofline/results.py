@@ -56,7 +56,7 @@ class RooflineShape:
 
     @classmethod
     def total_bytes(cls, avals: Sequence[Any]) -> int:
-        """Returns the number of bytes of values of the given types together."""
+        """Returns the total number of bytes of values of the given types."""
         return sum(
             cls.from_aval(aval).bytes
             for aval in avals
@@ -88,7 +88,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """Returns the cost of nothing."""
+        """Returns a cost of zero."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
@@ -177,7 +177,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Registers a rule for a primitive by which it costs nothing.
+    """Registers the rule that a primitive costs nothing.
 
     Args:
       prim: the primitive.

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class IndivisibleError(ValueError):
-    """Error for a dimension that does not divide into as many equal parts as its sharding needs."""
+    """Error for a dimension whose size is not divisible by its number of shards."""
 
 
 class DuplicateSpecError(ValueError):

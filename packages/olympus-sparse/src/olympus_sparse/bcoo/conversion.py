@@ -180,7 +180,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
 
 
 def _places(mat: Any, n_batch: int, n_dense: int) -> Any:
-    """Returns where elements are nonzero; ``[*batch, *sparse, *dense] -> [..., *sparse]``."""
+    """Returns the mask of nonzero entries; ``[*batch, *sparse, *dense] -> [..., *sparse]``."""
     mask = mat != 0
     return jnp.any(mask, axis=tuple(range(mat.ndim - n_dense, mat.ndim))) if n_dense else mask
 
@@ -228,7 +228,7 @@ def _bcoo_fromdense_batching(
 
 
 def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
-    """Checks that an array can have so many batch and dense dimensions.
+    """Checks that an array has enough dimensions for ``n_batch`` and ``n_dense``.
 
     Raises:
       ValueError: it cannot.
@@ -241,7 +241,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 
 def count_places(mat: Any, n_batch: int, n_dense: int, context: str) -> int:
-    """Returns the number of entries that a dense array needs: the greatest of any batch."""
+    """Returns the ``nse`` that a dense array needs: the maximum over its batches."""
     mask = _places(mat, n_batch, n_dense)
     counts = jnp.sum(mask, axis=tuple(range(n_batch, mask.ndim)))
     counts = concrete_or_error(np.asarray, counts, context)

@@ -124,7 +124,7 @@ def bcoo_conv_general_dilated(
 
 
 def _entries(mat: BCOO, dim: int) -> tuple[Any, Any]:
-    """The values and the coordinates in the one dimension that may have a size other than one."""
+    """Returns the values, and the coordinates in ``dim``; other dimensions have size one."""
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0, on_inefficient=None)
     inside = in_bounds(mat.indices, mat.shape)
     places = jnp.where(inside, mat.indices[:, dim], mat.shape[dim]).astype(mat.indices.dtype)

@@ -96,7 +96,7 @@ def bcoo_slice(
 
 
 def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: Any) -> Any:
-    """Slices the batch dimensions of a buffer, in which sizes of one broadcast."""
+    """Slices the batch dimensions of a buffer; those of size one broadcast."""
     for axis in range(n_batch):
         whole = (starts[axis], steps[axis]) == (0, 1) and limits[axis] == buffer.shape[axis]
         if not whole and buffer.shape[axis] != 1:

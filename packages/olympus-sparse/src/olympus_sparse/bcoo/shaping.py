@@ -425,7 +425,7 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns how many leading dimensions have a total size, perhaps with ``ones`` after them."""
+    """Returns how many leading dimensions have the product ``size``; ``ones`` includes later 1s."""
     product = 1
     for count, each in enumerate(shape):
         if product == size and (each != 1 or (not ones and count)):
@@ -459,7 +459,7 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
 
 
 def _runs(shape: tuple[int, ...], new_shape: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Splits two shapes of one size into the shortest runs of dimensions of equal sizes."""
+    """Splits two shapes of equal size into the shortest runs of dimensions of equal product."""
     if 0 in shape:
         return [(list(range(len(shape))), list(range(len(new_shape))))]
     runs: list[tuple[list[int], list[int]]] = []

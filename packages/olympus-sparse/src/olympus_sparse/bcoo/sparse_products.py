@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of two sparse arrays, of which the result is sparse."""
+"""Products of two sparse arrays, with a sparse result."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
 
 
 def _batches_wanted(mat: BCOO, batch: tuple[int, ...], free: Any) -> tuple[BCOO, list[int]]:
-    """Makes all batch dimensions sparse that the product does not keep as such.
+    """Makes batch dimensions sparse unless they are batch dimensions of the product too.
 
     Args:
       mat: the operand.
@@ -274,7 +274,7 @@ def _batches_wanted(mat: BCOO, batch: tuple[int, ...], free: Any) -> tuple[BCOO,
       free: for the left operand, the contracted dimensions: the other batch dimensions are kept.
 
     Returns:
-      The operand with the batch dimensions that are kept in front, and for each dimension before
+      The operand with the kept batch dimensions in front, and the new position of each dimension
       where it is now.
     """
     kept = list(batch)

@@ -132,7 +132,7 @@ class OLYMPUSSparse:
 
     @property
     def T(self) -> Any:
-        """The array with its dimensions in the opposite order."""
+        """The array with its dimensions in reverse order."""
         return self.transpose()
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:

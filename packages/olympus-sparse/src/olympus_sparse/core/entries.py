@@ -32,7 +32,7 @@ __all__ = [
 
 
 def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
-    """Vectorizes a function over leading dimensions, in which sizes of one broadcast.
+    """Vectorizes a function over leading dimensions; those of size one broadcast.
 
     Args:
       fun: the function of one example.

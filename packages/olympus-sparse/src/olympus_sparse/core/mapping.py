@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vmap` over several leading dimensions, in which sizes of one broadcast."""
+"""`vmap` over several leading dimensions; those of size one broadcast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["broadcasting_vmap", "nfold_vmap"]
 def broadcasting_vmap(
     fun: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0, out_axes: int = 0
 ) -> Callable[..., Any]:
-    """Vectorizes a function over array axes, in which sizes of one broadcast.
+    """Vectorizes a function over array axes; those of size one broadcast.
 
     Args:
       fun: the function of one example.

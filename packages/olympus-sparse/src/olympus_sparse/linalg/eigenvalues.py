@@ -114,7 +114,7 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
     tolerance = jnp.asarray(tol, X.dtype) * 10 * n
 
     def rated(vectors: Any, directions: Any, step: Any) -> _State:
-        """The eigenvalues of a basis's best vectors, and how far they are from being exact."""
+        """Returns the state of approximate eigenvectors, with eigenvalues and residuals."""
         images = A(vectors)
         values = jnp.sum(vectors * images, axis=0)
         residuals = images - values * vectors
@@ -159,10 +159,10 @@ def _best_mixture(basis: Any, images: Any, count: int) -> Any:
 
 
 def _orthonormal(vectors: Any, *others: Any) -> Any:
-    """Returns orthonormal columns of the same span, without the span of other columns.
+    """Returns an orthonormal basis of the columns' span, orthogonal to the columns of ``others``.
 
-    Columns that others, or one another, span become zero. Each round loses digits if columns are
-    nearly dependent, so there are two.
+    Linearly dependent columns become zero. One round loses digits if columns are nearly dependent,
+    so there are two.
     """
     for _ in range(2):
         for _ in range(2):

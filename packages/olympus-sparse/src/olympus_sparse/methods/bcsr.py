@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods and operators of `BCSR`, made from functions that stand above the class."""
+"""Methods and operators of `BCSR`, made from functions that use the class."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _tangent_tree(primal: Any, tangent: Any) -> Any:
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
-    """Returns the conversions that give the results of several branches one structure.
+    """Returns conversions that make the results of several branches equal in structure.
 
     Each value is an array or its structure. The result has a function for each value: `to_dense`,
     `_less_known` or `_unchanged`.
@@ -122,7 +122,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _less_known(value: Any) -> Any:
-    """Drops the static properties of a sparse array about the order of entries."""
+    """Forgets that the entries of a sparse array are sorted or unique."""
     buffers, _ = value.tree_flatten()
     plain = value._info._replace(indices_sorted=False, unique_indices=False)
     return type(value).tree_unflatten(plain._asdict(), buffers)
@@ -156,14 +156,14 @@ def _cond(index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **par
 
 
 def _settled(step: Callable[[Sequence[Any]], Sequence[Any]], init: Sequence[Any]) -> Any:
-    """Returns the carry of a loop in a structure that a step keeps, and conversions of results.
+    """Converts the initial carry so that one step keeps its structure.
 
     Args:
       step: from a carry to the next carry.
       init: the carry before the loop.
 
     Returns:
-      The carry, and for each element of a step's result the conversion to that structure.
+      The converted carry, and for each element of a step's result its conversion.
     """
     init = list(init)
     while True:

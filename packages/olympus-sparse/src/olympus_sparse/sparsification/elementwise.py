@@ -25,12 +25,12 @@ __all__ = ["as_bcoo", "to_dense"]
 
 
 def to_dense(value: Any) -> Any:
-    """Converts a sparse array to a dense one; returns a dense array as it is."""
+    """Converts a sparse array to a dense one; returns a dense array unchanged."""
     return value.todense() if is_sparse(value) else value
 
 
 def as_bcoo(value: Any) -> Any:
-    """Converts a BCSR to a BCOO; returns other values as they are."""
+    """Converts a BCSR to a BCOO; returns other values unchanged."""
     return value.to_bcoo() if isinstance(value, BCSR) else value
 
 

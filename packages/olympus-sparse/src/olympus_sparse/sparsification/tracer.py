@@ -49,7 +49,7 @@ class SparseTracer(Tracer):
         return ShapedArray(value.shape, value.dtype) if is_sparse(value) else get_aval(value)
 
     def full_lower(self) -> SparseTracer:
-        """Returns the tracer itself: there is no simpler form of it."""
+        """Returns the tracer itself: it has no simpler form."""
         return self
 
 
@@ -93,7 +93,7 @@ class SparseTrace(Trace):
 
 
 def call_with_tracers(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function on sparse arrays, by tracers of them."""
+    """Returns a function of sparse arrays that calls ``f`` with sparse tracers."""
 
     @functools.wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:

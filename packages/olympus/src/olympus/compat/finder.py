@@ -95,7 +95,7 @@ class AliasFinder(MetaPathFinder):
 
 
 class AliasLoader(Loader):
-    """Gives a module that has another name already, with private modules below it.
+    """Loader that returns an existing module under a second name, with private submodules.
 
     Args:
       own: the module's name.
@@ -129,7 +129,7 @@ class AliasLoader(Loader):
 
 
 class PrivateLoader(Loader):
-    """Gives a module that a function makes."""
+    """Loader of a module that a function makes."""
 
     def __init__(self, make: Callable[[], ModuleType]):
         self._make = make

@@ -61,5 +61,5 @@ for _type in (TypedInt, TypedFloat, TypedComplex):
 
 
 def full_lower(val: Any) -> Any:
-    """Returns a value as it is: tracers of constants do not exist here."""
+    """Returns a value unchanged: OLYMPUS has no tracers of constants."""
     return val

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of JAX's private modules that libraries are known to use, and what they are here.
+"""Names in JAX's private modules that libraries use, and their counterparts in OLYMPUS.
 
 JAX's private modules are no interface, yet released libraries import from them. What they import is
 listed; each name is looked up when it is first used. A module that is not listed does not exist,

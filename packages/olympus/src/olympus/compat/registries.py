@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registries as containers of the kinds that libraries expect of JAX's."""
+"""Views of registries as the containers that libraries expect from JAX."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def infer_argnums_and_argnames(
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Completes one from the other where one of both is given.
+    """Infers the positions of arguments from their names, or the names from the positions.
 
     Args:
       sig: the function's signature.
@@ -22,7 +22,7 @@ def infer_argnums_and_argnames(
       argnames: the names of arguments.
 
     Returns:
-      Both as tuples. What the signature does not have is left as it is.
+      Both as tuples. Positions and names that the signature lacks stay unchanged.
 
     Example:
       >>> infer_argnums_and_argnames(inspect.signature(lambda x, y: x), 1, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that work on the buffers of devices."""
+"""Callbacks that read and write the buffers of devices in place."""
 
 from olympus_xla.foreign.buffer_callbacks import (
     Buffer,

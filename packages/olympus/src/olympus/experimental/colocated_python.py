@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions that run where their arguments are."""
+"""Python functions that run on the hosts of their arguments."""
 
 from olympus_xla.processes.colocated import (
     colocated_cpu_devices,

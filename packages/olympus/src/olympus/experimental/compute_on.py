@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the part of the machine that computes."""
+"""Offloading: selects the hardware, such as the host, that runs a part of a program."""
 
 from olympus_ir.lax.annotating import compute_on, compute_on2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which operations are scheduled."""
+"""Control dependencies: the scheduling order of independent operations."""
 
 from olympus_xla.foreign.control_deps import control_dep, schedule
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that say how they are divided over devices."""
+"""Functions with user-defined partitioning over devices."""
 
 from olympus_xla.foreign.custom_partitioning import custom_partitioning, custom_partitioning_p
 from olympus_xla.foreign.sharding_rules import (

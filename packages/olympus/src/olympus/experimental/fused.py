@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computations that are one operation."""
+"""Computations that the compiler fuses into one operation."""
 
 from olympus_ir.lax.annotating import fused
 from olympus_ir.lax.annotations import fused_call_p as fused_p

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives that are defined by what they stand for, and types of values of one's own."""
+"""High-level primitives, defined by their expansions, and user-defined types of values."""
 
 from .. import _lazy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours."""
+"""Functions for TensorFlow programs, and TensorFlow functions in OLYMPUS programs."""
 
 from olympus_export import DisabledSafetyCheck
 from olympus_export.jax2tf import (

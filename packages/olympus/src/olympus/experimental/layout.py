@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order the elements of arrays lie in memory."""
+"""Memory layouts of arrays."""
 
 from .. import _lazy
 

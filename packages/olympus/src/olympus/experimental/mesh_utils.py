@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrangements of devices that follow how they are wired."""
+"""Arrangements of devices in meshes that follow the physical interconnect."""
 
 from olympus_sharding.meshes.arrangements import (
     create_device_mesh,

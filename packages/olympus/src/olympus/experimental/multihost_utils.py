@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data between the processes of a program."""
+"""Communication between the processes of a program."""
 
 from olympus_xla.processes.mesh_arrays import (
     global_array_to_host_local_array,

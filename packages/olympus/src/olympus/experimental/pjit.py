@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name under which programs for several devices were compiled before `jit` did it."""
+"""`pjit`, the former name of `jit` for programs on several devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts from profiles that a compiler makes use of."""
+"""Profile data for the compiler (profile-guided optimization)."""
 
 from olympus_xla.profiling.profiler import get_profiled_instructions_proto
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers from generators that count by themselves."""
+"""Random numbers from stateful generators."""
 
 from olympus_random.stateful import StatefulPRNG, stateful_rng
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are divided over devices in the same way."""
+"""`shard_alike`: gives two values the same sharding."""
 
 from olympus_ir.lax.annotating import shard_alike
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the text of a compiled function back to the lines of Python that it comes from."""
+"""Source maps from the text of compiled functions to lines of Python."""
 
 from olympus_xla.profiling.source_maps import (
     MappingsGenerator,

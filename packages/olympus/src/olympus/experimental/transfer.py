@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that one program offers, and another one takes, over the network."""
+"""Transfer of arrays between programs over the network."""
 
 from olympus_xla.processes.transfer_server import (
     TransferConnection,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends: the platforms that there are, and the registration of others."""
+"""Backends: the available platforms, and the registration of others."""
 
 from __future__ import annotations
 

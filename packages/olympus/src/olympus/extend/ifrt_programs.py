@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in the forms of runtimes of their own, as jaxlib knows them."""
+"""Programs for IFRT runtimes, in the classes of jaxlib."""
 
 from __future__ import annotations
 

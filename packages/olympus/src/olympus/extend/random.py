@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random bit generators: those that there are, and the definition of others."""
+"""Random bit generators: the built-in ones, and the definition of others."""
 
 from __future__ import annotations
 

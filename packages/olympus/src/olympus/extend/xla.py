@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's compiler: passes of its own for a process."""
+"""Custom passes of XLA's compiler in this process."""
 
 from olympus_xla.compiling.compiler_passes import (
     PipelineStage,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differentiation: the tables of rules, symbolic zeros, and what defines rules."""
+"""Differentiation: the tables of rules, symbolic zeros, and functions that define rules."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def jvp(
 
 
 def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """Defines a derivative as a sum over operands.
+    """Defines a JVP rule as a sum of one term for each operand.
 
     Args:
       primitive: a primitive with one result.
@@ -104,7 +104,7 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """As `defjvp`, of functions that take the primitive's result after the tangent."""
+    """As `defjvp`; each function takes the primitive's result after the tangent."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         result = primitive.bind(*primals, **params)
@@ -130,7 +130,7 @@ def _deflinear_jvp(primitive: Primitive) -> None:
 
 
 def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """Says that a primitive is linear in all operands together.
+    """Defines the derivatives of a primitive that is jointly linear in its operands.
 
     Args:
       primitive: the primitive.
@@ -156,7 +156,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
 def defbilinear(
     prim: Primitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]
 ) -> None:
-    """Says that a primitive is linear in each of its two operands alone.
+    """Defines the derivatives of a primitive that is bilinear in its two operands.
 
     Args:
       prim: the primitive.

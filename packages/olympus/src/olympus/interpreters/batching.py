@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching: the tables of rules in JAX's three forms, and what defines rules."""
+"""Batching: the tables of rules in JAX's three forms, and functions that define rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Face(MutableMapping[Primitive, Rule]):
     Rules that were given in this form come back as they were given.
     """
 
-    # In which table rules of this form are entered.
+    # The table that rules of this form enter.
     _own_table = tables.batching_rules
 
     def __init__(self) -> None:

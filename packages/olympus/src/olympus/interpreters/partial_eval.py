@@ -88,7 +88,7 @@ def dce_olympuspr(
     used_outputs: bool | Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Olympuspr, list[bool]]:
-    """Removes what the used results do not need.
+    """Removes the equations and inputs that the used results do not need.
 
     Args:
       olympuspr: the program.

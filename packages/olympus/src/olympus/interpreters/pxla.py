@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs over several devices: how they are compiled."""
+"""Compilation of programs for several devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of exchanges between devices."""
+"""Costs of collectives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..results import RooflineResult, RooflineRuleContext, RooflineShape, free, 
 def _over_axes(
     context: RooflineRuleContext, names: Any, total: Callable[[int], float], hops: Callable
 ) -> RooflineResult:
-    """Bytes and hops along rings: those of all devices together, shared by the axes."""
+    """Returns the cost of a ring exchange; splits its total bytes evenly among the axes."""
     names = (names,) if isinstance(names, str) else tuple(names)
     named = [name for name in names if isinstance(name, str)]
     count = math.prod(context.mesh.shape[name] for name in named)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of elementwise operations that are not what their declaration says."""
+"""Costs of elementwise operations that differ from the cost that their declaration gives."""
 
 from __future__ import annotations
 

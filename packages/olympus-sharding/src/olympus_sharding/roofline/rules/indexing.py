@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of picking and placing elements."""
+"""Costs of slices, gathers and scatters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives by sparse arrays."""
+"""Derivatives with respect to sparse arrays."""
 
 from olympus_sparse import (
     grad,

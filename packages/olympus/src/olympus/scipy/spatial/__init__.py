@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space, in the SciPy interface."""
+"""Spatial transformations of the SciPy interface."""
 
 from . import transform as transform
