@@ -64,13 +64,13 @@ def _call(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:
-    """Evaluates the call of a function: calls it."""
+    """Calls the wrapped function; the evaluation rule of call primitives."""
     return f.call_wrapped(*args)
 
 
 @curried
 def olympuspr_as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """Runs a program; of the program alone, returns a function of its operands."""
+    """Runs a program on operands; without operands, returns a function of them."""
     return eval_olympuspr(closed_olympuspr.jaxpr, closed_olympuspr.consts, *args)
 
 
@@ -97,13 +97,13 @@ def new_olympuspr_eqn(
     """Makes an equation.
 
     Args:
-      invars: its operands.
-      outvars: the variables of its results.
-      primitive: what it applies.
+      invars: the operands.
+      outvars: the variables of the results.
+      primitive: the primitive.
       params: the primitive's parameters.
-      effects: what it does besides computing.
-      source_info: where it comes from.
-      ctx: the configuration that it is compiled under.
+      effects: the effects.
+      source_info: the source of the equation.
+      ctx: the configuration under which the equation is compiled.
     """
     return Equation(
         list(invars),
@@ -127,7 +127,7 @@ def valid_olympustype(x: Any) -> bool:
 
 
 def shaped_abstractify(x: Any) -> AbstractValue:
-    """Returns the type of a value, or of what has a shape and a dtype."""
+    """Returns the type of a value, or of an object with a shape and a dtype."""
     if not is_valid_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
     return get_aval(x)
@@ -170,13 +170,13 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fixes all positional arguments of a function but some.
+    """Fixes the positional arguments of a function, apart from some.
 
     Args:
       f: the function.
       dyn_argnums: the arguments that are left.
       args: all arguments.
-      require_static_args_hashable: whether those that are fixed must be hashable.
+      require_static_args_hashable: whether the fixed arguments must be hashable.
 
     Returns:
       The function of what is left, and the values of that.
@@ -210,7 +210,7 @@ def donation_vector(
     in_tree: Any,
     kws: bool = True,
 ) -> tuple[bool, ...]:
-    """Returns for each leaf of the arguments whether its memory is donated.
+    """Returns for each leaf of the arguments a flag that tells whether it is donated.
 
     Args:
       donate_argnums: the positional arguments that are donated.
@@ -232,7 +232,7 @@ def donation_vector(
 def rebase_donate_argnums(
     donate_argnums: Sequence[int], static_argnums: Sequence[int]
 ) -> tuple[int, ...]:
-    """Returns the numbers of donated arguments among those that are not static.
+    """Renumbers donated arguments among the arguments that are not static.
 
     Raises:
       ValueError: an argument is donated and static.
@@ -248,7 +248,7 @@ def rebase_donate_argnums(
 def flatten_axes(
     name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
 ) -> list[Any]:
-    """Spreads a tree of axes, in which None is a leaf, over the leaves of a structure.
+    """Broadcasts a prefix tree of axes, in which None is a leaf, to the leaves of a structure.
 
     Args:
       name: what the tree is, for the error.
@@ -275,4 +275,4 @@ def flatten_axes(
 
 
 class _Leaf:
-    """Stands for a leaf of a structure."""
+    """Placeholder for a leaf of a structure."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of one example and of all examples of a batch, for libraries that batch by themselves."""
+"""Types of one example and of a whole batch, for libraries with their own batching."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["mapped_aval", "unmapped_aval"]
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The type of one example, given that of all.
+    """Returns the type of one example, given the batched type.
 
     Args:
       size: the number of examples.
-      axis: their dimension; None where the value is shared by the examples.
+      axis: the batch dimension; None if the value is shared by the examples.
       aval: the type of all examples.
 
     Example:
@@ -36,13 +36,13 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 def unmapped_aval(
     size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None
 ) -> AbstractValue:
-    """The type of all examples, given that of one.
+    """Returns the batched type, given the type of one example.
 
     Args:
       size: the number of examples.
-      axis: the dimension that holds them; None where the value is shared by the examples.
+      axis: the batch dimension; None if the value is shared by the examples.
       aval: the type of one example.
-      explicit_mesh_axis: the explicit axis of a mesh over which examples are laid out.
+      explicit_mesh_axis: the explicit mesh axis over which the examples are sharded.
 
     Example:
       >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))

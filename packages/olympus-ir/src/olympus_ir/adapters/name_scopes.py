@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Context managers that say where the equations recorded within come from."""
+"""Context managers that set the name stack and the source of equations recorded within."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = [
 
 
 class _NameScope:
-    """A context manager that puts other names in the place of those in force."""
+    """Base of context managers that replace the current name stack."""
 
-    # What was in force before: the names, and the origin of equations where one is fixed.
+    # The previous name stack, and the previous fixed source of equations, if any.
     __slots__ = ("_source", "prev")
 
     prev: NameStack
@@ -43,7 +43,7 @@ class _NameScope:
 
 
 class extend_name_stack(_NameScope):
-    """A context manager: equations recorded within carry one more name.
+    """Context manager that appends a scope name to the name stack.
 
     Args:
       name: the name of a scope.
@@ -64,7 +64,7 @@ class extend_name_stack(_NameScope):
 
 
 class transform_name_stack(extend_name_stack):
-    """A context manager: equations recorded within come about by a transformation.
+    """Context manager that appends the name of a transformation to the name stack.
 
     Args:
       name: the name of the transformation.
@@ -82,7 +82,7 @@ class transform_name_stack(extend_name_stack):
 
 
 class set_name_stack(_NameScope):
-    """A context manager: equations recorded within carry these names and no others.
+    """Context manager that sets the name stack.
 
     Args:
       name_stack: the names.
@@ -101,16 +101,16 @@ class set_name_stack(_NameScope):
 
 
 def reset_name_stack() -> set_name_stack:
-    """Returns a context manager: equations recorded within carry no names."""
+    """Returns a context manager that empties the name stack."""
     return set_name_stack(no_names)
 
 
 class user_context(set_name_stack):
-    """A context manager: equations recorded within come from a place that is known already.
+    """Context manager that sets the source of equations recorded within.
 
     Args:
-      traceback: the lines of the user's program; None leaves them as they are.
-      name_stack: the names of the scopes around; None leaves them as they are.
+      traceback: the traceback of the user's program; None leaves it unchanged.
+      name_stack: the name stack; None leaves it unchanged.
     """
 
     __slots__ = ("traceback",)

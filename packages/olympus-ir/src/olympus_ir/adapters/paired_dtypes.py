@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended dtypes whose tangents have a dtype of one's choice, and arrays made of type and data."""
+"""Extended dtypes with a chosen dtype of tangents, and arrays built from a type and data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class primal_tangent_dtype_scalar(extended):
 
 
 class PrimalTangentDType(ExtendedDType):
-    """A dtype whose elements are those of one dtype, and whose tangents are of another.
+    """Extended dtype with the elements of one dtype and tangents of another dtype.
 
     Args:
-      primal_dtype: of the elements.
-      tangent_dtype: of their tangents.
-      name: what is printed.
+      primal_dtype: the dtype of the elements.
+      tangent_dtype: the dtype of their tangents.
+      name: the printed name.
     """
 
     __slots__ = ("_name", "_tangent_dtype", "primal_dtype")
@@ -73,14 +73,14 @@ class PrimalTangentDType(ExtendedDType):
 def primal_tangent_dtype(
     primal_dtype: Any, tangent_dtype: Any, name: str | None = None
 ) -> PrimalTangentDType:
-    """Makes a dtype whose elements are those of one dtype, and whose tangents are of another.
+    """Makes a dtype with the elements of one dtype and tangents of another dtype.
 
-    Integers that stand for numbers can have tangents so.
+    Quantized values, stored as integers, can have floating-point tangents in this way.
 
     Args:
-      primal_dtype: of the elements.
-      tangent_dtype: of their tangents.
-      name: what is printed.
+      primal_dtype: the dtype of the elements.
+      tangent_dtype: the dtype of their tangents.
+      name: the printed name.
 
     Example:
       >>> primal_tangent_dtype("int8", "float32")
@@ -90,18 +90,18 @@ def primal_tangent_dtype(
 
 
 class _OfExtendedArrays(type(ExtendedArray)):
-    """The class of a class of which all arrays of extended dtypes are instances."""
+    """Metaclass that makes all arrays of extended dtypes instances of `EArray`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, ExtendedArray)
 
 
 class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
-    """An array of an extended dtype, of its type and the plain array that carries its elements.
+    """Constructor of an array of an extended dtype from its type and its physical array.
 
     Args:
       aval: the type.
-      data: the plain array.
+      data: the plain array that holds the elements.
 
     Example:
       >>> dtype = primal_tangent_dtype("int8", "float32")
@@ -119,13 +119,13 @@ class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
 
 
 def cur_qdd(x: Any) -> Any:
-    """Returns the current type state of a value whose type changes.
+    """Returns the current type state of a mutable value.
 
     Args:
-      x: a value of a type whose ``has_qdd`` is True. It may have a method ``cur_qdd`` that says.
+      x: a value of a type whose ``has_qdd`` is True; its method ``cur_qdd`` is used if it has one.
 
     Raises:
-      TypeError: where the value's type is another one.
+      TypeError: the type of the value has no state.
     """
     aval = get_aval(x)
     if not getattr(aval, "has_qdd", False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluating a function of which some operands are known, and recording what is left."""
+"""Partial evaluation: evaluates a function on its known operands and records the rest."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = [
 
 
 class PartialVal(tuple):
-    """A value that is known, or the type of one that is not.
+    """Known value, or the type of an unknown value.
 
     Args:
-      xs: the pair of type and value, of which one is None.
+      xs: the pair of type and value, one of which is None.
 
     Example:
       >>> PartialVal.known(2.0).is_known()
@@ -47,38 +47,38 @@ class PartialVal(tuple):
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """A known value."""
+        """Makes a known value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: AbstractValue) -> PartialVal:
-        """A value of which the type is known."""
+        """Makes an unknown value of a type."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
         return self[0] is None
 
     def get_known(self) -> Any:
-        """The value; None where it is not known."""
+        """Returns the value; None if it is unknown."""
         return self[1] if self.is_known() else None
 
     def get_aval(self) -> Any:
-        """The type."""
+        """Returns the type."""
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
-# Both dictionaries are plain, as in JAX: only libraries enter rules. There is nothing to load, and
-# a primitive without a rule is no error.
+# Both tables are plain dictionaries, as in JAX: only libraries enter rules. There is nothing to
+# load, and a primitive without a rule is no error.
 
-# How libraries' primitives of which some operands are known are taken apart, from a primitive to
-# `rule(trace, *tracers, **params)`. The rule returns tracers; known operands are `KnownTracer`s.
+# Partial-evaluation rules of libraries' primitives, `rule(trace, *tracers, **params)`. A rule
+# returns tracers; known operands are `KnownTracer`s.
 custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 
-# How equations of a program are taken apart into what is known and what is not, from a primitive to
-# `rule(saveable, unknown_inputs, instantiated_inputs, equation)`, which returns the equation of
-# what is known, that of what is left, which results are unknown, which are instantiated, and
-# the residuals. `checkpoint` computes results again where such a rule leaves an equation of known
-# operands, and keeps them where it leaves none.
+# Rules that split an equation of a program into a known and an unknown part,
+# `rule(saveable, unknown_inputs, instantiated_inputs, equation)`. A rule returns the known
+# equation, the unknown equation, flags of the unknown results, flags of the instantiated results,
+# and the residuals. `checkpoint` recomputes the results of an equation with known operands if the
+# rule returns an unknown equation for it, and saves them if it returns none.
 partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
@@ -130,12 +130,12 @@ class PartialTrace(StagingTrace):
         results = rule(self, *tracers, **params)
         return [*map(_value_of, results)] if primitive.multiple_results else _value_of(results)
 
-    # ---- what rules of libraries ask of the trace ----
+    # ---- interface for rules of libraries ----
 
     def default_process_primitive(
         self, primitive: Primitive, tracers: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Records a primitive, or evaluates it where all of its operands are known."""
+        """Records a primitive, or evaluates it if all of its operands are known."""
         values = [*map(_value_of, tracers)]
         if any(map(self.is_unknown, values)):
             return self.record(primitive, values, params)
@@ -145,15 +145,15 @@ class PartialTrace(StagingTrace):
         return KnownTracer(results)
 
     def new_const(self, value: Any) -> KnownTracer:
-        """A known value as an operand."""
+        """Returns the tracer of a known value."""
         return KnownTracer(value)
 
     def instantiate_const(self, tracer: Any) -> StagingTracer:
-        """A value, known or not, as one that the program takes or computes."""
+        """Returns the tracer of the program for a value; a known value becomes a constant."""
         return self.tracer(_value_of(tracer))
 
     def new_instantiated_const(self, value: Any) -> StagingTracer:
-        """A known value as a constant of the program."""
+        """Returns the tracer of a constant of the program, for a known value."""
         return self.tracer(value)
 
     def process_custom_jvp_call(
@@ -183,17 +183,17 @@ def partially_evaluate(
     instantiate: bool | Sequence[bool] = False,
     debug_info: DebugInfo = unknown_debug_info,
 ) -> tuple[Olympuspr, list[PartialVal], list[Any]]:
-    """Calls a function of flat operands, some of which are not known.
+    """Partially evaluates a function of flat operands, some of which are unknown.
 
     Args:
       fun: the function.
-      operands: what is known of each operand.
+      operands: the value or the type of each operand.
       instantiate: whether known results are results of the program too.
       debug_info: for error messages.
 
     Returns:
-      The program from unknown operands to unknown results, what is known of each result, and the
-      values of the program's constants.
+      The program from unknown operands to unknown results, the value or the type of each result,
+      and the values of the program's constants.
     """
     trace = PartialTrace(debug_info, parent=current.trace)
     values = [
@@ -229,11 +229,12 @@ def trace_to_olympuspr_nounits(
 
     Args:
       fun: the function of flat operands.
-      pvals: what is known of each operand.
+      pvals: the value or the type of each operand.
       instantiate: whether known results are results of the program too.
 
     Returns:
-      The program of what is left, what is known of each result, and the program's constants.
+      The program of the unknown part, the value or the type of each result, and the values of the
+      program's constants.
     """
     olympuspr, results, constants = partially_evaluate(
         fun.call_wrapped, pvals, instantiate, fun.debug_info
@@ -256,8 +257,8 @@ def trace_to_olympuspr_dynamic(
       in_avals: the operands' types.
       keep_inputs: which of the operands the function takes; all where not given. The program takes
         the others too.
-      lower: whether the program is to be in terms of plain arrays, as programs are in any case.
-      auto_dce: whether to leave out what no result needs.
+      lower: has no effect: programs are always in terms of plain arrays.
+      auto_dce: whether to eliminate dead code.
 
     Returns:
       The program, the types of its results, and the values of its constants.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members that traces and primitives have for libraries that define interpreters of their own."""
+"""Members of traces and primitives for libraries that define their own interpreters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 
 def _main(self: Trace) -> Trace:
-    """The trace itself, by which two tracers are found to belong together."""
+    """The trace itself, as the identity that tracers of one trace share."""
     return self
 
 
@@ -34,7 +34,7 @@ def _set_parent_trace(self: Trace, trace: Trace | None) -> None:
 
 
 def _full_raise(self: Trace, x: Any) -> Any:
-    """Returns a value as an operand of this trace: unchanged, traces take the tracers of others."""
+    """Returns the value unchanged: traces accept the tracers of other traces."""
     return x
 
 
@@ -74,15 +74,15 @@ attach(
 
 
 def _get_bind_params(self: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters with which `bind` applies an equation with ``params`` again.
+    """Returns the arguments of `bind` that apply an equation with ``params`` again.
 
-    Functions among them are in it under ``subfuns``.
+    Functions are under the key ``subfuns``.
     """
     return params
 
 
 def _get_bind_params_of_call(self: CustomCall, params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters with which `bind` applies an equation with ``params`` again."""
+    """Returns the arguments of `bind` that apply a call with ``params`` again."""
     given = self.functions_of(params)
     return {**given, "subfuns": tuple(map(as_wrapped, given["subfuns"]))}
 
@@ -90,7 +90,7 @@ def _get_bind_params_of_call(self: CustomCall, params: dict[str, Any]) -> dict[s
 def _def_bind_with_trace(
     self: Primitive, bind_with_trace: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Sets how the primitive is applied under every interpreter.
+    """Sets the function that applies the primitive under every interpreter.
 
     Args:
       self: the primitive.
@@ -107,7 +107,7 @@ def _def_bind_with_trace(
 
 
 def _is_high(self: Primitive, *avals: Any, **params: Any) -> bool:
-    """Returns whether the primitive is expanded before anything else: primitives here are not."""
+    """Returns False: primitives of the library are not expanded before other transformations."""
     return False
 
 

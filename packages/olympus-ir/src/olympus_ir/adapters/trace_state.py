@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about what is being traced now, for libraries whose objects may not cross traces."""
+"""Queries of the current tracing state, for libraries whose objects must not cross traces."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 
 
 class TraceTag:
-    """An identity that tells the tracers of one transformation from those of another."""
+    """Identity of a transformation, which distinguishes its tracers from those of others."""
 
     def __init__(self) -> None:
         self._finished = False
 
     def invalidate(self) -> None:
-        """Says that the transformation is over."""
+        """Marks the transformation as finished."""
         self._finished = True
 
     def is_valid(self) -> bool:
@@ -41,7 +41,7 @@ class TraceTag:
 
 
 class OpaqueTraceState:
-    """Snapshot of what is being traced. Equal to another one of the same trace and axes."""
+    """Snapshot of the tracing state, equal to other snapshots with the same trace and axes."""
 
     __slots__ = ("_axes", "_trace")
 
@@ -59,10 +59,10 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """Returns what is being traced now, to be compared later.
+    """Returns a snapshot of the tracing state, to be compared later.
 
     Args:
-      convention: the name of the library that asks; it makes no difference.
+      convention: the name of the calling library; ignored.
 
     Example:
       >>> get_opaque_trace_state() == get_opaque_trace_state()
@@ -72,7 +72,7 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
 
 
 def find_top_trace(_: Any) -> Trace:
-    """Returns the interpreter that applies primitives now, whatever the operands are."""
+    """Returns the current interpreter of primitives, which does not depend on the operands."""
     return current.trace
 
 
@@ -82,7 +82,7 @@ def trace_state_clean() -> bool:
 
 
 class set_current_trace(tracing.set_current_trace):
-    """A context manager in which primitives are applied by an interpreter.
+    """Context manager that makes an interpreter the current one.
 
     Args:
       trace: the interpreter; None for plain evaluation.
@@ -103,7 +103,7 @@ class set_current_trace(tracing.set_current_trace):
 
 
 class take_current_trace(set_current_trace):
-    """A context manager that gives the current interpreter, which is not in force inside."""
+    """Context manager that gives the current interpreter and suspends it in its body."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class take_current_trace(set_current_trace):
 
 
 def eval_context() -> set_current_trace:
-    """Returns a context manager in which operations on values that are known are carried out.
+    """Returns a context manager in which operations on concrete values are evaluated at once.
 
     Example:
       >>> with eval_context():

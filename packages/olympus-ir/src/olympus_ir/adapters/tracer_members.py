@@ -54,7 +54,7 @@ for _name in (
 
 
 def _unknown_place(name: str) -> property:
-    # Programs ask by `hasattr` whether a value lies somewhere.
+    # Programs test with `hasattr` whether a value has a location.
     def get(self: Tracer) -> NoReturn:
         raise AttributeError(
             f"the attribute {name!r} is not available of a traced array of type "
@@ -69,7 +69,7 @@ for _name in ("device", "sharding"):
 
 
 def _full_lower(self: Tracer) -> Tracer:
-    """The tracer itself: traces take the tracers of others as they are."""
+    """Returns the tracer itself: traces accept the tracers of other traces."""
     return self
 
 
@@ -93,7 +93,7 @@ def _dimension_as_value(self: Tracer, dim: int) -> Any:
 
 
 def _pval(self: StagingTracer) -> Any:
-    """The value as partial evaluation knows it: unknown, of a type."""
+    """The value in partial evaluation: unknown, with the tracer's type."""
     return partial_evaluation.PartialVal.unknown(self.aval)
 
 

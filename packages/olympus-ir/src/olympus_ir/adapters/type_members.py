@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of types, for libraries that define types.
 
-A library's type, a subclass of `AbstractValue`, overrides what holds for types of arrays: which
-types its values are made of (`lo_ty`), what tangents and cotangents are, how examples are mapped.
+A library's type, a subclass of `AbstractValue`, overrides these members: the types of the arrays
+that make up its values (`lo_ty`), the types of tangents and cotangents, the mapping of examples.
 """
 
 from __future__ import annotations
@@ -26,78 +26,78 @@ def _must_define(aval: AbstractValue, name: str) -> NoReturn:
 
 
 def _lo_ty(self: AbstractValue) -> list[AbstractValue]:
-    """The types of the arrays that a value is made of."""
+    """Returns the types of the arrays that make up a value."""
     return [self]
 
 
 def _lo_ty_qdd(self: AbstractValue, qdd: Any) -> list[AbstractValue]:
-    """The types of the arrays that a value that changes is made of now."""
+    """Returns the types of the arrays that make up a mutable value in state ``qdd``."""
     _must_define(self, "lo_ty_qdd")
 
 
 def _to_ct_aval(self: AbstractValue) -> AbstractValue:
-    """The type of cotangents."""
+    """Returns the type of cotangents."""
     return self.to_tangent_aval()
 
 
 def _at_least_vspace(self: AbstractValue) -> AbstractValue:
-    """The type itself where values can be added, else that of tangents."""
+    """Returns the type itself if values can be added, else the type of tangents."""
     return self.to_tangent_aval()
 
 
 def _vspace_add(self: AbstractValue, x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents of values of the type."""
+    """Returns the sum of two tangents or cotangents of values of the type."""
     return lax.add_any_p.bind(x, y)
 
 
 def _strip_weak_type(self: AbstractValue) -> AbstractValue:
-    """The type with a dtype that does not give way."""
+    """Returns the type without weak type."""
     return self
 
 
 def _normalize(self: Any) -> AbstractValue:
-    """The type by which programs are kept: without what does not tell apart."""
+    """Returns the type as a cache key of programs: without weak type."""
     return self.strip_weak_type()
 
 
 def _update(self: AbstractValue, **changes: Any) -> AbstractValue:
-    """The type with some fields changed."""
+    """Returns the type with some fields changed."""
     if changes:
         _must_define(self, "update")
     return self
 
 
 def _update_weak_type(self: AbstractValue, weak_type: bool) -> AbstractValue:
-    """The type with a dtype that gives way, or does not."""
+    """Returns the type with or without weak type."""
     return self
 
 
 def _update_manual_axis_type(self: AbstractValue, mat: Any) -> AbstractValue:
-    """The type of values that vary otherwise over the manual axes of a mesh."""
+    """Returns the type with another variation over the manual axes of a mesh."""
     return self
 
 
 def _dec_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
-    """The type of one example, given that of all."""
+    """Returns the type of one example, given the batched type."""
     if spec is not None:
         _must_define(self, "dec_rank")
     return self
 
 
 def _inc_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
-    """The type of all examples, given that of one."""
+    """Returns the batched type, given the type of one example."""
     if spec is not None:
         _must_define(self, "inc_rank")
     return self
 
 
 def _leading_axis_spec(self: AbstractValue) -> Any:
-    """The specification of examples along the first axis."""
+    """Returns the specification that maps over the first axis."""
     _must_define(self, "leading_axis_spec")
 
 
 _OF_ALL: dict[str, Any] = {
-    # Whether values are made of others that are arrays, and whether their types change.
+    # is_high: values consist of several arrays. has_qdd: values are mutable, with a type state.
     "is_high": False,
     "has_qdd": False,
     "at_least_vspace": _at_least_vspace,
@@ -120,27 +120,27 @@ _OF_ALL: dict[str, Any] = {
 
 
 def _lower_val(self: ShapedArray, val: Any) -> list[Any]:
-    """The arrays that a value is made of: the array itself."""
+    """Returns the arrays that make up a value: the array itself."""
     return [val]
 
 
 def _raise_val(self: ShapedArray, val: Any) -> Any:
-    """The value that arrays make: the array itself."""
+    """Returns the value that consists of the given array: the array itself."""
     return val
 
 
 def _array_dec_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
-    """The type of one example, given that of all."""
+    """Returns the type of one example, given the batched type."""
     return mapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
 def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
-    """The type of all examples, given that of one."""
+    """Returns the batched type, given the type of one example."""
     return unmapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
 def _array_update_manual_axis_type(self: ShapedArray, mat: Any) -> ShapedArray:
-    """The type of values that vary otherwise over the manual axes of a mesh."""
+    """Returns the type with another variation over the manual axes of a mesh."""
     now = self.manual_axis_type
     if (mat.unreduced, mat.reduced) == (now.unreduced, now.reduced):
         return self.update(vma=frozenset(mat.varying))

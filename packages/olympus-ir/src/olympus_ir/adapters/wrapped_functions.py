@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with transformations applied around them, for libraries that build on tracing.
 
-OLYMPUS itself passes plain functions. Libraries that trace with the low-level interface hand a
-`WrappedFun` about: a function of flat operands, the transformations around it, outermost first, and
-what those have found out besides, each in a `Store`.
+OLYMPUS itself passes plain functions. Libraries that trace with the low-level interface pass a
+`WrappedFun`: a function of flat operands, the transformations around it, outermost first, and a
+`Store` for the auxiliary output of each transformation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StoreException(Exception):
 
 
 class Store:
-    """A place for the one value that a transformation finds out besides its result."""
+    """Container of the auxiliary output of a transformation, written once."""
 
     _empty = object()
 
@@ -48,7 +48,7 @@ class Store:
 
     @property
     def val(self) -> Any:
-        """The value; known once the function has been called."""
+        """The stored value, available once the function has been called."""
         if self._value is self._empty:
             raise StoreException("the function has not been called yet: the store is empty")
         return self._value
@@ -66,7 +66,7 @@ class Store:
 
 
 class EqualStore(Store):
-    """A store that may be written again, with the same value."""
+    """Store that may be written repeatedly with equal values."""
 
     def store(self, value: Any) -> None:
         if self and self._value != value:
@@ -108,7 +108,7 @@ class WrappedFun:
         self.debug_info = debug_info
 
     def replace_debug_info(self, dbg: DebugInfo) -> WrappedFun:
-        """The same function, of which other things are said in error messages."""
+        """Returns the function with other debug information, for error messages."""
         return WrappedFun(
             self.f,
             self.f_transformed,
@@ -148,7 +148,7 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Copies into the own stores what equal transformations have found out."""
+        """Copies the auxiliary outputs of equal transformations to this function's stores."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
@@ -157,7 +157,7 @@ class WrappedFun:
         """Calls the transformed function."""
         return self.f_transformed(*args, **kwargs)
 
-    # Functions with derivative rules of their own are called as plain functions are.
+    # Wrapped functions, such as those with custom derivative rules, can be called directly.
     __call__ = call_wrapped
 
     def with_unknown_names(self) -> WrappedFun:
@@ -205,7 +205,7 @@ def wrap_init(
 
 
 def curried(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that may be given its first argument alone: a decorator."""
+    """Decorator: a call with the first argument alone returns a function of the others."""
 
     @functools.wraps(function)
     def with_first(*args: Any, **kwargs: Any) -> Any:
@@ -217,7 +217,7 @@ def curried(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
-    """The function with room for transformations: traces are given plain functions."""
+    """Wraps a plain function, so that transformations can be added; wrapped ones are unchanged."""
     return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
 
 
@@ -235,10 +235,12 @@ def transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """As `transformation2`, for ``gen(inner, store, *static, *operands)`` that finds out more.
+    """Puts a transformation with auxiliary output around a function.
+
+    The transformation is ``gen(inner, store, *static, *operands) -> result``.
 
     Returns:
-      The function, and a function that returns what was stored when it was called.
+      The function, and a function that returns the stored value after a call.
     """
     store = EqualStore() if use_eq_store else Store()
     transformed = as_wrapped(fun).wrap(gen, gen_static_args, store)
@@ -272,7 +274,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
 def transformation_with_aux(
     gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """As `transformation`, for a generator that yields a pair at the end: result and more."""
+    """Like `transformation`, for a generator that yields a pair of result and auxiliary output."""
 
     def around(inner: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
         out, found = _around_call(gen, inner, args, kwargs)
@@ -284,7 +286,7 @@ def transformation_with_aux(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Finds which of two alternative functions was called, and what it stored.
+    """Determines which of two alternative functions was called, and its auxiliary output.
 
     Returns:
       Whether it was the first, and the stored value.
@@ -304,11 +306,11 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None) -> Any:
-    """Keeps the results of ``call(fun, *static)`` for equal wrapped functions and arguments.
+    """Caches the results of ``call(fun, *static)`` for equal wrapped functions and arguments.
 
     Args:
       call: takes a `WrappedFun` and hashable arguments.
-      explain: called with the function and the arguments where there was no result yet.
+      explain: called on a cache miss with the function, False and the arguments.
     """
     results: dict[Any, tuple[Any, tuple[Store | None, ...]]] = {}
 
@@ -349,7 +351,7 @@ def _flatten_without_keywords(
 def flatten_fun(
     fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Makes a function of pytrees one of flat leaves.
+    """Converts a function of pytrees to a function of flat leaves.
 
     Args:
       fun: the function.
@@ -366,7 +368,7 @@ def flatten_fun(
 def flatten_fun_nokwargs(
     fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """As `flatten_fun`, for the structure of the positional arguments alone."""
+    """Like `flatten_fun`, for the structure of the positional arguments alone."""
     return _flatten_without_keywords(
         fun, *gen_static_args, use_eq_store=use_eq_store, unk_names=unk_names
     )
