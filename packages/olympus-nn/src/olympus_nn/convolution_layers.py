@@ -186,7 +186,7 @@ class _Geometry:
         self.padding = padding
 
     def spread(self, values: Sequence[Any], other: Any) -> tuple[Any, ...]:
-        """Returns one value a dimension: those of spatial ones, another for batch and features."""
+        """Returns one value for each dimension: ``other`` for batch and features."""
         of_axis = dict(zip(self.spatial, values, strict=True))
         return tuple(of_axis.get(axis, other) for axis in range(self.ndim))
 

@@ -119,7 +119,7 @@ def _constant(value: Any, dtype: Any) -> Any:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Makes an initialiser that draws evenly from 0 to ``scale``.
+    """Makes an initialiser that draws uniformly from 0 to ``scale``.
 
     Args:
       scale: the upper end.

@@ -387,7 +387,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """`adagrad` with memory for one number a row and a column (Anil et al., 2019).
+    """`adagrad` with state of one number for each row and column (Anil et al., 2019).
 
     Args:
       step_size: a number, or a function from the step to it.

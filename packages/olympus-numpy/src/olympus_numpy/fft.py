@@ -72,7 +72,7 @@ def _scale(kind: FftType, norm: str, size: int) -> float:
 
 
 def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Cuts dimensions off, or fills them up with zeros."""
+    """Crops dimensions, or pads them with zeros."""
     shape = list(x.shape)
     for axis, size in zip(axes, sizes, strict=True):
         shape[axis] = size
@@ -260,7 +260,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Args:
       a: an array of numbers, the first half of a transform.
-      n: the length of the result; twice the length of the input less one if it is None.
+      n: the length of the result; ``2 * (size - 1)`` for inputs of ``size`` if it is None.
       axis: the dimension.
       norm: as in `ifft`.
 
@@ -276,11 +276,11 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Returns the transform of an array of which one half is the conjugate of the other.
+    """Returns the transform of a Hermitian-symmetric array, given its first half.
 
     Args:
       a: the first half.
-      n: the length of the result; twice the length of the input less one if it is None.
+      n: the length of the result; ``2 * (size - 1)`` for inputs of ``size`` if it is None.
       axis: the dimension.
       norm: as in `fft`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A language of kernels: functions of references, which many programs run on blocks of arrays."""
+"""A kernel language: a kernel is a function of references, run by each program of a grid."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class _Attention:
         return BlockSpec((None, size, None, self.width), lambda i, b, h: (b, i, h, 0))
 
     def every(self, length: int, size: int) -> BlockSpec:
-        """Returns the block specification of all rows, of which steps read some."""
+        """Returns the block specification of all rows; each step reads some of them."""
         whole = cdiv(length, size) * size
         return BlockSpec((None, whole, None, self.width), lambda i, b, h: (b, 0, h, 0))
 

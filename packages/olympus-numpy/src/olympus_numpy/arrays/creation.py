@@ -664,7 +664,7 @@ def _constant_like(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Returns an array of another library as an array, by the DLPack protocol.
+    """Converts an array of another library, by the DLPack protocol.
 
     Args:
       x: an object with ``__dlpack__``.

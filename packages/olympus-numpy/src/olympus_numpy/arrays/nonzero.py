@@ -73,7 +73,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
-    """Finds the k-th nonzero element where the cumulative count of these passes k."""
+    """Finds the k-th nonzero element at the position where the cumulative count exceeds k."""
     index_dtype = dtypes.default_int_dtype()
     shape = a.shape
     if size == 0:

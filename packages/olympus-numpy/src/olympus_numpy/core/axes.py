@@ -24,7 +24,7 @@ __all__ = [
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """Returns an axis counted from the first one.
+    """Returns the nonnegative form of an axis.
 
     Raises:
       TypeError: if it is not an integer.
@@ -48,7 +48,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
-    """Returns several axes counted from the first one, in the given order.
+    """Returns the nonnegative forms of several axes, in the given order.
 
     Raises:
       ValueError: if one is repeated.

@@ -19,12 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def inlined(*static_argnames: str) -> Callable[[F], F]:
-    """Returns a decorator: an eager call is compiled, a traced one is written out in place."""
+    """Returns a decorator that compiles eager calls and inlines traced calls."""
     return lambda fun: compiled(fun, static_argnames, inline=True)
 
 
 def outlined(*static_argnames: str) -> Callable[[F], F]:
-    """Returns a decorator: an eager call is compiled, a traced one is one ``jit`` equation."""
+    """Returns a decorator that compiles eager calls and traces calls to one ``jit`` equation."""
     return lambda fun: compiled(fun, static_argnames)
 
 

@@ -146,7 +146,7 @@ def _aval_of_type(description: Any) -> ShapedArray:
 
 
 class Promotion:
-    """Brings operands to a common dtype, and (``shapes``) to shapes that fit.
+    """Converts operands to a common dtype, and with ``shapes`` to a common rank or shape.
 
     Args:
       adjust: from the common dtype of the operands to the one that they are converted to.
@@ -214,7 +214,7 @@ class Promotion:
 
 
 def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
-    """Raises TypeError where an operation takes elements of an extended dtype with others."""
+    """Raises TypeError if operands mix an extended dtype with another dtype."""
     found = {aval.dtype for aval in avals}
     if dtypes.float0 in found and function != "promote_dtypes":
         dtypes.refuse_float0(function)
@@ -486,9 +486,9 @@ _ready_types: set[type] = set()  # cache: subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Any:
-    """Returns the array of a NumPy array; a scalar becomes a literal of a program being recorded.
+    """Converts a NumPy array to an array; while a program is recorded, a scalar becomes a literal.
 
-    Literals are values that no device needs to be asked for when the program is compiled.
+    Compilation reads literals without a transfer from a device.
     """
     if current.trace is not evaluation_trace and not value.shape:
         recording = None if dtypes.is_extended(aval.dtype) else recording_trace()
@@ -506,14 +506,14 @@ def not_numbers(value: Any, dtype: Any) -> str:
 
 
 def with_type(value: Any) -> Any:
-    """Returns an element in a form whose dtype is known: foreign objects as arrays."""
+    """Converts a foreign object with ``__array__`` to a NumPy array, whose dtype is known."""
     if hasattr(value, "__array__") and not is_valid_value(value):
         return np.asarray(value)
     return value
 
 
 def warn_of_lost_parts(x: Any, dtype: Any, *, stacklevel: int) -> None:
-    """Warns where complex numbers are about to lose their imaginary parts."""
+    """Warns if a conversion drops the imaginary parts of complex numbers."""
     if getattr(x.dtype, "kind", "") == "c" and getattr(dtype, "kind", "V") not in "bc":
         warnings.warn(
             "Casting from complex to real dtypes will soon raise a ValueError. Take the part "

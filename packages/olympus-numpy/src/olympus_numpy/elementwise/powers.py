@@ -93,7 +93,7 @@ _EXPONENT_BITS = 6
 
 
 def _power_of_integers(base: Any, exponent: Any, dtype: Any) -> Any:
-    """By repeated squaring."""
+    """Computes powers of integers by repeated squaring."""
     zero, one = np.zeros((), dtype), np.ones((), dtype)
     zero_base = lax.bitwise_and(lax.eq(base, zero), lax.ne(exponent, zero))
     result = where(zero_base, zero, one)

@@ -245,7 +245,7 @@ def _equal_shapes(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x1: Any, x2: Any) -> Any:
-    """Relative to the operand with the larger real part; angles between -pi and pi."""
+    """Factors out the operand with the larger real part; wraps angles to [-pi, pi]."""
     first_larger = lax.gt(lax.real(x1), lax.real(x2))
     larger, smaller = lax.select(first_larger, x1, x2), lax.select(first_larger, x2, x1)
     same = lax.eq(x1, x2)

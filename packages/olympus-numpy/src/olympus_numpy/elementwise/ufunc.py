@@ -336,7 +336,7 @@ class ufunc:
         return self._loop_at(a, indices, b)
 
     def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
-        """Element by element, in order: indices may repeat."""
+        """Applies `at` element by element, in order, since indices may repeat."""
         positions = lax.reshape(lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape)[indices]
         b = asarray(b)
         dtype = self._result_dtype(a, b)

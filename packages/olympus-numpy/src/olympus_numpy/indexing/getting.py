@@ -231,7 +231,7 @@ def _static_slice(x: Any, layout: Layout) -> Any:
 
 
 def _are_slices(shape: tuple, layout: Layout) -> bool:
-    """Returns whether all slices are known to lie in the array, unlike some symbolic ones."""
+    """Returns whether all slices are known to lie in the array; symbolic ones may not be."""
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, shape, strict=True):
         if entry[0] == SLICE and not all(type(part) is int for part in (size, *entry[1:])):
@@ -259,7 +259,7 @@ def _magnitude(step: Any) -> Any:
 
 
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
-    """Ends of strided slices: the array's own end where no further element comes before it."""
+    """Returns the limits of strided slices, moved to the array's end if this adds no element."""
     return [
         size if stride != 1 and is_at_most(size + 1, limit + stride) else limit
         for size, limit, stride in zip(shape, limits, strides, strict=True)
@@ -301,7 +301,7 @@ def _index_dtype(shape: tuple, operands: Any) -> Any:
 
 
 def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
-    """Indices counted from the start, where negative ones counted from the end."""
+    """Converts negative indices, which count from the end, to indices from the start."""
     if isinstance(index, np.ndarray):
         index = index.astype(np.int64)
         return (
@@ -380,7 +380,7 @@ class _Planner:
         return list(zip(operands, kinds, strict=True))
 
     def _advanced(self, entry: tuple) -> bool:
-        """Returns whether an entry is an index array, or a scalar that broadcasts with these."""
+        """Returns whether an entry is an index array, or a scalar that broadcasts with one."""
         kinds = (ARRAY, FLAG, FIXED, PLACE, COMPUTED) if self.has_arrays else ()
         return entry[0] in kinds
 
@@ -496,7 +496,7 @@ class _Planner:
 
 
 def _column(values: Any, shape: tuple, dims: tuple) -> Any:
-    """Components spread over the batch of index vectors."""
+    """Broadcasts components over the batch of index vectors."""
     if isinstance(values, np.ndarray) and values.ndim and all(map(is_constant_dim, shape)):
         sizes = [1] * len(shape)
         for size, dim in zip(values.shape, dims, strict=True):

@@ -83,7 +83,7 @@ def delete(
 
 
 def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
-    """Deletes at traced places: each slice moves by the number of deleted ones before it."""
+    """Deletes slices at traced positions: each kept slice moves by the number deleted before it."""
     size, count = arr.shape[axis], places.shape[0]
     places = lax.sort(clip(places, 0, size))
     before = lax.sub(places, lax.iota(_int32, count))

@@ -85,7 +85,7 @@ class MaskedPart(NamedTuple):
         return where(mask, new, old)
 
     def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
-        """Returns values with the dimensions of the mask in place of that of selected elements."""
+        """Replaces the dimension of selected elements by the mask's dimensions, of size one."""
         leading = values.ndim - self.trailing - 1
         if leading >= 0:
             if values.shape[leading] != 1:

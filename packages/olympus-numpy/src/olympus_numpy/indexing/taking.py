@@ -43,7 +43,7 @@ def index_array(function: str, indices: Any) -> Any:
 
 
 def wrapped(indices: Any, size: int) -> Any:
-    """Returns indices counted from the start, where negative ones count from the end."""
+    """Converts negative indices, which count from the end, to indices from the start."""
     if not dtypes.issubdtype(indices.dtype, np.signedinteger):
         return indices
     zero = np.zeros((), indices.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`logsumexp`, which NumPy does not have; the packages above use it."""
+"""`logsumexp`, which NumPy lacks; dependent packages use it."""
 
 from __future__ import annotations
 

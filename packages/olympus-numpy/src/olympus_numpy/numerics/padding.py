@@ -145,7 +145,7 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
 
 
 def _pairs_in_sequence(values: list[Any] | tuple[Any, ...], ndim: int) -> list[list[Any]]:
-    """Returns one pair for each dimension, from one value, one pair, or a pair a dimension."""
+    """Returns one pair for each dimension, from one value, one pair or several pairs."""
     is_flat = not any(isinstance(row, list | tuple) for row in values)
     if is_flat and len(values) in (1, 2):
         rows = [list(values)]

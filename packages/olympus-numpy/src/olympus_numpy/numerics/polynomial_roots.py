@@ -33,7 +33,7 @@ def _roots_without_zeros(p: Any) -> Any:
 
 
 def _roots_with_zeros(p: Any) -> Any:
-    """Roots of a polynomial with leading zeros: as many NaNs come last."""
+    """Returns the roots of a polynomial with leading zeros, followed by as many NaNs."""
     zero = p == 0
     count = selection.where(zero.all(), p.size, lax.argmin(zero.astype(np.int32), 0, np.int32))
     # The zero polynomial has no roots.

@@ -288,7 +288,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 
 def _long_division(u: Any, v: Any) -> Any:
-    """Long division: a window of the dividend moves on by one coefficient a step."""
+    """Long division: a window of the dividend advances by one coefficient in each step."""
     count = v.shape[0]
     scale = lax.div(np.ones((), v.dtype), v[0])
     window, later = lax.slice_in_dim(u, 0, count), lax.slice_in_dim(u, count, u.shape[0])

@@ -387,7 +387,7 @@ def cov(
 
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
-    """Returns the observations of `cov`, one variable a row."""
+    """Returns the observations of `cov`, one variable in each row."""
     operands = [m] if y is None else [m, y]
     check_arraylike("cov", *operands)
     operands = promote_dtypes_inexact(*map(ensure_array, operands))

@@ -75,7 +75,7 @@ def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
-    """Finds the place of a value as its rank among all, less its rank among values."""
+    """Returns insertion positions: a value's rank among all minus its rank among the values."""
     flat = lax.reshape(v, (math.prod(v.shape),))
     joined = [flat, a] if side == "left" else [a, flat]
     start = 0 if side == "left" else a.shape[0]

@@ -208,7 +208,7 @@ def _lines(ar: Any, axis: int | None) -> tuple[Any, tuple[int, ...], int | None]
 
 
 def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any, Any]:
-    """Returns where groups of equal elements begin, and which of these places are used."""
+    """Returns the start positions of groups of equal elements, and a mask of valid positions."""
     (starts,) = nonzero(is_first, size=size, fill_value=count)
     starts = convert(starts, _int32)
     return starts, lax.lt(starts, lax.size_array(count, _int32))

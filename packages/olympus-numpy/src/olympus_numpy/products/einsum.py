@@ -278,7 +278,7 @@ def _contracted(
 
 
 def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> Array:
-    """Sums over the dimensions of one operand that the result lacks, unreduced across devices."""
+    """Sums over the dimensions that the result lacks; partial sums stay unreduced over devices."""
     if len(set(term)) != len(term):
         raise NotImplementedError(
             f"einsum of one operand with a diagonal ({term!r}) cannot be unreduced: take the "
@@ -354,7 +354,7 @@ def _contract_some(
     element_type: Any,
     product: Callable[..., Any],
 ) -> tuple[Any, str]:
-    """Contracts some operands, and sums over the labels that nothing else needs."""
+    """Contracts some operands, and sums over labels that are in no remaining term."""
     if len(chosen) == 1:
         array, term = _sum_own(*chosen[0], remaining)
         if output is not None and term != output:
@@ -419,7 +419,7 @@ def _result_term(x_term: str, y_term: str, output: str) -> str:
 
 
 def _without_spread(own: tuple[Any, str], other: tuple[Any, str]) -> tuple[Any, str]:
-    """Drops dimensions of size one that the other operand has in full."""
+    """Squeezes dimensions of size one that broadcast against the other operand."""
     (x, term), (y, other_term) = own, other
     spread_over = [
         position
@@ -435,7 +435,7 @@ def _without_spread(own: tuple[Any, str], other: tuple[Any, str]) -> tuple[Any, 
 
 
 def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
-    """Sums over labels that nothing else needs; of a repeated label, takes the diagonal."""
+    """Takes the diagonal of repeated labels, and sums over labels that are not needed."""
     repeated = () if len(set(term)) == len(term) else Counter(term).items()
     for letter, count in repeated:
         if count == 1:

@@ -30,7 +30,7 @@ def _computation_dtype(dtype: Any) -> Any:
 
 
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
-    """Returns the number of elements that take part."""
+    """Returns the number of reduced elements, counting those where the mask is true."""
     if where is None:
         return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
     mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
@@ -287,7 +287,7 @@ def _same_rank(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:
-    """Weights with dimensions of size one where the array has axes that they do not speak of."""
+    """Reshapes weights to the array's rank, with size one along axes that they lack."""
     if weights.shape == shape:
         return weights
     if axis is None:

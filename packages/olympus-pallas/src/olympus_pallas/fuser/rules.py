@@ -233,7 +233,10 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Returns the old dimension of each new one, None for added ones; None without a match."""
+    """Matches shapes up to dimensions of size one: the old dimension of each new one, or None.
+
+    Added dimensions have None. The result is None if the shapes do not match.
+    """
     matched: list[int | None] = []
     position = 0
     for size in after:

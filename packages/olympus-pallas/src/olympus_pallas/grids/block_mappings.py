@@ -155,7 +155,7 @@ def map_blocks(
 def _checked_block_shape(
     block_shape: Any, origin: str, array_aval: ShapedArray
 ) -> tuple[BlockDim, ...]:
-    """Returns the block's dimensions, one a dimension of the array."""
+    """Returns the block's dimensions, one for each dimension of the array."""
     shape: Any = array_aval.shape if block_shape is None else block_shape
     if not isinstance(shape, Sequence):
         raise TypeError(

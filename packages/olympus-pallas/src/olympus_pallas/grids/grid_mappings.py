@@ -92,7 +92,7 @@ class GridMapping:
 
     @property
     def own_dims(self) -> tuple[int, ...]:
-        """The dimensions of the grid that the user has given."""
+        """The dimensions of the user's grid, without those that `vmap` added."""
         return tuple(dim for dim in range(len(self.grid)) if dim not in self.vmapped_dims)
 
     @property

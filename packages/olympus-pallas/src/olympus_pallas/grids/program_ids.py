@@ -178,7 +178,7 @@ def _by_number(equation: Equation, names: Sequence[Any], own: frozenset) -> Equa
 
 
 def asks_for_place(program: Olympuspr) -> bool:
-    """Returns whether a program, or one inside it, reads an index or size of the grid."""
+    """Returns whether a program, or a nested one, reads an index or size of the grid."""
     return any(
         equation.primitive in (program_id_p, num_programs_p)
         or any(map(asks_for_place, olympusprs_in_params(equation.params)))
@@ -187,11 +187,11 @@ def asks_for_place(program: Olympuspr) -> bool:
 
 
 def with_places_as_inputs(program: ClosedOlympuspr, rank: int) -> ClosedOlympuspr:
-    """Returns the program that takes its indices in the grid, and the grid's sizes, first.
+    """Returns the program with its grid indices and the grid's sizes as first inputs.
 
     Args:
       program: the program.
-      rank: the number of axes; the new inputs are twice as many 32-bit integers.
+      rank: the number of grid axes; the new inputs are ``2 * rank`` 32-bit integers.
     """
     index = ShapedArray((), INDEX_DTYPE)
 
@@ -306,7 +306,7 @@ _rules: dict[Primitive, Callable[..., Any]] = {
 
 
 def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
-    """Defines the rule of a primitive whose programs read indices of the grid."""
+    """Defines the rule of a primitive whose nested programs read indices of the grid."""
     _rules[primitive] = rule
 
 

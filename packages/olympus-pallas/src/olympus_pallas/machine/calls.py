@@ -374,7 +374,7 @@ class _Block:
         return block.reshape(self.mapping.sizes)
 
     def _part(self, shape: tuple[int, ...], block: np.ndarray) -> tuple[Any, Any]:
-        """Returns the part of the array that the block has, and its place in the block."""
+        """Returns the slices of the array that the block covers, and their slices in the block."""
         inside, within = [], []
         assert self.index is not None
         for dim, number, size, whole in zip(

@@ -134,7 +134,7 @@ class Core:
         return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:
-        """Returns the owner of buffers that cores share which differ along some axes only."""
+        """Returns the owner of buffers that the cores along some axes share."""
         if not axes:
             return _own
         rest = [item for item in self.places.items() if item[0] not in axes]

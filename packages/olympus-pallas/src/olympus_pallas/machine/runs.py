@@ -196,7 +196,7 @@ class Run:
                 self.buffers.pop((buffer.device, buffer.core, buffer.name), None)
 
     def elsewhere(self, core: Any, buffer: Buffer, device: int, on_core: Any) -> Buffer:
-        """Returns the buffer of that name on another device or core; the caller holds the lock."""
+        """Returns another device's or core's buffer of the same name; the caller holds the lock."""
         key = (device, buffer.core if on_core is None else on_core, buffer.name)
         if key not in self.buffers and (device, None, buffer.name) in self.buffers:
             key = (device, None, buffer.name)
@@ -350,7 +350,7 @@ class Run:
 
 
 class Meeting:
-    """Registry in which the devices that run one kernel of a program find their common run."""
+    """Registry of runs, in which devices that run the same kernel find their shared run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -358,12 +358,12 @@ class Meeting:
         self._runs: dict[int, tuple[Run, list[int]]] = {}
 
     def join(self, device: int, num_devices: int, make: Callable[[], Run]) -> Run:
-        """Returns the run of a device's call: the n-th calls of all devices belong together.
+        """Returns the run of a device's call; the n-th calls of all devices share one run.
 
         Args:
           device: the device that calls.
-          num_devices: how many will.
-          make: makes the run, for the first that comes.
+          num_devices: the number of devices that call.
+          make: makes the run, at the first call.
         """
         with self._lock:
             number = self._calls[device] = self._calls.get(device, 0) + 1

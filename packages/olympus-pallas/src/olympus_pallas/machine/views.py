@@ -122,7 +122,7 @@ def _places(indexer: NDIndexer, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def room_for(array: np.ndarray, transforms: Sequence[Any], fill: Any) -> np.ndarray:
-    """Returns the array, extended for slices of masked accesses that end outside of it."""
+    """Pads the array so that slices of masked accesses end inside."""
     first = transforms[0] if transforms else None
     if not isinstance(first, NDIndexer):
         return array
@@ -134,6 +134,6 @@ def room_for(array: np.ndarray, transforms: Sequence[Any], fill: Any) -> np.ndar
 
 
 def with_shape(transforms: Sequence[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Returns the chain with the shape of another array in its first indexer."""
+    """Replaces the array shape in the first indexer of a chain of transforms."""
     first, *rest = transforms
     return (NDIndexer(first.indices, shape, first.int_indexer_shape), *rest)

@@ -219,7 +219,10 @@ class KernelBuilder:
         )
 
     def with_known_indices(self, operands: Sequence[Any], first: int = 0) -> list[Any]:
-        """Returns the equation's operands from ``first`` on; known integers are integers."""
+        """Returns the operands, with integer literals as Python integers.
+
+        ``operands`` are those of the equation from ``first`` on.
+        """
         return [
             int(atom.val)
             if atom.__class__ is Literal and np.dtype(atom.aval.dtype).kind in "iu"
@@ -311,7 +314,7 @@ def is_float(dtype: Any) -> bool:
 
 
 def is_unsigned(dtype: Any) -> bool:
-    """Returns whether comparison and division of integers are unsigned; of booleans, they are."""
+    """Returns whether comparison and division are unsigned: for unsigned integers and booleans."""
     return np.dtype(dtype) == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger)
 
 

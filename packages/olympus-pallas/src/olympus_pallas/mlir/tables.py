@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of lowering rules for kernels, one a language."""
+"""Tables of lowering rules for kernels, one for each language."""
 
 from __future__ import annotations
 

@@ -100,9 +100,9 @@ def nd_loop(
 def planar_snake(
     lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_width: int
 ) -> tuple[Any, Any]:
-    """Returns the index of a step in an order of a plane with short ways between steps.
+    """Returns the index of a step of a snake order of a plane, where successive steps are close.
 
-    The plane is cut into strips along one dimension. Each strip is gone through crosswise, every
+    The plane is cut into strips along one dimension. Each strip is traversed crosswise, every
     other one backwards.
 
     Args:

@@ -128,13 +128,13 @@ class _Pipeline:
 
 
 class _Window(NamedTuple):
-    """Operand of a pipeline with its buffers in shared memory; None where it has none."""
+    """Operand of a pipeline with its buffers in shared memory, or None without buffers."""
 
     operand: _Operand
     buffers: Any
 
     def view(self, place: Sequence[Any], slot: Any) -> Any:
-        """Returns the reference to the block of a place, which the body takes."""
+        """Returns the reference that the body takes: to the block at a grid index."""
         return self.operand.part(place) if self.buffers is None else self.buffers.at[slot]
 
     def copy_in(self, place: Sequence[Any], slot: Any, barriers: Any) -> None:

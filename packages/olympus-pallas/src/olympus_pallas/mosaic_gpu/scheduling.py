@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic scheduling: blocks take over the work of clusters that have not started."""
+"""Dynamic scheduling: blocks cancel clusters that have not started, and do their work."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def dynamic_scheduling_loop(
     cluster_axes: Sequence[Hashable] = (),
     init_carry: Any = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Runs the decorated function for this block's index in the grid, then for canceled ones.
+    """Runs the decorated function for this block's grid index, then for canceled indices.
 
     Args:
       grid_names: the axes of the grid.

@@ -162,7 +162,7 @@ class Tiling:
 
 
 def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
-    """Returns whether a tile's dimension may be dropped, like all those before it."""
+    """Returns whether a tile's dimension and all earlier ones are redundant."""
     return all(
         t == o or (t == 1 and all(a == b for a, b in zip(tile[p + 1 :], own[p + 1 :], strict=True)))
         for p, (t, o) in enumerate(zip(tile[: position + 1], own[: position + 1], strict=True))

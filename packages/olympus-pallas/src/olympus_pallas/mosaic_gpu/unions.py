@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that share memory, since only one group of them is in use at a time."""
+"""Unions of buffers: groups that share memory, of which one is in use at a time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["RefUnion"]
 
 
 class RefUnion:
-    """Groups of buffers that share memory; one group is in use at a time.
+    """Union of groups of buffers, which share memory; one group is in use at a time.
 
-    The kernel is given a union of references, to be taken apart: ``first, second = union``. What
-    was written through one group is not to be read through another. On simulated threads each has
-    memory of its own.
+    The kernel receives a union of references and unpacks it: ``first, second = union``. Values
+    written through one group must not be read through another. On simulated threads each group
+    has separate memory.
 
     Args:
       *refs: the groups, buffers or pytrees of them.

@@ -271,10 +271,10 @@ def debug_barrier() -> None:
 
 
 def delay(nanos: Any) -> None:
-    """Lets some time pass.
+    """Waits for a duration.
 
     Args:
-      nanos: how long, in nanoseconds.
+      nanos: the duration in nanoseconds.
     """
     delay_p.bind(nanos)
 

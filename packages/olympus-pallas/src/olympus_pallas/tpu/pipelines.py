@@ -124,7 +124,7 @@ class _Window:
         self.semaphores = made.sem_recvs if made.is_input else made.sem_sends
 
     def visit(self, step: _Step, number: Any) -> _Visit:
-        """Returns what a step does with the operand, of which ``number`` blocks have been left."""
+        """Returns the operand's visit in a step, after ``number`` blocks have been left."""
         slot = lax.rem(number, np.int32(2))
         leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.here, step.after))
         enters = lax.bitwise_or(step.is_first, self.operand.changes_between(step.here, step.before))
@@ -239,7 +239,7 @@ class _Pipeline:
         self.num_steps = math.prod(self.grid)
 
     def allocations(self, *refs: Any) -> tuple[BufferedRef, ...]:
-        """Returns the buffers that a run needs, one `BufferedRef` an operand."""
+        """Returns the buffers that a run needs, one `BufferedRef` for each operand."""
         kinds = [BufferType.INPUT] * len(self.in_specs) + [BufferType.OUTPUT] * len(self.out_specs)
         return tuple(
             operand.allocation(kind)

@@ -57,7 +57,7 @@ _stateful = register_prng(
 
 
 def _mixed(word: Any) -> Any:
-    """Spreads the differences of words over all of their bits (the finalizer of MurmurHash3)."""
+    """Mixes the bits of words by the finalizer of MurmurHash3."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         word = lax.bitwise_xor(word, lax.shift_right_logical(word, np.uint32(shift)))
         word = lax.mul(word, np.uint32(factor))

@@ -76,7 +76,7 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
 
 
 def _compressed(mask: Any) -> Any:
-    """Returns the index of each element when those under a mask come first."""
+    """Returns each element's index in the order with masked elements first."""
     chosen = lax.convert_element_type(mask, np.int32)
     others = lax.sub(np.int32(1), chosen)
     before = lax.sub(lax.cumsum(chosen), np.int32(1))

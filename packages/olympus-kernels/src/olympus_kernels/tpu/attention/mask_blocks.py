@@ -116,7 +116,7 @@ def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
 
 
 def _of_next(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns for each program the value of the next program that needs one, itself included."""
+    """Returns for each program the value of the first wanted program at or after it."""
     flat, positions = values.reshape(-1), np.arange(values.size)
     wants = np.where(wanted.reshape(-1), positions, values.size)
     following = np.minimum.accumulate(wants[::-1])[::-1]

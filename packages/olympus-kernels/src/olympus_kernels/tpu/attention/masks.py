@@ -372,7 +372,7 @@ class NumpyMask(Mask):
 
 
 class MultiHeadMask(Mask):
-    """One mask a head.
+    """Masks of several heads, one for each.
 
     Args:
       masks: the masks, of equal shapes.

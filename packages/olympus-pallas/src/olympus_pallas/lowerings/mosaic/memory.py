@@ -134,7 +134,7 @@ def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
 
 
 def _seen_otherwise(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> MosaicRef:
-    """Returns a reference with its bits as another dtype, or with another shape."""
+    """Bitcasts or reshapes a reference."""
     aval = transform.transform_type(ShapedArray(ref.shape, ref.dtype))
     is_bitcast = isinstance(transform, BitcastTransform)
     name = "tpu.memref_bitcast" if is_bitcast else "tpu.memref_reshape"

@@ -74,7 +74,7 @@ class Places:
     """Pointers to the elements that are read or written.
 
     Attributes:
-      pointers: one an element.
+      pointers: one for each element.
       inside: mask of the pointers to elements of the array; None where all are.
       shape: the shape of what is read or written.
       shifts: by how many bits elements are shifted in the bytes that they share, as numbers of
@@ -108,7 +108,7 @@ def _as_int32(builder: TritonBuilder, index: Any, dtype: Any) -> Any:
 
 
 def _taken(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
-    """Returns the index in the array that an index in a block stands for."""
+    """Returns the array index of a block index."""
     return _sum(builder, dimension.origin, _scaled(builder, start, dimension.step))
 
 
@@ -203,7 +203,7 @@ def _gathered(
 
 
 def _along(builder: TritonBuilder, dimension: Dimension, axis: int, shape: tuple[int, ...]) -> Any:
-    """Returns the places of a block's elements, from its origin, along an axis of a shape."""
+    """Returns the offsets of a block's elements from its origin, broadcast along an axis."""
     places = _scaled(builder, builder.arange(0, dimension.size), dimension.step)
     return builder.along(places, axis, shape)
 
@@ -285,7 +285,7 @@ def _pointers(
 
 
 def _unpacked(builder: TritonBuilder, offsets: _Offsets) -> Places:
-    """Returns pointers to elements that have bytes for themselves."""
+    """Returns pointers to unpacked elements, which share no bytes."""
     pointers = offsets.ref.pointer
     if offsets.uniform is not None:
         pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets.uniform))
@@ -297,7 +297,7 @@ def _unpacked(builder: TritonBuilder, offsets: _Offsets) -> Places:
 
 
 def _packed(builder: TritonBuilder, offsets: _Offsets, bits: int) -> Places:
-    """Returns pointers to the bytes that elements of few bits share, and the shifts in them."""
+    """Returns pointers to packed elements: the bytes that they share, and the bit shifts."""
     shape, dtype = offsets.shape, offsets.dtype
     uniform = offsets.uniform
     if uniform is not None and shape:
