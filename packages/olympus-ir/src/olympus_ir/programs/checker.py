@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker: is an olympuspr well-formed and well-typed?
+"""The checker, which verifies that an olympuspr is well-formed and well-typed.
 
 Every variable is bound once and before it is used, the types of results are those that the shape
 rules infer from the operands, and the programs in parameters fit the equations that hold them.
@@ -26,15 +26,15 @@ from .rules import RuleTable
 
 __all__ = ["check_olympuspr", "checking_rules"]
 
-# How the programs in an equation's parameters must fit the operands and results:
-# `rule(operand_avals, result_avals, params)` raises `Misfit` where they do not.
+# Rules that check the programs in an equation's parameters against the operands and results:
+# `rule(operand_avals, result_avals, params)` raises `Misfit` if they do not match.
 checking_rules: RuleTable[Callable[..., None]] = RuleTable(
     "checking", package="olympus_ir", folder="rules"
 )
 
 
 class Misfit(Exception):
-    """Says what is wrong with an equation; the checker adds where."""
+    """Error in an equation; the checker adds the position."""
 
 
 def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
@@ -171,7 +171,7 @@ def _check_constants(closed: ClosedOlympuspr) -> None:
 def check_types(
     what: str, given: Sequence[AbstractValue], expected: Sequence[AbstractValue]
 ) -> None:
-    """Raises `Misfit` where types differ from those expected."""
+    """Raises `Misfit` if types differ from the expected types."""
     if len(given) != len(expected):
         raise Misfit(f"{what}: {len(given)} given, {len(expected)} expected")
     for place, (aval, wanted) in enumerate(zip(given, expected, strict=True)):

@@ -31,14 +31,14 @@ dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool
 def dce_olympuspr(
     olympuspr: Olympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[Olympuspr, list[bool]]:
-    """Removes what is not needed for some of a program's results.
+    """Removes the equations and inputs that some of a program's results do not need.
 
     Equations with effects are kept.
 
     Args:
       olympuspr: the program.
       used_outputs: for each result, whether it is needed.
-      instantiate: whether inputs (all, or each by a flag) are kept even where nothing uses them.
+      instantiate: whether unused inputs (all, or each by a flag) are kept.
 
     Returns:
       The program of the needed results and used inputs, and for each input whether it is used.
@@ -55,7 +55,7 @@ def dce_olympuspr(
         for atom, used in zip(olympuspr.outvars, used_outputs, strict=True)
         if used and isinstance(atom, Var)
     }
-    # References among the inputs are seen from outside, and so is what is written to them.
+    # Writes to references among the inputs are visible outside of the program.
     refs = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var.aval.is_ref}
     live |= refs
     kept: list[Equation] = []
@@ -96,7 +96,7 @@ def dce_olympuspr(
 def dce_closed(
     closed: ClosedOlympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[ClosedOlympuspr, list[bool]]:
-    """As `dce_olympuspr`, of a closed program; the same program gives the same object each time."""
+    """Like `dce_olympuspr`, for a closed program; the result is memoized."""
     kept_inputs = instantiate if isinstance(instantiate, bool) else tuple(map(bool, instantiate))
     key = ("dead code", tuple(map(bool, used_outputs)), kept_inputs)
     known = closed.memo.get(key)

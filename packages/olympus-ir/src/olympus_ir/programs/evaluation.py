@@ -58,13 +58,13 @@ _default: Callable[[], Evaluator] = _no_default
 
 
 def set_default_evaluator(load: Callable[[], Evaluator]) -> None:
-    """Sets the function that returns the evaluator where no package brings one."""
+    """Sets the function that returns the evaluator if no package installs one."""
     global _default
     _default = load
 
 
 def install_evaluator(evaluator: Evaluator) -> None:
-    """Makes an evaluator the one that runs all primitives from now on.
+    """Sets the evaluator that runs all primitives from now on.
 
     Raises:
       RuntimeError: where computations have been run by another evaluator already.
@@ -160,7 +160,7 @@ def bind_equation(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
-    """From an equation's position to the variables that nothing needs after it."""
+    """Maps an equation's position to the variables that are last used there."""
     results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
     last: dict[Var, int] = {}
     for position, equation in enumerate(olympuspr.eqns):

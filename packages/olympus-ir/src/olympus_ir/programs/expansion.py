@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansions: functions of other primitives that say what a primitive means.
+"""Expansions: definitions of primitives as functions of other primitives.
 
 An expansion is all that a primitive needs: every interpreter without a rule for the primitive runs
 the expansion. That holds for its types and their layouts, the reference evaluator, batching,

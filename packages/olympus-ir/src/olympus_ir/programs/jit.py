@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`jit` as far as it is tracing: the primitive, calls under another trace, and the function.
+"""The tracing part of `jit`: the primitive, calls under another trace, and the function.
 
 Compiling and running programs is the evaluator's business.
 """

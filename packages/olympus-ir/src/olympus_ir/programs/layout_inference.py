@@ -26,7 +26,9 @@ _NO_AXES: frozenset = frozenset()
 
 
 def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> Any:
-    """The types of the results and the effects, where an operand has a layout or one is asked for.
+    """Infers the types of results with layouts, and the effects.
+
+    It is called if an operand has a layout or a parameter requests one.
 
     Args:
       primitive: the primitive.
@@ -34,8 +36,8 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
       params: its parameters.
 
     Raises:
-      ShardingTypeError: where layouts do not go together, or leave open how the result is split.
-      NotImplementedError: where the primitive has no rule.
+      ShardingTypeError: layouts are incompatible, or do not determine the result's sharding.
+      NotImplementedError: the primitive has no rule.
     """
     rule = propagation_rules.find(primitive)
     if rule is declared_types or (rule is None and not primitive.is_instruction):
@@ -65,7 +67,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         given = asked.spec.partitions
         entries = (*given, *(None,) * (results[-1].ndim - len(given)))
         check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
-        # What else is returned, such as the state of a generator, is not what is asked about.
+        # The request concerns the last result; others, such as a generator's state, are replicated.
         all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
     else:
         assert rule.split is not None
@@ -119,10 +121,10 @@ def _shown(operands: Sequence[Any], mesh: AbstractMesh, entries: Any, result: An
 
 
 def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> AbstractMesh:
-    """The mesh that layouts speak of.
+    """Returns the common mesh of the operands' layouts.
 
     Raises:
-      ValueError: where they speak of several, or of another one than the one in force.
+      ValueError: the layouts have different meshes, or not the mesh in force.
     """
     mesh = mesh_in_force()
     found = None if mesh.empty else mesh
@@ -155,7 +157,7 @@ def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> Abstrac
     return found
 
 
-# ---- sums that are still to be added up ----
+# ---- unreduced and reduced axes ----
 
 
 def _unreduced(
@@ -178,15 +180,18 @@ def _unreduced(
 def unreduced_as_operands(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """For what arranges elements anew: it does to the terms of a sum what it does to the sum."""
+    """Returns the operands' unreduced axes, for operations that only rearrange elements.
+
+    Such an operation commutes with the sum, so that it applies to the terms.
+    """
     return unreduced_of_all("an", operands)
 
 
 def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
-    """The axes over which all operands are unreduced.
+    """Returns the axes over which all operands are unreduced.
 
     Raises:
-      ShardingTypeError: where one is and another is not.
+      ShardingTypeError: the operands are unreduced over different axes.
     """
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
     if all(axes == own[0] for axes in own):
@@ -204,7 +209,7 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
 
 
 def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
-    """The axes over which the result is reduced: those over which the operands are."""
+    """Returns the axes over which the result is reduced: the reduced axes of the operands."""
     wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding traced values that outlive the trace that made them, and what holds on to them."""
+"""Detection of traced values that outlive their trace, and of the objects that hold them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHAIN = 5  # links from a tracer to what holds it
 
 
 def check_leaks(trace: Trace) -> None:
-    """Raises where tracers of a finished trace are still alive.
+    """Raises if tracers of a finished trace are still alive.
 
     Raises:
       LeakedTracerError: names the tracers, the lines that made them and what refers to them.
@@ -50,7 +50,7 @@ def _line(tracer: Tracer) -> str:
 
 
 def _chain(value: Any, own: list[Any]) -> list[str]:
-    """Sentences about what refers to a value, what refers to that, and so on."""
+    """Returns sentences about the chain of objects that refer to a value."""
     lines: list[str] = []
     known = {id(each) for each in own}
     known |= {id(own), id(lines)}

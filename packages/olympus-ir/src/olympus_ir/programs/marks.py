@@ -21,12 +21,12 @@ _around = UserContext(())
 
 
 def attribute_text(value: Any) -> str:
-    """The value of an attribute as it is written: booleans in small letters."""
+    """Formats the value of an attribute: booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class MarkedBlock:
-    """Gives attributes to what is traced in a ``with`` block, or in a function that it decorates.
+    """Attaches attributes to operations traced in a ``with`` block or in a decorated function.
 
     Args:
       attributes: from names to texts; None takes an attribute of outer blocks away.

@@ -43,15 +43,15 @@ class Primitive:
     """
 
     multiple_results: bool = False
-    # Whether each element of the result depends on the operands' elements at its place alone, with
-    # scalars and dimensions of size one spread. Batching, propagation and cost models follow.
+    # True if each element of the result depends only on the operands' elements at its position, up
+    # to broadcasting. Batching, propagation and cost models follow from it.
     elementwise: bool = False
-    # Whether results vary over the mesh axes that any operand varies over. Not so where the types
-    # of the results are those of a program, and for collectives that end (or begin) variation.
+    # True if results vary over the mesh axes that any operand varies over. False for primitives
+    # whose result types come from a program, and for collectives that end (or begin) variation.
     spreads_varying: bool = True
-    # Whether results are in the host's memory where operands are; as for variation.
+    # True if results are in the host's memory whenever operands are; False as for variation.
     follows_memory: bool = True
-    # Whether references may be operands: of calls and control flow they may.
+    # True if references may be operands, as for calls and control flow.
     takes_refs: bool = False
 
     def __init__(
@@ -166,7 +166,7 @@ class Primitive:
         except KeyError:
             pass
         except TypeError:
-            # Parameters of others' primitives need not be hashable.
+            # Parameters of third parties' primitives need not be hashable.
             if _instruction_set.get(self.name) is not self:
                 return self._infer_anew(avals, params)
             _check_hashable(self, params)
@@ -178,7 +178,7 @@ class Primitive:
         return inferred
 
     def forget_types(self) -> None:
-        """Empties the cache of inferred types: what they depend on has changed."""
+        """Empties the cache of inferred types, after a change of a rule that they depend on."""
         self._inferred.clear()
 
     def _infer_anew(
@@ -202,7 +202,7 @@ class Primitive:
         return self._infer_plain(avals, params)
 
     def refuse_references(self, avals: Iterable[AbstractValue]) -> None:
-        """Raises where an operand is a reference, which is to be read first."""
+        """Raises if an operand is a reference, which must be read first."""
         for aval in avals:
             if getattr(aval, "is_ref", False):
                 raise ValueError(
@@ -213,7 +213,7 @@ class Primitive:
     def _infer_plain(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-        """The types of results, of operands without layouts."""
+        """Infers the types of results for operands without layouts."""
         if self.follows_memory and self.spreads_varying and on_host(avals):
             plain = tuple(
                 aval.update(memory_space=None) if isinstance(aval, ShapedArray) else aval

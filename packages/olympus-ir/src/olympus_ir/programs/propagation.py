@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of propagation rules, and what a rule consists of.
+"""The table of propagation rules, and the parts of a rule.
 
-A rule sees types: those of the operands, with layouts, and those of the results, whose shapes are
-known and whose layouts are what is asked for. It answers with entries, one a dimension: the mesh
-axis (or a tuple of them) over which the dimension is split, or None.
+A rule takes the types of the operands, with layouts, and the types of the results, without. It
+returns one partition entry for each dimension of a result: the mesh axis (or a tuple of them) over
+which the dimension is sharded, or None.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Propagation:
     """Propagation rule of one primitive: the layouts of its results from those of its operands.
 
     Attributes:
-      split: `(operands, results, **params)` to the entries of the result; a list of such for
-        primitives of several results.
-      unreduced: `(operands, results, asked, **params)` to the axes over which the result is a sum
-        still to be added up, called where operands are or the program asks for it; None refuses.
-      reduced: whether the result is reduced over the axes that operands are; None refuses operands
-        that are.
-      parameter: the name of the parameter by which a program asks for a layout; "" for none.
+      split: `(operands, results, **params)` to the entries of the result; a list of entries for
+        primitives with several results.
+      unreduced: `(operands, results, asked, **params)` to the axes over which the result is
+        unreduced. It is called if operands are unreduced or the program requests it; None refuses.
+      reduced: whether the result is reduced over the axes that the operands are reduced over; None
+        refuses reduced operands.
+      parameter: the name of the parameter that requests a layout; "" for none.
       infer: `(types of the operands, params)` to the types of the results with their layouts, and
-        the effects; it replaces all others.
+        the effects; it replaces the other attributes.
     """
 
     __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")
@@ -103,30 +103,30 @@ def _of_elementwise(primitive: Any) -> Propagation | None:
 
 
 def layout_of(operands: Sequence[Any]) -> NamedSharding:
-    """The layout of the first operand that has one."""
+    """Returns the layout of the first operand that has one."""
     return next(aval.layout for aval in operands if aval.layout is not None)
 
 
 def sharding_text(aval: Any, operands: Sequence[Any]) -> str:
-    """A type's sharding in words, over the mesh of the operands."""
+    """Formats a type's sharding over the mesh of the operands."""
     if aval.layout is not None:
         return str(aval.layout)
     return str(replicated(aval.ndim, layout_of(operands).mesh))
 
 
 def parts_of(entry: Any, mesh: Any) -> int:
-    """Into how many parts an entry splits a dimension."""
+    """Returns the number of shards that a partition entry splits a dimension into."""
     sizes = mesh.shape
     return math.prod(sizes[axis] for axis in axes_of_entry(entry))
 
 
 def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """The result is split as the first operand."""
+    """Returns the entries of the first operand: the result is sharded like it."""
     return entries_of(operands[0])
 
 
 def elementwise_split(name: str) -> Any:
-    """The rule of an elementwise operation: scalars, and dimensions of size one, are spread."""
+    """Returns the `split` function of an elementwise operation, which may broadcast operands."""
 
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
         ndim = results[0].ndim
@@ -157,7 +157,7 @@ def elementwise_rule(
 
 
 def check_same_layouts(operands: Sequence[Any], message: str) -> None:
-    """Raises ShardingTypeError where operands are split differently."""
+    """Raises ShardingTypeError if operands are sharded differently."""
     first = operands[0].layout
     if any(aval.layout is not first for aval in operands):
         shown = ", ".join(sharding_text(aval, operands) for aval in operands)
@@ -167,7 +167,7 @@ def check_same_layouts(operands: Sequence[Any], message: str) -> None:
 def refuse_ragged_parts(
     name: str, operands: Sequence[Any], shape: Sequence[Any], entries: Entries, mesh: Any
 ) -> None:
-    """Raises where a split dimension has a new size that its axes do not divide."""
+    """Raises ShardingTypeError if a sharded dimension gets a size that its axes do not divide."""
     before = operands[0].shape
     for old, new, entry in zip(before, shape, entries, strict=True):
         parts = parts_of(entry, mesh)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     checker = deferred(".checker", milliseconds=1.0)
 
-# What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
+# Rules of primitives that are not simply recorded: `rule(trace, args, params)`.
 staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=None)
 
 # From a class of types other than arrays' to the class of tracers for values of such types.
@@ -238,7 +238,7 @@ class StagingTrace(Trace):
         return olympuspr, self.constant_values
 
     def _check_outputs(self, outputs: Sequence[Any], out_tree: Any) -> None:
-        """Raises for the first result that is not an array, and says which one it is."""
+        """Raises if a result is not an array; the message names the first such result."""
         for position, output in enumerate(outputs):
             if not is_valid_value(output):
                 path = result_paths(out_tree)[position] if out_tree is not None else ""
@@ -251,7 +251,7 @@ class StagingTrace(Trace):
                 ) from None
 
     def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
-        """Raises for a reference among the results; loops of kernels may hand one on unchanged."""
+        """Raises if a result is a reference; loops of kernels may return one unchanged."""
         info = self.debug_info
         if atom.aval.memory_space is not None and info.traced_for in ("scan", "while_body"):
             return
@@ -274,11 +274,11 @@ class StagingTrace(Trace):
         )
 
     def finish(self) -> None:
-        """Marks the trace as over; its tracers are errors from now on."""
+        """Marks the trace as finished; uses of its tracers are errors from now on."""
         self.finished = True
 
     def unfinished_message(self, var: Atom) -> str:
-        """For error messages: what a variable depends on, in the user's terms."""
+        """Returns the error message for a variable whose value is not known while tracing."""
         return _origin_of(self, var)
 
 
@@ -327,7 +327,7 @@ class StagingTracer(Tracer):
 
 
 def _origin_of(trace: StagingTrace, atom: Atom) -> str:
-    """Explains, in the user's terms, what a value of a trace depends on."""
+    """Describes the arguments or operations that a value of a trace depends on."""
     producers = {var: equation for equation in trace.equations for var in equation.outvars}
     prefix = _where_traced(trace)
     if trace.finished and atom in producers:
@@ -528,10 +528,10 @@ def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[...
 
 
 def varying_alike(args: Sequence[Any]) -> Sequence[Any]:
-    """The operands, with those made varying that are alike on devices where others differ.
+    """Casts operands to vary over all mesh axes over which any operand varies.
 
-    The conversion is an equation of its own, `pvary`, whose transpose is the sum over the devices.
-    Constants need none: they have no cotangents.
+    The cast is a separate equation, `pvary`, whose transpose is the sum over the devices. Constants
+    are not cast, because they have no cotangents.
     """
     avals = [arg.aval if isinstance(arg, Tracer) else None for arg in args]
     varying = varying_axes(avals)
@@ -551,11 +551,11 @@ _pvary: Callable[[Any, tuple], Any] = _no_pvary
 
 
 def install_pvary(pvary: Callable[[Any, tuple], Any]) -> None:
-    """Sets the function that makes a value vary over more mesh axes; the instruction set has it."""
+    """Sets the function that casts a value to vary over more mesh axes; `olympus_ir.lax` calls it."""
     global _pvary
     _pvary = pvary
 
 
 def named_axes(effects: frozenset) -> list[Any]:
-    """The named axes that a program uses."""
+    """Returns the named axes that a program uses."""
     return [effect.name for effect in effects if isinstance(effect, NamedAxisEffect)]

@@ -88,7 +88,8 @@ class Trace:
     ) -> Sequence[Any]:
         """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
 
-        With symbolic zeros, ``fwd`` takes after the operands one flag each: is it differentiated?
+        With symbolic zeros, ``fwd`` takes after the operands one flag each, which tells whether the
+        operand is differentiated.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
@@ -97,9 +98,9 @@ class Trace:
 
 
 def closed_over(num_consts: int) -> dict[str, int]:
-    """The option of a call that closed over values; no option where it did not.
+    """Returns the option of a call with closed-over values; no option without them.
 
-    Traces that libraries define know of no such option.
+    Traces that libraries define do not accept this option.
     """
     return {"num_consts": num_consts} if num_consts else {}
 
@@ -246,7 +247,7 @@ class set_current_trace:
     def __enter__(self) -> Trace:
         self.prev = current.trace
         current.trace = self.trace
-        # The C++ call paths must not run compiled functions while somebody is tracing.
+        # The C++ call paths must not run compiled functions during tracing.
         self._previous_state = _tracing_state.swap_local(
             None if self.trace is evaluation_trace else True
         )
@@ -259,7 +260,7 @@ class set_current_trace:
 
 @contextmanager
 def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
-    """Context manager: binds named axes; types keep track of those in ``varying``."""
+    """Context manager that binds named axes; types track variation over those in ``varying``."""
     previous = current.axes
     current.axes = previous.extend(sizes, varying=varying)
     try:
@@ -269,7 +270,7 @@ def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
 
 
 class transforming:
-    """Context manager: equations recorded within say by which transformation they came about."""
+    """Context manager that adds a transformation to the name stack of recorded equations."""
 
     __slots__ = ("_previous", "name")
 
@@ -285,7 +286,7 @@ class transforming:
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates what is applied to values that are known; leaves the rest to the trace around."""
+    """Evaluates primitives on concrete values; passes those on tracers to the parent trace."""
 
     __slots__ = ()
 
@@ -315,9 +316,9 @@ class CompileTimeTrace(Trace):
 
 @contextmanager
 def ensure_compile_time_eval():
-    """Context manager: operations on concrete values are run at once, even while tracing.
+    """Context manager that evaluates operations on concrete values at once, even while tracing.
 
-    Operations on tracers are recorded as they are outside.
+    Operations on tracers are recorded as usual.
 
     Example:
       >>> from olympus_ir import lax
@@ -516,13 +517,13 @@ register_value_type(Tracer, _tracer_aval)
 
 
 def register_tracer_type(tracer_type: TracerType) -> TracerType:
-    """Class decorator: spares the look-up of a tracer class among its bases."""
+    """Class decorator that registers a tracer class, so that its bases need not be searched."""
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type
 
 
 def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
-    """Raises where an operand of an evaluation is a tracer: it has outlived its function."""
+    """Raises if an operand of an evaluation is a tracer, which has outlived its function."""
     for arg in args:
         if isinstance(arg, Tracer):
             raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")

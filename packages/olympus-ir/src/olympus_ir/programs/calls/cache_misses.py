@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a function is traced, in the log: what the flag ``explain_cache_misses`` asks for."""
+"""Log messages about tracing cache misses, for the flag ``explain_cache_misses``."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["explain"]
 
 _logger = logging.getLogger("olympus.tracing")
 
-# Places from which functions were called that had not been seen before.
+# Places of calls of functions that had not been seen before.
 _places: set[str] = set()
 
 
 def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> None:
-    """Logs in what a call differs from those that a function has been traced for.
+    """Logs the difference between a call and the closest call that a function was traced for.
 
     Args:
       fun: the function.
-      info: what is known of it.
-      key: what the call's tracing depends on: options, the structure of the arguments, their
-        types, static arguments, named axes, and the configuration.
-      seen: the same of earlier calls.
+      info: the function's debug information.
+      key: the cache key of the call: options, the structure of the arguments, their types, static
+        arguments, named axes, and the configuration.
+      seen: the cache keys of earlier calls.
     """
     code = getattr(fun, "__code__", None)
     if code is not None and not source_info.is_user_file(code.co_filename):
@@ -55,7 +55,7 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
 
 
 def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:
-    """Rank of a difference, the number of its parts, and its text."""
+    """Returns the rank of a difference, the number of its parts, and its text."""
     _, new_tree, new_avals, new_statics, new_axes, new_context = new
     _, old_tree, old_avals, old_statics, old_axes, old_context = old
     parts = []

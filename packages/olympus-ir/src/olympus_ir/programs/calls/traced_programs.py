@@ -38,9 +38,9 @@ class TracedProgram:
 
     __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params")
 
-    # Whether references are among the inputs.
+    # True if references are among the inputs.
     has_refs = False
-    # Whether values of high types, which are made of several arrays, occur.
+    # True if the program has values of high types, which consist of several arrays.
     has_high = False
 
     def __init__(
@@ -59,7 +59,7 @@ class TracedProgram:
         self.executables: dict[Any, Any] = {}
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises for operands that the program cannot take together; arrays it always can."""
+        """Raises if the program cannot take the operands together; arrays are always valid."""
 
 
 class ProgramWithReferences(TracedProgram):
@@ -78,7 +78,7 @@ def _has_references(closed: ClosedOlympuspr) -> bool:
     return any(var.aval.is_ref for var in closed.jaxpr.invars)
 
 
-# The kinds besides plain programs, in the order in which they are considered.
+# The special kinds of programs, in the order in which they are tried.
 _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = [
     (_has_references, ProgramWithReferences)
 ]
@@ -87,7 +87,7 @@ _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = [
 def add_kind_of_program(
     applies: Callable[[ClosedOlympuspr], bool], kind: type[TracedProgram]
 ) -> None:
-    """Adds a kind of programs, considered after those that are there.
+    """Adds a kind of programs, which is tried after the existing kinds.
 
     Args:
       applies: returns whether a program is of the kind.
@@ -103,6 +103,6 @@ def traced_program(
     hoisted: list[Any],
     in_tree: Any = None,
 ) -> TracedProgram:
-    """Returns the traced program of the kind that fits; the arguments are those of its class."""
+    """Returns the traced program of the first kind that applies; see `TracedProgram`."""
     kind = next((kind for applies, kind in _kinds if applies(closed)), TracedProgram)
     return kind(closed, out_tree, params, hoisted, in_tree)

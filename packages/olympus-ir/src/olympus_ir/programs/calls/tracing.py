@@ -72,7 +72,7 @@ def trace_call(
                 fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
             )
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
-        # A program that closes over tracers of this very moment is of no use later.
+        # A program that closes over current tracers cannot be reused by later calls.
         if not find_tracers(program.hoisted):
             programs[key] = program
     program.check_operands(leaves)
@@ -80,7 +80,12 @@ def trace_call(
 
 
 def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The function of dynamic arguments alone, these arguments, and a key for the static ones."""
+    """Binds the static arguments of a call.
+
+    Returns:
+      The function of the dynamic arguments, the positional and the keyword dynamic arguments, a
+      cache key of the static arguments, and the positions of the dynamic positional arguments.
+    """
     count = len(args)
     static_numbers = sorted(
         {number % count for number in options.static_argnums if -count <= number < count}
@@ -120,10 +125,10 @@ def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, A
 def argument_avals(
     fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any, abstract: bool = False
 ) -> tuple[AbstractValue, ...]:
-    """The types of arguments' leaves.
+    """Returns the types of the leaves of arguments.
 
     Raises:
-      TypeError: where a leaf is not an array; names the argument.
+      TypeError: a leaf is not an array; the message names the argument.
     """
     avals: list[AbstractValue] = []
     try:
@@ -168,7 +173,7 @@ def _raise_bad_argument(
 
 
 def check_tracing_allowed(info: DebugInfo) -> None:
-    """Raises RuntimeError where the configuration forbids that functions are traced."""
+    """Raises RuntimeError if the configuration forbids tracing."""
     if no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
@@ -220,7 +225,7 @@ def jit_params(
     inline: bool = False,
     compiler_options_kvs: tuple = (),
 ) -> dict[str, Any]:
-    """The parameters of a `jit` equation besides the program, without placement."""
+    """Returns the parameters of a `jit` equation apart from the program, without placement."""
     return {
         "in_shardings": (None,) * num_inputs,
         "out_shardings": (None,) * num_outputs,
@@ -236,7 +241,7 @@ def jit_params(
 
 
 def _donated(options: JitOptions, in_tree: Any, positions: Any) -> tuple[bool, ...]:
-    """One flag a leaf: is its memory given away?"""
+    """Returns for each leaf a flag that tells whether its memory is donated."""
     args_tree, kwargs_tree = in_tree.children()
     children = args_tree.children()
     places = range(len(children)) if positions is None else positions
