@@ -28,7 +28,7 @@ __all__ = [
 
 
 class VmapOptions(NamedTuple):
-    """The arguments of a call of `vmap` besides the function; see there."""
+    """The arguments of `vmap` other than the function; see `vmap`."""
 
     in_axes: Any
     out_axes: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of arrays that `vmap` maps as arrays, such as sparse ones.
+"""Containers of arrays, such as sparse matrices, that `vmap` maps like arrays.
 
 For most pytrees, an axis of `vmap` is an axis of each array in them. The axes of a container differ
 from those of its arrays: it defines which axes of its arrays hold the examples, and its form with

@@ -208,7 +208,7 @@ def move_batch_dim(
 
 
 def to_front(value: Any, batch_dim: BatchDim) -> Any:
-    """Returns a batched value with its batch dimension first; an unbatched one as it is."""
+    """Returns a batched value with its batch dimension first; unbatched values unchanged."""
     return value if batch_dim is None or batch_dim == 0 else move_dim(value, batch_dim, 0)
 
 

@@ -52,7 +52,7 @@ for _allowed in (
 
 _effect = CheckEffect()
 
-# Operands: whether the check fails, its number, and the values that its message shows. Parameters:
+# Operands: the failure flag, the number of the check, the values in its message. Parameters:
 # ``effect``, the `ErrorEffect`; ``metadata``, pairs of the possible numbers and their sites;
 # ``debug``, whether it is ignored without `checkify`.
 check_p = Primitive("check", multiple_results=True, cache_inference=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of checkify's rules: what each primitive may do wrong, and how calls pass errors on.
+"""The table of checkify's rules, which check primitives and propagate errors through calls.
 
 A rule ``(equation, enabled, error, operands) -> (error, results)`` applies the equation to the
 operands. It returns the error that has occurred so far, with what its checks add, and the results

@@ -128,10 +128,10 @@ def _checked_pair(fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
-    """Makes explicit the values being differentiated that a function closes over.
+    """Converts closed-over values that are being differentiated to explicit arguments.
 
-    Useful for functions that take a function, and differentiate it by a rule of their own: what the
-    function closes over must then be among the arguments.
+    It serves functions that differentiate a given function by a custom rule: the values that the
+    given function closes over must then be among the arguments.
 
     Args:
       fun: the function.

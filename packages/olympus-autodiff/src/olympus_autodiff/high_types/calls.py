@@ -62,12 +62,13 @@ class _Accumulator:
 
 
 class VJPHiPrimitive:
-    """Base of primitives that an instance applies once.
+    """Base of primitives whose instances each hold the operand types and parameters of one use.
 
-    A subclass sets in ``__init__``, before that of this class, ``in_avals``, a tuple of the
-    operands' types, or pytrees of them, ``out_aval``, that of the result, and ``params``, a
-    dictionary of hashable parameters, which become attributes. It defines `expand`, and for
-    derivatives `jvp`, or `vjp_fwd` with `vjp_bwd_retval`, or `lin` with `linearized`.
+    The ``__init__`` of a subclass sets these attributes before it calls that of this class:
+    ``in_avals``, a tuple of the operands' types or of pytrees of types; ``out_aval``, the type of
+    the result; and ``params``, a dictionary of hashable parameters, which become attributes. A
+    subclass defines `expand`, and for derivatives `jvp`, or `vjp_fwd` with `vjp_bwd_retval`, or
+    `lin` with `linearized`.
 
     Example:
       >>> from olympus_ir.programs.tracing import typeof

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class HiType(AbstractValue):
-    """Base of types of values that are made of arrays.
+    """Base of high types, whose values consist of several arrays.
 
     A subclass defines `lo_ty`, the types of the arrays, `lower_val`, from a value to its arrays,
     and `raise_val`, from arrays to a value.
@@ -77,7 +77,7 @@ class MutableHiType(HiType):
         raise TypeError(f"{type(self).__name__} must define lo_ty_qdd")
 
     def new_from_loval(self, state: Any, /, *vals: Any) -> Any:
-        """Returns a new value, made of arrays."""
+        """Returns a new value that consists of the given arrays."""
         raise TypeError(f"{type(self).__name__} must define new_from_loval")
 
     def read_loval(self, state: Any, val: Any, /) -> list[Any]:
@@ -85,7 +85,7 @@ class MutableHiType(HiType):
         raise TypeError(f"{type(self).__name__} must define read_loval")
 
     def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
-        """Gives a value other arrays."""
+        """Replaces the arrays of a value."""
         raise TypeError(f"{type(self).__name__} must define update_from_loval")
 
 

@@ -65,7 +65,7 @@ def assign_rule(primitive: Primitive, rule: JetRule) -> None:
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive whose results do not move with its operands."""
+    """Applies a primitive whose results are locally constant: their series are zero."""
     results = prim.bind(*primals_in, **params)
     if prim.multiple_results:
         return results, [zero_series] * len(results)
@@ -75,7 +75,7 @@ def zero_prop(
 def linear_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive that is linear in all operands together: to the terms of each order."""
+    """Applies a primitive that is jointly linear in all operands to the terms of each order."""
     order = order_of(series_in)
     terms = [terms_or_zeros(x, each, order) for x, each in zip(primals_in, series_in, strict=True)]
     result = prim.bind(*primals_in, **params)
@@ -88,7 +88,7 @@ def linear_prop(
 def termwise(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive that is linear near its operands: its jvp rule moves each order alone."""
+    """Applies a locally linear primitive: its jvp rule maps the terms of each order separately."""
     order = order_of(series_in)
     series = [without_discrete(x, each) for x, each in zip(primals_in, series_in, strict=True)]
     if all(each is zero_series for each in series):
@@ -122,7 +122,7 @@ def joined_terms(tangents: Sequence[Any]) -> Any:
 
 
 def bound(combinator: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
-    """Returns the rule of a primitive that a combinator of this module makes."""
+    """Returns the rule that applies a combinator of this module to a primitive."""
 
     def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
         return combinator(primitive, primals, series, **params)

@@ -151,7 +151,7 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through the function itself: a backward pass says nothing of them."""
+        """Pushes series through the function itself, because a backward pass does not give them."""
         with set_current_trace(self):
             return fun(*args)
 
@@ -168,11 +168,11 @@ def along_curve(
     primals: Sequence[Any],
     series: Sequence[Any],
 ) -> tuple[list[Any], list[Any]]:
-    """Pushes series through a function of which the derivative is known.
+    """Pushes series through a function with a known jvp rule.
 
-    Along the curve ``x(t)`` the result moves with ``y' = jvp(x, x')``. The right-hand side is a
-    function of two curves, whose series are one term shorter; integrated, its series is that of
-    ``y``. In the end, the jvp rule is applied to values and plain tangents.
+    Along the curve ``x(t)`` the result has the derivative ``y' = jvp(x, x')``. The series of the
+    right-hand side are one term shorter, and their integrals are the series of ``y``. The recursion
+    ends with the jvp rule applied to values and plain tangents.
 
     Args:
       rule: from values and tangents, which may be `Zero`, to lists of results and their tangents.
@@ -217,7 +217,7 @@ def along_curve(
 def by_jvp_rule(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive by what `along_curve` makes of its jvp rule."""
+    """Applies a primitive by its jvp rule; see `along_curve`."""
     if all(
         without_discrete(x, each) is zero_series
         for x, each in zip(primals_in, series_in, strict=True)

@@ -82,7 +82,7 @@ def jet(
     factorial_scaled: bool = True,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """Computes derivatives of all orders up to some one along a curve, in one pass.
+    """Computes all derivatives up to a given order along a curve, in one pass.
 
     The curve is a polynomial ``h(t)`` in each argument, and what is computed are the value of
     ``fun(h(t))`` and its derivatives by ``t`` at zero. The cost grows with the square of the order,
@@ -94,8 +94,8 @@ def jet(
       series: for each argument the derivatives of the curve, from the first one on: a tuple or
         list of arrays of the argument's shape, equally many for all arguments. For an argument
         that is a pytree, a pytree of the same structure with such a list for each array.
-      factorial_scaled: whether the terms are derivatives; otherwise they are the coefficients of
-        power series, which are derivatives divided by factorials. Those that come out likewise.
+      factorial_scaled: True if the terms are derivatives, False if they are coefficients of power
+        series, which are derivatives divided by factorials. It applies to arguments and results.
 
     Returns:
       ``(result, series)``, where the series has for each array of the result a list of its terms.

@@ -185,7 +185,7 @@ def _composite_jvp(
     return jvp_flat(olympuspr_as_fun(jaxpr), primals, tangents)
 
 
-# ---- functions with rules of their own ----
+# ---- functions with custom rules ----
 
 jvp_rules.exempt(
     custom_vmap_call_p, reason="the function in it is differentiated, its batching rule is not"

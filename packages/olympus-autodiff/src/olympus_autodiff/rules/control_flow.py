@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules of control flow: of `cond` and `while` here, of others in modules of their own.
+"""Derivative rules of `cond` and `while`; other control flow has separate modules.
 
 Those are `scan`, `scan_transpose` and `linear_solves`.
 """

@@ -58,7 +58,7 @@ def _or_zeros(
     out_sharding: Any,
     **params: Any,
 ) -> Any:
-    """Applies a rule where there is something to sum over, with factors of one dtype."""
+    """Applies a rule to factors of one dtype; returns zeros if a factor has no elements."""
     asked = cotangent_sharding(cotangent, aval)
     if asked is None and aval_of(other).layout is not None:
         asked = whole(aval_of(other).layout, aval.ndim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving in two steps is not differentiated: both are exempt."""
+"""Exemptions from differentiation: `psend` and `precv` are not differentiated."""
 
 from __future__ import annotations
 

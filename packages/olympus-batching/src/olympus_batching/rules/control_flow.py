@@ -84,10 +84,10 @@ def _choose_each(
     batched_in: Sequence[bool],
     branches: Sequence[ClosedOlympuspr],
 ) -> Any:
-    """Runs all branches for all examples, then takes for each example its branch's results.
+    """Runs all branches on all examples, and selects for each example its branch's results.
 
-    A branch sees, in place of an example that is not its own, that example's operands without their
-    derivatives, so that an infinite one there does not make the sum over branches undefined.
+    A branch gets the operands of examples that do not take it without their derivatives: an
+    infinite derivative there would make the sum over branches NaN.
     """
     outs = []
     for number, branch in enumerate(branches):
@@ -129,7 +129,10 @@ def _spread(of_examples: Any, like: Any) -> Any:
 def _has_refs(
     operands: Sequence[Any], dims: Sequence[Any] | None = None, place: int | None = None
 ) -> bool:
-    """Returns whether an operand is a reference; with ``place``, one batched elsewhere."""
+    """Returns whether an operand is a reference.
+
+    With ``dims`` and ``place``, counts only references with another batch dimension than ``place``.
+    """
     return any(
         getattr(operand, "is_ref", False) and (dims is None or dims[position] not in (None, place))
         for position, operand in enumerate(operands)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving in two steps is not batched: both are exempt."""
+"""Exemptions from batching: `psend` and `precv` are not batched."""
 
 from __future__ import annotations
 

@@ -14,9 +14,10 @@ from ..tables import all_at, batching_rules, to_front
 def _rng_bit_generator(
     axis_size: int, args: Any, batch_dims: Any, *, shape: Any, **params: Any
 ) -> Any:
-    """Returns all examples' bits come from the first one's key: the generator has a single state.
+    """Batching rule of `rng_bit_generator`: generates all bits from the first example's key.
 
-    So the bits are not those of a loop, and the keys of the other examples stay as they are.
+    The generator has a single state. The bits therefore differ from those of a loop over the
+    examples, and the keys of the other examples are returned unchanged.
     """
     keys = to_front(args[0], batch_dims[0])
     first = lax.index_in_dim(keys, 0, keepdims=False)

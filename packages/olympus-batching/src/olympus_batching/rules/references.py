@@ -88,7 +88,7 @@ def _check_batched(operation: str, args: Sequence[Any], dims: Sequence[BatchDim]
         )
 
 
-# ---- control flow in which the examples go different ways ----
+# ---- control flow that differs between examples ----
 
 
 def apply_to_arrays(
@@ -235,9 +235,9 @@ def _shifted_label(label: Any, dim: BatchDim) -> Any:
 def _indexed_each(
     axis_size: int, indexer: NDIndexer, batched: Sequence[bool], dim: BatchDim
 ) -> tuple[list[Any], int]:
-    """Returns each example has indices of its own: index arrays get a dimension for the examples.
+    """Batches an index that differs between examples: index arrays get a batch dimension.
 
-    Slices whose starts differ become index arrays, with a further dimension each.
+    Slices with different starts become index arrays, with one more dimension each.
     """
     own = indexer.int_indexer_shape
     steps: dict[

@@ -69,8 +69,8 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
     results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
     batched = _batched_results(params["jaxpr"], [dim is not None for dim in batch_dims[:count]])
     if not all(batched):
-        # What is the same for all examples stays one value: the results that do not depend on the
-        # others, as those of a derivative's primal part.
+        # Results that do not depend on batched operands stay unbatched, such as the results of a
+        # derivative's primal part.
         results = list(results)
         same = [place for place, flag in enumerate(batched) if not flag]
         chosen = [not flag for flag in batched]

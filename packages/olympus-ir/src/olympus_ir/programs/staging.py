@@ -551,7 +551,7 @@ _pvary: Callable[[Any, tuple], Any] = _no_pvary
 
 
 def install_pvary(pvary: Callable[[Any, tuple], Any]) -> None:
-    """Sets the function that casts a value to vary over more mesh axes; `olympus_ir.lax` calls it."""
+    """Sets the function, of `olympus_ir.lax`, that casts a value to vary over more mesh axes."""
     global _pvary
     _pvary = pvary
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving in two steps is exempt: it works on whole parts of devices."""
+"""Exemptions from propagation: `psend` and `precv` work on the whole shards of devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of ragged pieces is exempt: it works on whole parts of devices."""
+"""Exemption from propagation: `ragged_all_to_all` works on the whole shards of devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving in two steps has no reference: both are exempt."""
+"""Exemptions from reference evaluation: `psend` and `precv` have no reference rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of ragged pieces is never evaluated: see `collectives`."""
+"""Exemption from reference rules: `ragged_all_to_all` is never evaluated; see `collectives`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discharge: from programs with references to pure programs.
+"""Discharge: conversion of programs with references to pure programs.
 
 Each reference becomes the array that it holds at the moment. A reference among the inputs becomes
 an array among the inputs, and its last value a further result. This is how programs with
@@ -105,7 +105,7 @@ def _has_ref_inputs(olympuspr: Olympuspr | ClosedOlympuspr) -> bool:
 def discharge_closed(
     closed: ClosedOlympuspr, should_discharge: bool | Sequence[bool] = True
 ) -> Discharged:
-    """As `discharge`, of a closed program; the same program gives the same object each time."""
+    """Like `discharge`, for a closed program; the result is memoized."""
     if not isinstance(should_discharge, bool):
         should_discharge = tuple(map(bool, should_discharge))
     key = ("discharge", should_discharge)
@@ -133,21 +133,22 @@ def discharge(
     consts: Sequence[Any] = (),
     should_discharge: bool | Sequence[bool] = True,
 ) -> tuple[Olympuspr, list[Any]]:
-    """The program with arrays in place of references.
+    """Converts a program with references to a pure program of arrays.
 
-    References that are made inside are always discharged.
+    References that are made within the program are always discharged.
 
     Args:
       olympuspr: the program.
       consts: the values of its constants.
-      should_discharge: for each input, or for all, whether it is discharged if it is a reference.
+      should_discharge: a flag for each input, or for all: whether to discharge it if it is a
+        reference.
 
     Returns:
-      The program, whose inputs are arrays where they were discharged references, and which has
-      after its results their last values; and the values of its constants.
+      The program and the values of its constants. The program takes arrays instead of the
+      discharged references, and returns their final values after its results.
 
     Raises:
-      ValueError: where a constant is a reference: make it an input.
+      ValueError: a constant is a reference; make it an input.
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
@@ -263,15 +264,15 @@ def apply_discharged(
     read: Callable[[Any], Any],
     write: Callable[[Any, Any], None],
 ) -> list[Any]:
-    """Applies a call or loop in its pure form, to the arrays that references hold.
+    """Applies the pure form of a call or loop to the arrays that references hold.
 
     Args:
       primitive: the primitive.
       args: the operands.
       params: the parameters.
-      is_discharged: which operands are references to be read before and written afterwards.
-      read: gives the array that a reference holds.
-      write: makes a reference hold another array.
+      is_discharged: returns whether an operand is a reference to read before and write afterwards.
+      read: returns the array that a reference holds.
+      write: replaces the array that a reference holds.
     """
     variables: dict[int, Var] = {}
     invars = []

@@ -12,17 +12,17 @@ from ..types.avals import get_aval
 from .discharge import Discharged, discharge_closed
 
 Operands = Sequence[Any]
-# The new values of the operands, None for those that stay as they are, and the results.
+# The new values of the operands, None for unchanged operands, and the results.
 Changes = tuple[list[Any], Sequence[Any]]
 
 
 def is_discharged(equation: Equation, operands: Operands, place: int) -> bool:
-    """Returns whether an operand was a reference and is an array now."""
+    """Returns whether an operand is a discharged reference: an array instead of a reference."""
     return equation.invars[place].aval.is_ref and not get_aval(operands[place]).is_ref
 
 
 def unchanged(equation: Equation) -> list[Any]:
-    """Returns the new values of operands where no reference is written."""
+    """Returns the new values of operands if no reference is written: None for each operand."""
     return [None] * len(equation.invars)
 
 
@@ -37,7 +37,7 @@ def discharged_program(
 
 
 def with_written_only(discharged: Discharged) -> ClosedOlympuspr:
-    """Returns the program without the last values of references that it does not write."""
+    """Returns the program without the final values of references that it does not write."""
     if len(discharged.written) == len(discharged.refs):
         return discharged.closed
     results = discharged.closed.jaxpr.outvars[: discharged.num_results]

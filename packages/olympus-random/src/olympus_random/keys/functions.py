@@ -237,7 +237,7 @@ def clone(key: Any) -> Array:
     return _like_given(random_clone_p.bind(keys), is_data)
 
 
-# A key, or several, in a compiled function comes out as data: the caller knows what it means.
+# Compiled functions return keys as data; the caller restores the typed keys.
 
 
 @compiled("shape")

@@ -89,7 +89,7 @@ def poisson(
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     zero = scalar(0, lam.dtype)
     use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
-    # Each method gets means that it is quick for, in place of those of the other.
+    # Each method gets a fast default mean for the elements that the other method samples.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
     drawn = lax.select(
@@ -237,7 +237,7 @@ def sample_binomial(key: Any, n: Any, p: Any) -> Any:
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, 0.01), q)
     use_inversion = lax.bitwise_or(n_is_invalid, lax.le(lax.mul(n, q), number(10)))
     trials = lax.floor(n)
-    # Each method gets parameters that it is quick for, in place of those of the other.
+    # Each method gets fast default parameters for the elements that the other method samples.
     by_inversion = _binomial_inversion(
         key, lax.select(use_inversion, trials, lax.full_like(trials, 0)), q
     )

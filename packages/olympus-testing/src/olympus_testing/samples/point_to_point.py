@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving in two steps needs a named axis: both are exempt."""
+"""Exemptions from samples: `psend` and `precv` need a named axis."""
 
 from __future__ import annotations
 

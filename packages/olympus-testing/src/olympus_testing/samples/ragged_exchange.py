@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of ragged pieces needs a named axis, which a primitive alone has not: exempt."""
+"""Exemption from samples: `ragged_all_to_all` needs a named axis, which a primitive lacks."""
 
 from __future__ import annotations
 

@@ -174,8 +174,13 @@ def _scan_jet(
 
 
 class _Loop(NamedTuple):
-    """A loop that carries terms along: its parameters, the values of the body's own constants, and
-    for each component of the carry whether it has terms."""
+    """A loop that carries terms along.
+
+    Attributes:
+      params: the parameters of the loop.
+      consts: the values of the body's constants.
+      moving_carry: for each component of the carry, whether it has terms.
+    """
 
     params: dict[str, Any]
     consts: list[Any]

@@ -264,8 +264,8 @@ def _pow_jet(primals: Terms, series: Terms) -> Any:
 def _power_of_moving(x: Any, terms: Series, y: Any, result: Any) -> Series:
     """Returns the terms of a power with a fixed exponent, from the binomial series at the base.
 
-    Its coefficients are powers of their own, so that nothing is divided by the base, which may be
-    zero. Where the exponent is a small natural number they end, though the powers do not exist.
+    The coefficients are computed as powers, without division by the base, which may be zero. For a
+    small natural exponent the series is finite, although the further powers do not exist.
     """
     exponent = y
     if aval_of(y).dtype != aval_of(x).dtype:

@@ -131,11 +131,11 @@ def _while(equation: Equation, operands: Operands) -> Changes:
 
 
 class _Step:
-    """The condition or the body of a loop, discharged.
+    """The discharged condition or body of a loop.
 
     Attributes:
       discharged: the program.
-      places: the position among the loop's operands of each of its inputs.
+      places: for each input of the program, its position among the loop's operands.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class _Step:
           arrays: the array that each reference holds.
 
         Returns:
-          The results, and the array that each reference holds afterwards.
+          The results, and the new array of each reference.
         """
         inputs = [
             arrays[self.refs[number]] if number in self.refs else operands[place]
@@ -172,7 +172,7 @@ class _Step:
 
 
 class _WhileLoop:
-    """A loop whose references are part of the carry: as arrays, after the carry of the program."""
+    """Discharged loop, whose carry is followed by the arrays that the references hold."""
 
     def __init__(self, equation: Equation, operands: Operands) -> None:
         params = equation.params
@@ -182,24 +182,24 @@ class _WhileLoop:
         self.given = layout.operands(operands)
         self.condition = _Step(equation, operands, params["cond_jaxpr"], places.of_cond)
         self.body = _Step(equation, operands, params["body_jaxpr"], places.of_body)
-        # Each reference once, though both programs may have it among their constants.
+        # Each distinct reference; both programs may have it among their constants.
         self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
         self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]
 
     def _split(self, state: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
-        """Splits what is carried into the loop's operands and the arrays of references."""
+        """Splits the loop state into the loop's operands and the arrays of references."""
         given, count = self.given, len(self.given.carry)
         arrays = dict(zip(self.refs, state[count:], strict=True))
         return WhileOperands(given.cond_consts, given.body_consts, state[:count]).flat, arrays
 
     def _test(self, state: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Returns the condition, and what is carried after it ran."""
+        """Returns the condition, and the loop state after its evaluation."""
         operands, arrays = self._split(state)
         (go_on,), arrays = self.condition(operands, arrays)
         return go_on, [*state[: len(self.given.carry)], *arrays.values()]
 
     def _step(self, state: Sequence[Any]) -> list[Any]:
-        """Returns what is carried after one iteration."""
+        """Returns the loop state after one iteration."""
         operands, arrays = self._split(state)
         carry, arrays = self.body(operands, arrays)
         return [*carry, *arrays.values()]
@@ -222,7 +222,7 @@ class _WhileLoop:
         return final[1:]
 
     def run(self) -> Changes:
-        """Records the loop; returns the new values of its operands, and its results."""
+        """Records the loop and returns the new values of its operands, and its results."""
         state = self._last_state()
         count = len(self.given.carry)
         last = dict(zip(self.refs, state[count:], strict=True))
