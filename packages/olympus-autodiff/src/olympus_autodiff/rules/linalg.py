@@ -266,7 +266,7 @@ def _complete_qr_tangent(q: Any, dq: Any) -> Any:
 
 
 def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
-    """Gives a primitive the derivative of a function of lax operations that computes the same."""
+    """Defines a primitive's derivative as that of an equivalent function of lax operations."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         # `linearize`, not `jvp`: a loop over values and tangents together cannot be transposed.

@@ -37,12 +37,12 @@ def _checked_count(names: tuple[str, ...] | None, count: int, what: str) -> tupl
 
 
 def _assert_arg_names(self: DebugInfo, expected_count: int) -> None:
-    """Raises AssertionError if the number of argument names is known and another one."""
+    """Raises AssertionError if argument names are known and their number is unexpected."""
     _checked_count(self.arg_names, expected_count, "argument names")
 
 
 def _assert_result_paths(self: DebugInfo, expected_count: int) -> None:
-    """Raises AssertionError if the number of result paths is known and another one."""
+    """Raises AssertionError if result paths are known and their number is unexpected."""
     _checked_count(self.result_paths, expected_count, "result paths")
 
 

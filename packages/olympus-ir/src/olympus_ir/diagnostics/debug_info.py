@@ -14,7 +14,7 @@ class DebugInfo:
 
     Attributes:
       traced_for: the transformation, such as ``"jit"``.
-      origin: what is known of the function, or a text that describes it.
+      origin: the origin of the function, or a text that describes it.
       func_src_info: the function's name and place, ``f at file.py:3``.
       arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
       result_paths: one path a flat result, such as ``result[0]``.
@@ -62,11 +62,11 @@ class DebugInfo:
         return None if self._result_paths is None else tuple(self._result_paths)
 
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
-        """The same with other paths of results: a sequence, or a function that returns one."""
+        """Returns a copy with other result paths: a sequence, or a function that returns one."""
         return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
 
     def select(self, inputs: Sequence[bool], outputs: Sequence[bool]) -> DebugInfo:
-        """The same for a program with some of the arguments and results only."""
+        """Returns the debug information of a program with a subset of the arguments and results."""
 
         def selected(names: Sequence[str] | None, flags: Sequence[bool]) -> Any:
             if names is None or len(names) != len(flags):

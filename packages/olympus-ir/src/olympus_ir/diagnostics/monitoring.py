@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that are told to listeners: what happened, how long it took, and other figures.
+"""Monitoring: reports events, durations, time spans and scalars to listeners.
 
 An event is named by a path such as ``"/olympus/compilation"``. Listeners get what was recorded and
 the recorder's keyword arguments; without listeners, recording does nothing.
@@ -35,18 +35,18 @@ _scalars: list[Listener] = []
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Says that something has happened.
+    """Reports an event to the listeners.
 
     Args:
-      event: its name.
-      **kwargs: what else is known of it.
+      event: the name of the event.
+      **kwargs: further properties of the event.
     """
     for listener in _events:
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Says how long something has taken, in seconds."""
+    """Reports the duration of an event, in seconds."""
     for listener in _durations:
         listener(event, duration, **kwargs)
 
@@ -54,13 +54,13 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Says from when to when something has lasted, in seconds since the epoch."""
+    """Reports the start and the end of an event, in seconds since the epoch."""
     for listener in _time_spans:
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Says what a figure is."""
+    """Reports a scalar value."""
     for listener in _scalars:
         listener(event, value, **kwargs)
 
@@ -101,26 +101,26 @@ def _unregister(listeners: list[Listener], callback: Listener) -> None:
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Takes back a `register_event_listener`."""
+    """Removes a listener of `register_event_listener`."""
     _unregister(_events, callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Takes back a `register_event_duration_secs_listener`."""
+    """Removes a listener of `register_event_duration_secs_listener`."""
     _unregister(_durations, callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Takes back a `register_event_time_span_listener`."""
+    """Removes a listener of `register_event_time_span_listener`."""
     _unregister(_time_spans, callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Takes back a `register_scalar_listener`."""
+    """Removes a listener of `register_scalar_listener`."""
     _unregister(_scalars, callback)
 
 
 def clear_event_listeners() -> None:
-    """Takes back all registrations."""
+    """Removes all listeners."""
     for listeners in (_events, _durations, _time_spans, _scalars):
         listeners.clear()

@@ -10,21 +10,23 @@ __all__ = ["Mark", "NameStack", "TransformationName", "name_stack_text", "no_nam
 
 
 class TransformationName(str):
-    """The name of a transformation among those of scopes: what is within stands in parentheses."""
+    """Name of a transformation in a name stack, printed with the inner names in parentheses."""
 
     __slots__ = ()
 
 
 class Mark(str):
-    """No name, but attributes of all operations within; see `olympus_ir.programs.marks`.
+    """Entry of a name stack that holds attributes of all operations within, and no name.
+
+    See `olympus_ir.programs.marks`.
 
     Attributes:
-      attributes: pairs of names and texts; None takes an attribute of outer marks away.
+      attributes: pairs of names and texts; None removes an attribute of outer marks.
     """
 
     __slots__ = ("attributes",)
 
-    # Whether there has been one: lowering looks for them only then.
+    # True once a mark has been made: lowering searches for marks only then.
     are_used = False
 
     attributes: tuple[tuple[str, str | None], ...]
@@ -58,11 +60,11 @@ class NameStack(tuple[str, ...]):
         return tuple(self)
 
     def extend(self, name: str) -> NameStack:
-        """The names with those of one more scope inside."""
+        """Returns the stack with the name of an inner scope appended."""
         return NameStack((*self, name))
 
     def transform(self, transform_name: str) -> NameStack:
-        """The names with that of one more transformation inside."""
+        """Returns the stack with the name of an inner transformation appended."""
         return NameStack((*self, TransformationName(transform_name)))
 
     def __add__(self, other: tuple[str, ...]) -> NameStack:  # type: ignore[override]
@@ -91,14 +93,14 @@ no_names = NameStack()
 
 
 def marks_of(names: NameStack) -> NameStack:
-    """The marks among names: what a function that is traced anew keeps of its surroundings."""
+    """Returns the marks of a name stack, which a newly traced function inherits."""
     if not names:
         return names
     return NameStack(name for name in names if name.__class__ is Mark)
 
 
 def attributes_of(names: NameStack) -> dict[str, str]:
-    """The attributes of the marks among names: the innermost decides, and None takes one away."""
+    """Returns the attributes of all marks; inner marks override outer ones, None removes one."""
     attributes: dict[str, str | None] = {}
     for name in names:
         if isinstance(name, Mark):
@@ -107,7 +109,7 @@ def attributes_of(names: NameStack) -> dict[str, str]:
 
 
 def name_stack_text(names: tuple[str, ...]) -> str:
-    """The names as programs show them: a transformation encloses the outermost scope inside of it.
+    """Formats the names as programs show them: a transformation encloses its outermost inner scope.
 
     Example:
       >>> name_stack_text((TransformationName("vmap"), "layer", "product"))

@@ -27,12 +27,12 @@ _COMPILING = "/jax/core/compile/backend_compile_duration"
 
 
 class Phase:
-    """A context that times what is done in it, tells listeners, and logs it.
+    """Context manager that times its body, reports the time to listeners, and logs it.
 
     Args:
       event: the name of the event.
       name: the computation's name.
-      message: what the log says of it, with places for the name and the seconds.
+      message: the log message, a format string of the name and the seconds.
 
     Example:
       >>> from olympus_ir.diagnostics import monitoring
@@ -65,7 +65,7 @@ class Phase:
 
 
 def note(message: str, *values: Any) -> None:
-    """Logs what a compilation does: as a warning where ``log_compiles`` asks for it."""
+    """Logs a step of a compilation, as a warning if the flag ``log_compiles`` is set."""
     if not log_compiles.value and "logging" not in sys.modules:
         return  # nobody can be listening, and the import takes milliseconds
     level = logging.WARNING if log_compiles.value else logging.DEBUG

@@ -132,15 +132,15 @@ def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
 
     Args:
       equation: the equation.
-      live: the variables that are used later, and references that are seen from outside.
+      live: the variables that are used later, and references that are visible outside.
     """
     for effect in equation.effects:
         if isinstance(effect, WriteEffect | AccumEffect):
-            # What is written to a reference that nobody reads any more is of no use.
+            # A write to a reference that is not read afterwards has no effect.
             if any(atom.aval.is_ref and atom in live for atom in equation.invars):
                 return True
         elif not isinstance(effect, NamedAxisEffect | RefEffect):
-            # That a named axis must be bound is no reason to compute what nobody needs.
+            # The effect of a named axis only requires a bound axis; the equation may be removed.
             return True
     return False
 

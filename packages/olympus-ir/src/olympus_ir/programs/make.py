@@ -170,7 +170,7 @@ def named_scope(name: str) -> NamedScope:
 
 
 class NamedScope(ContextDecorator):
-    """Gives the equations recorded within a name: what `named_scope` returns."""
+    """Context manager and decorator that names the equations recorded within; see `named_scope`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

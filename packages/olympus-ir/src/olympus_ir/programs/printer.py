@@ -158,7 +158,7 @@ class Printer:
         return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
-        """Gives a program's inputs and results the names of the equation's, where it can."""
+        """Names a program's inputs and results like the equation's, unless they have names."""
         if id(olympuspr) in self._shared:
             return
         taken: set[str] = set()
@@ -177,7 +177,7 @@ class Printer:
     # ---- programs ----
 
     def program_with_shared(self, olympuspr: Olympuspr) -> Document:
-        """The program, after the definitions of those in it that are long or occur repeatedly."""
+        """Prints a program, preceded by definitions of its long or repeated subprograms."""
         shared = self._name_shared(olympuspr)
         parts: list[Document] = []
         for program in shared:
@@ -188,7 +188,7 @@ class Printer:
         return Concatenation(parts)
 
     def _name_shared(self, olympuspr: Olympuspr) -> list[Olympuspr]:
-        """Finds the programs that occur several times, or are long, and names them."""
+        """Finds and names the subprograms that occur several times or are long."""
         counts: dict[int, int] = {}
         found: list[tuple[Olympuspr, str]] = []
         pending = deque([olympuspr])
@@ -271,7 +271,7 @@ class Printer:
     # ---- equations ----
 
     def equation(self, equation: Equation) -> Document:
-        """One equation."""
+        """Prints one equation."""
         rule = printing_rules.find(equation.primitive) if self.use_rules else None
         params = sorted(equation.params.items()) if rule is None else rule(equation, self)
         if isinstance(params, Document):

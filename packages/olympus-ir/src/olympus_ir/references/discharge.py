@@ -38,12 +38,12 @@ __all__ = [
     "uses_refs",
 ]
 
-# What an equation becomes: `rule(equation, operands) -> (new_values, results)`. Operands that are
-# references come as the arrays that they hold, unless they are not to be discharged; ``new_values``
-# has for each operand what the reference holds afterwards, or None where it is no reference or
-# stays as it is. Rules run while the new program is recorded: they call functions of `lax`.
+# Discharge rules: `rule(equation, operands) -> (new_values, results)`. Discharged references are
+# passed as the arrays that they hold. ``new_values`` has for each operand the new array of the
+# reference, or None if the operand is no reference or is unchanged. Rules run while the new program
+# is recorded: they call functions of `lax`.
 #
-# A primitive without a rule is copied; that is right where neither its operands nor the programs in
+# A primitive without a rule is copied, which is correct if neither its operands nor the programs in
 # its parameters have references.
 discharge_rules: RuleTable[
     Callable[[Equation, Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
@@ -51,12 +51,12 @@ discharge_rules: RuleTable[
 
 
 class Discharged:
-    """A pure program that stands for one with references.
+    """Pure program that is equivalent to a program with references.
 
     Attributes:
-      closed: the program: to the results of the other, then the last values of ``refs``.
-      refs: the positions of the inputs that were references and are arrays now.
-      written: those among them whose last value differs from the first.
+      closed: the pure program, which returns the results and then the final values of ``refs``.
+      refs: the positions of the inputs that are discharged references.
+      written: the positions of the discharged references that the program writes.
     """
 
     __slots__ = ("closed", "refs", "written")
@@ -76,11 +76,11 @@ class Discharged:
 
     @property
     def num_results(self) -> int:
-        """The number of results without last values."""
+        """The number of results, without the final values of references."""
         return len(self.closed.jaxpr.outvars) - len(self.refs)
 
     def last_value(self, position: int) -> Atom:
-        """The last value of the reference at an input's position."""
+        """Returns the final value of the reference at an input's position."""
         return self.closed.jaxpr.outvars[self.num_results + self.refs.index(position)]
 
 

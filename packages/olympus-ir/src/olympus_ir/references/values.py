@@ -176,7 +176,7 @@ class TransformedRef(RefMethods):
 
     Attributes:
       ref: the reference.
-      transforms: the chain of transforms from what it holds to what is seen.
+      transforms: the chain of transforms from the reference's array to the view.
     """
 
     __slots__ = ("ref", "transforms")
@@ -190,7 +190,7 @@ class TransformedRef(RefMethods):
 
     @property
     def type(self) -> ShapedArray:
-        """The type of what is seen."""
+        """The type of the view."""
         return self._array_aval()
 
     def __repr__(self) -> str:
@@ -199,7 +199,7 @@ class TransformedRef(RefMethods):
 
 @register_tracer_type
 class StagingRefTracer(RefMethods, StagingTracer):
-    """Stands for a variable that is a reference, in a program being recorded."""
+    """Tracer of a reference variable in a program being recorded."""
 
     __slots__ = ()
 
@@ -219,7 +219,7 @@ for _primitive in (references.new_ref_p, references.empty_ref_p):
 
 
 class _RefClass(type):
-    """Lets tracers of references count as instances of `Ref`."""
+    """Metaclass that makes tracers of references instances of `Ref`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type.__instancecheck__(cls, instance) or (

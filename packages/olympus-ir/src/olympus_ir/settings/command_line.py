@@ -24,10 +24,10 @@ def _absl(name: str) -> Any:
 
 
 def declare(flags: Mapping[str, Flag]) -> None:
-    """Declares flags to absl: what `absl.app.run` finds on the command line becomes their values.
+    """Declares flags to absl: `absl.app.run` then sets them from the command line.
 
     Args:
-      flags: the flags by their names on the command line. Those declared before are left alone.
+      flags: the flags by their names on the command line. Flags declared before are skipped.
     """
     absl_flags = _absl("flags")
     new = [name for name in flags if name not in _declared]
@@ -57,7 +57,7 @@ def read(flags: Mapping[str, Flag]) -> None:
 
 
 def _options(arguments: list[str]) -> list[str]:
-    """The arguments before ``--``, after which there are no options."""
+    """Returns the arguments before ``--``, which ends the options."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
@@ -69,7 +69,7 @@ def _take_over(flags: Mapping[str, Flag]) -> None:
 
 
 def _parser(flag: Flag) -> Any:
-    """Reads the text of an option as that of the environment variable is read."""
+    """Returns an absl parser that parses an option like the flag's environment variable."""
     absl_flags = _absl("flags")
 
     class Parser(absl_flags.ArgumentParser):

@@ -255,7 +255,7 @@ class Configuration:
         }
 
     def add(self, flag: Flag) -> None:
-        """Takes in a new flag, and sets it from its environment variable if there is one."""
+        """Adds a flag, and sets it from its environment variable if there is one."""
         if flag.flag_name in self._flags:
             raise ValueError(f"The configuration flag {flag.flag_name} is declared twice.")
         self._flags[flag.flag_name] = flag
@@ -272,13 +272,13 @@ class Configuration:
                 ) from None
 
     def answer_to(self, prefix: str) -> None:
-        """Lets flags be called ``<prefix><name>`` too, and reads the variables so named.
+        """Accepts ``<prefix><name>`` as another name of each flag and environment variable.
 
-        A variable with OLYMPUS's own name comes first. The words of the rest of a name are taken
-        as they are, except that ``jaxpr`` is ``olympuspr``.
+        A variable with OLYMPUS's own prefix takes precedence. The rest of a name stays the same,
+        except that ``jaxpr`` stands for ``olympuspr``.
 
         Args:
-            prefix: in small letters, such as ``"jax_"``.
+            prefix: the prefix in lower case, such as ``"jax_"``.
         """
         if prefix in self._other_prefixes:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a program's own on which its compiled functions depend."""
+"""User-defined values on which compiled functions depend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _numbers = itertools.count()
 
 
 class UserContext:
-    """A value that can be overridden in a block, and that functions are compiled anew for.
+    """User-defined value that compiled functions depend on; a context manager overrides it.
 
     Calling it with a value returns the context manager.
 
@@ -36,11 +36,11 @@ class UserContext:
         return self._state.value
 
     def get_global(self) -> Any:
-        """The value of threads that have no other."""
+        """Returns the process-wide value, which threads without an override have."""
         return self._state.get_global()
 
     def set_global(self, value: Any) -> None:
-        """Sets the value of threads that have no other."""
+        """Sets the process-wide value, which threads without an override have."""
         self._state.update(value)
 
     def __call__(self, new_value: Any) -> Override:
@@ -48,10 +48,10 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """Makes a value on which compiled functions may depend: they are traced anew when it changes.
+    """Makes a value that compiled functions may depend on: they are retraced when it changes.
 
     Args:
-      default_value: its value where no block says otherwise. Values must be hashable.
+      default_value: the value without an override. Values must be hashable.
 
     Example:
       >>> mode = make_user_context("train")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From functions of pytrees to functions of flat operands, and what they are called in errors."""
+"""Conversion of functions of pytrees to functions of flat operands, and their names in errors."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def debug_info_of_tree(
 def _argument_names(
     origin: FunctionOrigin, dynamic_args: Sequence, dynamic_kwargs: Sequence
 ) -> list[str]:
-    """One name a leaf, from the function's parameters and the paths within its arguments."""
+    """Returns a name for each leaf, from the function's parameters and the paths in arguments."""
     names: list[str] = []
     for position, tree in dynamic_args:
         names += _leaf_names(origin.positional_name(position), tree)
@@ -183,7 +183,7 @@ def _leaf_names(prefix: str, tree: Any) -> list[str]:
 
 
 def result_paths(out_tree: Any) -> list[str]:
-    """One path a flat result, such as ``result[0]['loss']``."""
+    """Returns a path for each flat result, such as ``result[0]['loss']``."""
     return _leaf_names("result", out_tree)
 
 

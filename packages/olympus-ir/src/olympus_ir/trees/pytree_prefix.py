@@ -61,7 +61,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
 
 
 def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """As `broadcast_prefix`, with an ``is_leaf`` that is about the prefix alone.
+    """Like `broadcast_prefix`, with an ``is_leaf`` that applies to the prefix only.
 
     Options such as axes have None for a leaf, where None in what they are about is a node without
     leaves.
@@ -280,7 +280,7 @@ def _equality_errors(
     if first_node is None and second_node is None:
         return
     if type(first) is not type(second) or first_node is None or second_node is None:
-        # A leaf of a structure has no type of its own to speak of.
+        # A leaf of a structure has no meaningful type.
         yield (
             path,
             _describe(first, isinstance(first, _Leaf)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that stand for others, and bear their names and documentation.
+"""Wrappers that take over the names and documentation of the wrapped functions.
 
 As in `functools`, for all callables there are: objects may have a ``__name__`` that is no text.
 """
@@ -18,12 +18,12 @@ _Wrapper = TypeVar("_Wrapper", bound=Callable[..., Any])
 def update_wrapper(
     wrapper: _Wrapper, wrapped: Callable[..., Any], updated: Sequence[str] = ("__dict__",)
 ) -> _Wrapper:
-    """Gives a function the name and the documentation of another one, as far as they are such.
+    """Copies the name and documentation of a function to its wrapper, if they are valid.
 
     Args:
-      wrapper: the function.
-      wrapped: whose name it gets.
-      updated: attributes that are dictionaries and take in those of the other one.
+      wrapper: the wrapper.
+      wrapped: the wrapped function.
+      updated: attributes that are dictionaries, which are updated with those of ``wrapped``.
 
     Example:
       >>> class Named:
@@ -40,7 +40,7 @@ def update_wrapper(
         try:
             setattr(wrapper, name, getattr(wrapped, name))
         except (AttributeError, TypeError):
-            continue  # what is no name cannot be a function's
+            continue  # not a valid name of a function
     for name in updated:
         getattr(wrapper, name).update(getattr(wrapped, name, {}))
     wrapper.__wrapped__ = wrapped  # type: ignore[attr-defined]
@@ -50,5 +50,5 @@ def update_wrapper(
 def wraps(
     wrapped: Callable[..., Any], updated: Sequence[str] = ("__dict__",)
 ) -> Callable[[_Wrapper], _Wrapper]:
-    """A decorator of a function that stands for another one; see `update_wrapper`."""
+    """Returns a decorator of wrappers of a function; see `update_wrapper`."""
     return functools.partial(update_wrapper, wrapped=wrapped, updated=updated)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Abstract values: what is known of an array while a program is traced.
+"""Abstract values: the static properties of an array while a program is traced.
 
 Abstract values are immutable and interned: two equal ones are the same object, so that the hot
 paths compare and hash them by identity. The table of interned values holds them weakly.
@@ -192,7 +192,7 @@ class ShapedArray(AbstractValue):
         return type(self)(*positional, **fields)
 
     def strip_weak_type(self) -> ShapedArray:
-        """The same type with a dtype that does not give way."""
+        """Returns the type without weak type."""
         return self.update(weak_type=False) if self.weak_type else self
 
     def strip_layout(self) -> ShapedArray:
@@ -285,7 +285,7 @@ def dimension_size(size: Any) -> Any:
         if size < 0:
             raise TypeError(f"Shapes must have non-negative sizes, got {size}.")
         return size
-    # Symbolic dimensions define arithmetic of their own and are taken as they are.
+    # Symbolic dimensions define their own arithmetic and are returned unchanged.
     if getattr(size, "_is_symbolic_dimension", False):
         return size
     try:
@@ -379,7 +379,7 @@ def array_conversion(value: Any) -> Callable[[], Any] | None:
 
 
 def argument_aval(value: Any) -> Any:
-    """As `get_aval`, also of values that only have shape and dtype, such as `ShapeDtypeStruct`."""
+    """Like `get_aval`, also for values with a shape and dtype only, such as `ShapeDtypeStruct`."""
     try:
         return get_aval(value)
     except TypeError:

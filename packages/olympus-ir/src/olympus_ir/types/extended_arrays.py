@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of extended dtypes: a plain array seen as one of fewer, richer elements."""
+"""Arrays of extended dtypes, each stored in a plain (physical) array."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """The type of the plain array that carries an array of an extended dtype."""
+    """Returns the type of the plain array that stores an array of an extended dtype."""
     element = aval.dtype.physical_element_aval()
     shape = (*aval.shape, *element.shape)
     return ShapedArray(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
 
 
 def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
-    """The type of the array of an extended dtype that a plain array carries."""
+    """Returns the type of the array of an extended dtype that a plain array stores."""
     element = dtype.physical_element_aval()
     leading = physical.ndim - element.ndim
     if leading < 0 or physical.shape[leading:] != element.shape or physical.dtype != element.dtype:
@@ -213,7 +213,7 @@ class ExtendedArray(ArrayBase):
 
 
 def plain_array(value: Any) -> Any:
-    """The plain array behind an array of an extended dtype; other values as they are."""
+    """Returns the plain array that stores an array of an extended dtype; other values unchanged."""
     return value.physical if value.__class__ is ExtendedArray else value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dtypes that NumPy does not have: element types with a structure of their own.
+"""Extended dtypes, which NumPy does not have: each element is stored in a plain array.
 
 An array of an extended dtype, such as an array of typed random keys, is carried by an array of
 plain numbers with more dimensions. The dtype says which (its physical element), the package that

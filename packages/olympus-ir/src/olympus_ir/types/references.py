@@ -104,11 +104,11 @@ class AbstractRef(AbstractValue):
         )
 
     def strip_weak_type(self) -> AbstractRef:
-        """The same type with a dtype that does not give way."""
+        """Returns the type without weak type."""
         return self.update(inner_aval=self.inner_aval.strip_weak_type())
 
     def update_weak_type(self, weak_type: bool) -> AbstractRef:
-        """The same type with a dtype that gives way, or does not."""
+        """Returns the type with or without weak type."""
         return self.update(inner_aval=self.inner_aval.update(weak_type=weak_type))
 
     def to_tangent_aval(self) -> AbstractRef:
@@ -143,7 +143,7 @@ def is_ref_aval(aval: Any) -> bool:
 
 
 def inner_aval(aval: Any) -> Any:
-    """The type of the array behind a type of references; other types as they are."""
+    """Returns the array type of a reference type; other types unchanged."""
     return aval.inner_aval if isinstance(aval, AbstractRef) else aval
 
 
@@ -153,10 +153,10 @@ def any_ref(avals: Iterable[Any]) -> bool:
 
 
 def array_of_ref(aval: Any) -> ShapedArray:
-    """The type of what reading all of a reference gives.
+    """Returns the type of the whole array of a reference.
 
     Raises:
-      ValueError: where the type is not one of references.
+      ValueError: the type is not a reference type.
     """
     if not isinstance(aval, AbstractRef):
         raise ValueError(f"a reference is needed, got a value of type {aval.str_short()}")
@@ -176,15 +176,15 @@ def referent(value: Any) -> Any:
 
 
 def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequence[Any]) -> None:
-    """Raises where a reference occurs twice among what a function closes over and is passed.
+    """Checks that closed-over values and arguments contain no reference twice.
 
     Args:
-      info: of the function: its name, what it is traced for, the names of its arguments.
-      closed_over: what it closes over.
+      info: the debug information of the function.
+      closed_over: the values that the function closes over.
       operands: its flat arguments.
 
     Raises:
-      ValueError: names the arguments.
+      ValueError: a reference occurs twice; the message names the arguments.
     """
     places: dict[int, int] = {}
     for place, value in enumerate((*closed_over, *operands)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ShapeDtypeStruct`: the type of an array, for those who have no array to show."""
+"""`ShapeDtypeStruct`: the shape, dtype and other properties of an array without its data."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class ShapeDtypeStruct:
     Args:
       shape: the sizes of the dimensions.
       dtype: the dtype.
-      sharding: where the array would lie: a sharding, a partition spec over the mesh in force, or a
-        format, which says how it lies in memory as well.
-      weak_type: whether the dtype gives way in promotion.
-      manual_axis_type: over which manual mesh axes the array would vary.
-      is_ref: whether it stands for a mutable reference.
+      sharding: a sharding, a partition spec over the mesh in force, or a format, which also
+        specifies the layout in memory.
+      weak_type: whether the dtype is weak in promotion.
+      manual_axis_type: the variation over the manual axes of a mesh.
+      is_ref: whether it describes a mutable reference.
 
     Raises:
-      ValueError: where ``dtype`` is None.
+      ValueError: ``dtype`` is None.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), "float32")

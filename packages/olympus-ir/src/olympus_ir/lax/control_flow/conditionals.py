@@ -338,7 +338,7 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
 def _forwarded_in_all(
     subprograms: list[Subprogram], inputs_of: list[list[Var]]
 ) -> list[int | None]:
-    """For each result, the position of the input that it is in every program, or None."""
+    """Returns for each result the position of the input that all programs return, or None."""
     common: list[int | None] | None = None
     for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
         positions = {var: place for place, var in enumerate(inputs)}
