@@ -152,8 +152,8 @@ def _batch_custom_vmap_call(
     result = rule(axis_size, list(in_batched), *args)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
-            f"the custom vmap rule ({name}) must return a pair of the result and, in the same "
-            f"structure, booleans that say what is batched; got {result!r}"
+            f"the custom vmap rule ({name}) must return a pair: the result, and booleans in the "
+            f"same structure that tell which leaves are batched; got {result!r}"
         )
     out, out_batched = result
     outs, tree = pytrees.tree_flatten(out)

@@ -83,7 +83,7 @@ class custom_jvp(CustomRuleFunction):
         """
         if self.nondiff_argnums:
             raise TypeError(
-                "defjvps cannot be used with nondiff_argnums: the functions would not know of the "
+                "defjvps cannot be used with nondiff_argnums: the functions do not receive the "
                 "arguments that are not differentiated. Use defjvp."
             )
 

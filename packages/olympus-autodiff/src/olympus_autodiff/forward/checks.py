@@ -85,7 +85,7 @@ def check_constants(kind: str, tangents: Sequence[Any]) -> None:
         if tangent.__class__ is not Zero:
             raise UnexpectedTracerError(
                 f"Detected differentiation of a {kind} function with respect to a closed-over "
-                "value. Its rule says how to differentiate it with respect to its arguments only. "
+                "value. Its rule defines derivatives with respect to its arguments only. "
                 f"Pass the value of type {aval_of(tangent).str_short()} to it as an argument."
             )
 

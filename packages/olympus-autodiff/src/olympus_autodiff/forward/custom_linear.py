@@ -37,9 +37,9 @@ def _custom_lin_types(
 
 def forward_mode_error() -> TypeError:
     return TypeError(
-        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: its rule says how to "
-        "pull cotangents back (grad, vjp, jacrev), not how to push tangents forward. Define the "
-        "derivative with custom_jvp instead, which serves both modes."
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: its rule defines how to "
+        "pull back cotangents (grad, vjp, jacrev), not how to push forward tangents. Define the "
+        "derivative with custom_jvp instead, which supports both modes."
     )
 
 

@@ -57,8 +57,8 @@ def _unknown_place(name: str) -> property:
     # Programs test with `hasattr` whether a value has a location.
     def get(self: Tracer) -> NoReturn:
         raise AttributeError(
-            f"the attribute {name!r} is not available of a traced array of type "
-            f"{self.aval.str_short()}: olympus.typeof(x) says how it is laid out"
+            f"the attribute {name!r} is not available for a traced array of type "
+            f"{self.aval.str_short()}: olympus.typeof(x) shows its sharding"
         )
 
     return property(get)

@@ -149,7 +149,7 @@ def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> Abstrac
                 )
             raise ValueError(
                 f"Mesh for all inputs should be equal. Got one mesh: {found} and another mesh: "
-                f"{own}. Operands of {primitive.name} lie over one mesh."
+                f"{own}. All operands of {primitive.name} must be sharded over the same mesh."
             )
     if asked is not None and found is None:
         found = asked.mesh

@@ -187,8 +187,8 @@ class Primitive:
         if self._shape_rule is None:
             raise NotImplementedError(
                 f"Abstract evaluation for '{self.name}' not implemented. "
-                f"Give it a shape rule with `{self.name}_p.def_abstract_eval`, or say what it "
-                "means with olympus_ir's `expansion_rules.define`."
+                f"Define a shape rule with `{self.name}_p.def_abstract_eval`, or an expansion with "
+                "olympus_ir's `expansion_rules.define`."
             )
         if not self.takes_refs:
             self.refuse_references(avals)

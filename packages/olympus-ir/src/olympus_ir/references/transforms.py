@@ -146,7 +146,7 @@ class BitcastTransform(_StaticTransform):
         if bits % new:
             raise ValueError(
                 f"Cannot view a reference of type {aval.str_short()} as {self.dtype}: dimension "
-                f"{axis} has {bits} bits, no multiple of {new}."
+                f"{axis} has {bits} bits, which is not a multiple of {new}."
             )
         shape = list(aval.shape)
         shape[axis] = bits // new

@@ -44,7 +44,7 @@ class ClosedOverMutableError(TypeError):
         self.value, self.trace = value, trace
         info = trace.debug_info
         super().__init__(
-            f"the function {info.func_src_info} traced for {info.traced_for} closes over a value "
-            f"that changes, of type {type(value).__name__}. Pass it as an argument, or read it "
-            "outside of the function."
+            f"the function {info.func_src_info} traced for {info.traced_for} closes over a mutable "
+            f"object of type {type(value).__name__}. Pass it as an argument, or read it outside of "
+            "the function."
         )

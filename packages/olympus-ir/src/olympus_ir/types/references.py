@@ -159,7 +159,7 @@ def array_of_ref(aval: Any) -> ShapedArray:
       ValueError: the type is not a reference type.
     """
     if not isinstance(aval, AbstractRef):
-        raise ValueError(f"a reference is needed, got a value of type {aval.str_short()}")
+        raise ValueError(f"expected a reference, got a value of type {aval.str_short()}")
     return aval.inner_aval
 
 

@@ -49,7 +49,7 @@ def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None)
     """Reshards a value, or moves it between mesh axes of different types."""
     if _Installed.bind is None:
         raise ModuleNotFoundError(
-            "values are laid out over meshes by the package olympus-sharding, which is not in use: "
+            "values are sharded over meshes by the package olympus-sharding, which is not loaded: "
             "import olympus_sharding"
         )
     return _Installed.bind(value, sharding, concrete_mesh)

@@ -100,7 +100,7 @@ def sliced_aval(aval: Any) -> Any:
         return aval.update(shape=aval.shape[1:])
     if aval.layout.spec.partitions[0] is not None:
         raise ValueError(
-            f"0th dimension of all xs should be replicated. Got {aval.layout.spec}. Lay the values "
-            "out anew with `reshard`."
+            f"0th dimension of all xs should be replicated. Got {aval.layout.spec}. Use `reshard` "
+            "to change the sharding."
         )
     return aval.update(shape=aval.shape[1:], sharding=without_dimension(aval.layout, 0))
