@@ -94,13 +94,13 @@ canonicalize_partition = _jax.canonicalize_partition
 canonicalize_partitions = _jax.canonicalize_partitions
 set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
-# Shardings are C++ types, because the compiled call paths ask for exactly these types; as data
+# Shardings are C++ types, because the compiled call paths require exactly these types; as data
 # they know devices by the methods of a device only. olympus-sharding attaches what they do.
 Sharding: TypeAlias = _jax.Sharding
 SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 NamedSharding: TypeAlias = _jax.NamedSharding
 DeviceList: TypeAlias = _jax.DeviceList
-# Whether a value that is put somewhere may share the memory of the one it comes from.
+# The copy semantics of a transfer: whether the result may share the memory of its source.
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
 
 

@@ -53,7 +53,7 @@ class custom_jvp(CustomRuleFunction):
     """
 
     kind = "custom_jvp"
-    # The rule, None until `defjvp`, and whether it gets symbolic zeros.
+    # The rule, None until `defjvp`, and whether it receives symbolic zeros.
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
 

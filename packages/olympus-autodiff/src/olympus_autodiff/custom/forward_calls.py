@@ -29,7 +29,7 @@ __all__ = ["forward_call", "remat_opt_p"]
 
 # residuals and results = remat_opt *constants, *arguments
 #   fwd_jaxpr: the forward pass, from constants and arguments to residuals and results.
-#   fun_jaxpr_thunk: gives the function as a program of its arguments, and what it closes over.
+#   fun_jaxpr_thunk: returns the program of the function and its closed-over values.
 #   num_consts, num_res: the numbers of constants and of residuals.
 remat_opt_p = Primitive("remat_opt", multiple_results=True, cache_inference=False)
 

@@ -46,8 +46,8 @@ def _linear_call_jvp(
 ) -> Any:
     if any(tangent.__class__ is not Zero for tangent in tangents[:num_res]):
         raise ValueError(
-            "linear_call cannot be differentiated by its residual arguments: it defines derivatives "
-            "with respect to the linear arguments only"
+            "linear_call cannot be differentiated by its residual arguments: it defines the "
+            "derivative with respect to the linear arguments only"
         )
     residuals = primals[:num_res]
     results = linear_call_p.bind(*primals, num_res=num_res, **params)

@@ -117,7 +117,7 @@ class PartialTrace(StagingTrace):
         if not any(unknown):
             return primitive.bind_with_trace(self.parent, args, params)
         if primitive in (jit_p, closed_call_p) and not all(unknown):
-            # What the program computes from known operands alone is known.
+            # A result computed from known operands alone is known.
             closed = params["jaxpr" if primitive is jit_p else "call_jaxpr"]
             return eval_olympuspr(closed.jaxpr, closed.consts, *args)
         rule = custom_partial_eval_rules.get(primitive)

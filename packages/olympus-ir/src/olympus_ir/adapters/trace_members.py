@@ -64,7 +64,7 @@ attach(
     main=property(_main),
     parent_trace=property(_parent_trace, _set_parent_trace),
     process_call=_process_call,
-    # Whether the trace takes values of high types as arrays alone.
+    # True if the trace accepts values of high types only as arrays.
     requires_low=False,
     stage_value=_full_raise,
 )

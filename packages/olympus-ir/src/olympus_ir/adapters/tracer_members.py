@@ -29,7 +29,8 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-# What arrays on devices have and traced ones do not. An AttributeError would say that no array has.
+# Members that arrays on devices have and traced arrays lack. A plain AttributeError would suggest
+# that no array has them.
 for _name in (
     "__dlpack__",
     "addressable_data",
@@ -104,5 +105,5 @@ attach(
     get_referent=_get_referent,
     to_concrete_value=_to_concrete_value,
 )
-# Rules for partial evaluation ask tracers whether they are known.
+# Partial-evaluation rules query whether a tracer is known.
 attach(StagingTracer, is_known=lambda self: False, pval=property(_pval))

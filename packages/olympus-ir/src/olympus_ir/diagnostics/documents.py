@@ -115,7 +115,7 @@ def layout(
     pieces: list[str] = []
     annotations: list[str] = []
     column, style = 0, _PLAIN
-    # What is still to be printed: part, indentation, whether breaks are flat.
+    # The parts that remain to be printed: part, indentation, whether breaks are flat.
     pending: list[tuple[Document, int, bool]] = [(document, 0, False)]
     pop, push = pending.pop, pending.append
     while pending:

@@ -169,7 +169,7 @@ def compute_on2(
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Callable[..., Any]:
-    """Makes a function a separate function of the compiled program, with attributes.
+    """Compiles a function as a separate function of the program, with attributes.
 
     Args:
       f: the function; if not given, a decorator is returned.

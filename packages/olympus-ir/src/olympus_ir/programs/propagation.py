@@ -70,7 +70,7 @@ class Propagation:
         self.infer = infer
 
 
-# Rule of primitives whose parameters say what types the results have, as programs among them do.
+# Rule of primitives whose parameters, such as programs, determine the types of the results.
 declared_types = Propagation(None)
 
 propagation_rules: RuleTable[Any] = RuleTable(

@@ -362,7 +362,7 @@ class Tracer(ArrayBase):
         except (AttributeError, KeyError):
             raise NotImplementedError(f"{type(self).__name__} must define aval") from None
 
-    # ---- what the type knows ----
+    # ---- properties of the type ----
 
     @property
     def shape(self) -> tuple[int, ...]:

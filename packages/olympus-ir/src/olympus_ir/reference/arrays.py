@@ -44,7 +44,7 @@ class ReferenceArray(ArrayBase):
         self._value = value
         self._aval = aval
 
-    # ---- what the type knows ----
+    # ---- properties of the type ----
 
     @property
     def aval(self) -> ShapedArray:

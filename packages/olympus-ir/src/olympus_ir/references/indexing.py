@@ -73,7 +73,7 @@ class Slice:
         return cls(start, max((stop - start + step - 1) // step, 0), step)
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
-        # What is known is part of the structure; what is computed is a child.
+        # Static values are part of the structure; computed values are children.
         known = tuple([part if isinstance(part, int) else None for part in (self.start, self.size)])
         children = tuple(
             [None if isinstance(part, int) else part for part in (self.start, self.size)]
@@ -222,7 +222,7 @@ class NDIndexer:
                 if place is not None and not -size <= place < size:
                     raise ValueError(f"Out of bound indexer: idx={place}, dim={size}.")
 
-    # ---- what it selects ----
+    # ---- the selected part ----
 
     @property
     def is_trivial(self) -> bool:

@@ -238,7 +238,7 @@ def accumulated(array: Any, transforms: Sequence[Any], value: Any) -> Any:
 def flatten_transforms(transforms: Sequence[Any]) -> tuple[list[Any], Any]:
     """Returns the operands and the structure (parameter ``tree``) of a chain of transforms."""
     leaves, tree = pytrees.tree_flatten(tuple(transforms))
-    # Known indices have one dtype, whether 64-bit types are enabled or not.
+    # Static indices have the same dtype with and without 64-bit types.
     return [np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves], tree
 
 

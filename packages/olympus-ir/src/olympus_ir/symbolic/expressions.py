@@ -452,7 +452,7 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
     if exact is not None:
         return exact
     if scope.rules and isinstance(divisor, int):
-        # What is a multiple of a number is one of the opposite number as well.
+        # A multiple of a number is also a multiple of its negative.
         if from_factor(Factor("mod", (dividend, -divisor)), scope) == 0:
             opposite = from_factor(Factor("floordiv", (dividend, -divisor)), scope)
             return -opposite, 0
@@ -550,7 +550,7 @@ def variables_of(dimension: Dimension) -> set[str]:
     return dimension.variables() if isinstance(dimension, SymbolicDim) else set()
 
 
-# What operations mean for values that have none of them, such as those of a program being lowered.
+# Implementations of the operations for values without operators, such as values being lowered.
 OPERATIONS_OF_DIMENSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,

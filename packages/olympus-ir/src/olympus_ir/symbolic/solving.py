@@ -157,7 +157,7 @@ class _Solver:
         self.solution = solution
         self.scope = scope
         self.specifications = specifications
-        # What was found so far, as error messages show it, and the values that it refers to.
+        # The solved variables, for error messages, and the values that the messages refer to.
         self.found: list[tuple[str, Any, str, SymbolicDim, Any]] = []
 
     def size(self, name: str) -> Any:

@@ -429,7 +429,7 @@ for _scalar_type in dtypes.numpy_scalar_types:
     register_value_type(_scalar_type, _numpy_aval)
 register_value_type(np.ndarray, _numpy_aval)
 
-# The abstract values of Python scalars depend on whether 64-bit types are enabled.
+# The abstract values of Python scalars depend on the flag of 64-bit types.
 _python_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
 
 

@@ -104,7 +104,7 @@ _ML_DTYPE_CATEGORY: dict[type, type] = {
 # Equal dtypes (longlong and int64, say) are represented by one of them.
 representative: dict[Any, Any] = {d: d for d in numeric_dtypes}
 
-# The 64-bit dtypes, and what stands for them while they are disabled.
+# The 64-bit dtypes, and their replacements while they are disabled.
 half_width: dict[np.dtype, np.dtype] = {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in (

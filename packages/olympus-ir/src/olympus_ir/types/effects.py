@@ -52,7 +52,7 @@ control_flow_allowed_effects = EffectTypeSet()
 custom_derivatives_allowed_effects = EffectTypeSet()
 checkpoint_allowed_effects = EffectTypeSet()
 partial_evaluation_kept_effects = EffectTypeSet()
-# Those of mutable references; they concern only programs that references come into or go out of.
+# Effects of mutable references, recorded only for programs that take or return references.
 reference_effects = EffectTypeSet()
 
 

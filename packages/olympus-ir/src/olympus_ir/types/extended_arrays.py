@@ -59,7 +59,7 @@ class ExtendedArray(ArrayBase):
         self.physical = physical
         self._aval = aval
 
-    # ---- what the type knows ----
+    # ---- properties of the type ----
 
     @property
     def aval(self) -> ShapedArray:
@@ -159,7 +159,7 @@ class ExtendedArray(ArrayBase):
     def __deepcopy__(self, memo: dict) -> ExtendedArray:
         return self
 
-    # ---- what the array behind does and knows ----
+    # ---- properties and methods of the physical array ----
 
     def __getattr__(self, name: str) -> Any:
         if name in _of_physical:

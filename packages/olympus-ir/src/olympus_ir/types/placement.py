@@ -402,7 +402,7 @@ class AbstractMesh(BaseMesh):
     )
 
     abstract_device: AbstractDevice | None
-    # What a mesh of devices has here: read by the C++ sharding.
+    # The device list of a mesh of devices; the C++ sharding reads it.
     _internal_device_list = None
 
     def __new__(

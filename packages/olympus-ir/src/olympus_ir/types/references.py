@@ -58,7 +58,7 @@ class AbstractRef(AbstractValue):
     def __reduce__(self) -> tuple:
         return (type(self), (self.inner_aval, self.memory_space, self.kind))
 
-    # ---- what the array's type says ----
+    # ---- properties of the array's type ----
 
     @property
     def shape(self) -> tuple[int, ...]:

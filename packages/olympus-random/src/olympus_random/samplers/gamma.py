@@ -72,7 +72,7 @@ def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     if keys.dtype.implementation is threefry_implementation:
         samples = vmap(one_sample)(*operands)
     else:
-        # The bits of a batch are not those of a loop, and which of them it is is part of the
+        # The bits of a batch differ from those of a loop. The platform's choice is part of the
         # meaning: on CPU a loop.
         samples = lax.platform_dependent(
             *operands,
