@@ -48,7 +48,7 @@ def dot_product_attention(
       query: an array of shape (B, T, N, H), or without B.
       key: an array of shape (B, S, K, H), or without B.
       value: an array of the shape of ``key``.
-      bias: what is added to the logits; broadcasts to (B, N, T, S).
+      bias: array added to the logits; broadcasts to (B, N, T, S).
       mask: booleans, False where a position is not attended to; broadcasts likewise.
       scale: factor of the logits; ``1 / sqrt(H)`` where None.
       is_causal: whether a position attends to itself and those before it alone.

@@ -162,7 +162,7 @@ def standardize(
       axis: the axis or axes along which mean and variance are taken.
       mean: the mean; that of ``x`` where None.
       variance: the variance; that of ``x`` where None.
-      epsilon: what is added to the variance.
+      epsilon: a small number added to the variance.
       where: which elements mean and variance are taken of; all where None.
       algorithm: ``"fast"`` takes the variance as the mean of squares less the square of the mean,
         in one pass; ``"stable"`` as the mean of squared deviations, in two.

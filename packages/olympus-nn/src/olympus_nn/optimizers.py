@@ -261,7 +261,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     Args:
       step_size: a number, or a function from the step to it.
       gamma: how much of the mean is kept in a step.
-      eps: what is added to the mean.
+      eps: a small number added to the mean.
 
     Returns:
       The `Optimizer`.
@@ -290,7 +290,7 @@ def rmsprop_momentum(
     Args:
       step_size: a number, or a function from the step to it.
       gamma: how much of the mean of squares is kept in a step.
-      eps: what is added to the mean.
+      eps: a small number added to the mean.
       momentum: how much of the velocity is kept in a step.
 
     Returns:
@@ -324,7 +324,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
       step_size: a number, or a function from the step to it.
       b1: how much of the mean is kept in a step.
       b2: how much of the mean of squares is.
-      eps: what is added to the root of the mean of squares.
+      eps: a small number added to the root of the mean of squares.
 
     Returns:
       The `Optimizer`.
@@ -360,7 +360,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
       step_size: a number, or a function from the step to it.
       b1: how much of the mean is kept in a step.
       b2: how much of the maximum is.
-      eps: what is added to the maximum.
+      eps: a small number added to the maximum.
 
     Returns:
       The `Optimizer`.

@@ -117,7 +117,7 @@ def BatchNorm(
 
     Args:
       axis: the axis or axes along which mean and variance are taken.
-      epsilon: what is added to the variance.
+      epsilon: a small number added to the variance.
       center: whether there is a shift.
       scale: whether there is a scale.
       beta_init: initialiser of the shift.

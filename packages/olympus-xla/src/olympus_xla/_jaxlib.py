@@ -266,11 +266,11 @@ _primed = False
 
 
 def prime(client: Any) -> None:
-    """Lets C++ find our types, with the help of the first client of the process.
+    """Makes C++ find our types, through the first client of the process.
 
-    jaxlib imports two classes from Python modules of fixed names, once, when an array is first made
-    in C++ itself, and keeps what it finds: the type of abstract values, and (0.12) that of typed
-    NumPy arrays. The modules stand in place while each of these paths is taken once.
+    jaxlib imports two classes from Python modules of fixed names when C++ first makes an array, and
+    caches them: the type of abstract values, and (0.12) that of typed NumPy arrays. This function
+    installs such modules temporarily, and takes each of these paths once.
     """
     global _primed
     if _primed:
@@ -364,7 +364,7 @@ _kept_types: list[type] = []
 
 
 def prime_profile_data() -> None:
-    """Lets C++ make the types that read profiles.
+    """Makes C++ create the types that read profiles.
 
     jaxlib 0.12 makes them on first use, and Python warns of them because they name no module. If
     warnings are errors, this would end the process.
@@ -412,21 +412,21 @@ _plugins: dict[str, Any] = {}
 
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
-    """Returns the devices of a machine that a loaded plugin describes, to compile for."""
+    """Returns compile-only devices of a machine that a loaded plugin describes."""
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
 
 
 def described_devices(devices: Sequence[Any]) -> list[Any]:
-    """Returns descriptions of devices, for compilation only; CPUs are returned as they are."""
+    """Returns descriptions of devices, for compilation only; CPUs are returned unchanged."""
     if devices[0].platform == "cpu":
         return list(devices)  # the CPU's compiler needs a client that runs programs
     return _jax.get_topology_for_devices(list(devices))._make_compile_only_devices()
 
 
 def is_description(device: Any) -> bool:
-    """Returns whether a device is one to compile for only."""
+    """Returns whether a device is compile-only."""
     return isinstance(device.client, _jax.CompileOnlyPyClient)
 
 
@@ -507,12 +507,12 @@ def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:
-    """Returns a module in StableHLO's portable form; operations of Shardy stay as they are."""
+    """Returns a module in StableHLO's portable form; operations of Shardy stay unchanged."""
     return _jax.mlir.serialize_portable_artifact(module, version, True)
 
 
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
-    """Estimates of an XLA computation's cost as it stands."""
+    """Estimates the cost of an XLA computation, without optimising it first."""
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
 
 

@@ -2,7 +2,7 @@
 """NumPy's implicit promotion: operands of one dtype and of shapes that fit.
 
 The conversion of operands depends on their abstract values alone. It is computed once for each
-combination, as a *plan*: for each operand a function, or None if it stays as it is. The hot path is
+combination, as a *plan*: for each operand a function, or None to keep it. The hot path is
 one look-up.
 
 Shapes are brought to equal rank and no further: the elementwise primitives broadcast scalars and
@@ -224,7 +224,7 @@ def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
 
 
 def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank: int) -> Step:
-    """Returns the conversion of one operand, or None if it stays as it is."""
+    """Returns the conversion of one operand, or None if it stays unchanged."""
     if description.__class__ is tuple and description[0] == "own":
         step = _step(description[1], aval, dtype, weak_type, rank)
         return to_array if step is None else lambda value: step(to_array(value))

@@ -325,12 +325,12 @@ class GatherPlan(Record):
 
     Attributes:
       indices: index vectors, in the last dimension of an array of integers.
-      window_dims: the dimensions of what is gathered that run within a window.
+      window_dims: the dimensions of the gathered array that run within a window.
       collapsed_dims: the array's dimensions that have no dimension of their own in a window.
       indexed_dims: the array's dimension that each component of an index vector indexes.
       sizes: the sizes of a window.
-      shape: the shape of what is gathered.
-      reversed_dims: dimensions of what is gathered that have to be reversed afterwards.
+      shape: the shape of the gathered array.
+      reversed_dims: dimensions of the gathered array that have to be reversed afterwards.
       new_axes: dimensions of size one that have to be added after that.
       in_order: whether indices are known to be sorted and unique.
     """
@@ -444,7 +444,7 @@ class _Planner:
 
     def plan(self) -> GatherPlan:
         """Returns the plan of the entries read so far."""
-        shape: list[int] = []  # of what is gathered
+        shape: list[int] = []  # of the gathered array
         batch: list[int] = []  # of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
         where: dict[Any, int] = {}  # in the batch, the first dimension of arrays or of a stride

@@ -99,7 +99,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     Args:
       arr: an array.
       obj: before which places: an integer, a slice or integers; they may be traced.
-      values: what is inserted, broadcast.
+      values: the inserted values, broadcast.
       axis: the axis; by default, the array is flattened.
 
     Returns:

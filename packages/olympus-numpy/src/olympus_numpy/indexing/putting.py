@@ -116,7 +116,7 @@ def put_along_axis(
     Args:
       arr: an array.
       indices: integers, of as many dimensions.
-      values: what is put there, broadcast to the shape of the indices.
+      values: the new values, broadcast to the shape of the indices.
       axis: the axis; None puts into the flat array.
       inplace: must be False, to say that the caller knows that ``arr`` is not changed.
       mode: what happens to indices out of range, as in ``at``.

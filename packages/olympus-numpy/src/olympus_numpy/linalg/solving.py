@@ -69,7 +69,7 @@ def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
 
 
 # Solves with the factors of one matrix: `lu_solution(packed, permutation, b, trans)`, where the
-# matrix is taken as it is (0), transposed (1) or adjoint (2). It is a separate `jit` equation,
+# matrix is taken unchanged (0), transposed (1) or adjoint (2). It is a separate `jit` equation,
 # traced once for all matrices of a shape.
 lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 

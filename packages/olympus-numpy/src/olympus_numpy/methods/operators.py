@@ -36,7 +36,7 @@ def _is_operand(value: Any) -> bool:
     return False
 
 
-# Containers have operators of their own that would succeed, or answer that nothing is equal.
+# The operators that containers define would succeed, or report that nothing is equal.
 _CONTAINERS = frozenset({dict, list, set, tuple})
 _SYMBOLS = {"__eq__": "==", "__ne__": "!=", "__add__": "+", "__mul__": "*"}
 _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}

@@ -50,7 +50,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
       array: an array.
       pad_width: how many: one number, a pair for before and after, or a pair for each dimension; or
         a dictionary from dimension to number or pair.
-      mode: what is added: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
+      mode: kind of padding: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
         ``"linear_ramp"`` (``end_values``), ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``
         (``stat_length``), ``"reflect"``, ``"symmetric"`` (``reflect_type``), ``"wrap"``; or a
         function, which is called as NumPy calls it and returns the padded line.

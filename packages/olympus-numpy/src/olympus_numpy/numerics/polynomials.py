@@ -183,7 +183,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     Args:
       p: the coefficients.
       m: how many times to integrate.
-      k: the constants of integration, one for all or one a time; zero by default.
+      k: the constants of integration, one for all or one for each integration; zero by default.
 
     Returns:
       An array of one dimension, ``m`` elements longer than ``p``.

@@ -352,7 +352,7 @@ def cov(
       y: further variables.
       rowvar: whether variables are rows, not columns.
       bias: whether to divide by the number of observations, not by one less.
-      ddof: what is subtracted from the number of observations in the divisor.
+      ddof: number subtracted from the number of observations in the divisor.
       fweights: how often each observation was made, integers.
       aweights: how much each observation counts.
       dtype: the dtype of the result.

@@ -231,7 +231,7 @@ def quantile(
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
-      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+      method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
       weights: how much each element counts, with ``method="inverted_cdf"``.
@@ -268,7 +268,7 @@ def nanquantile(
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
-      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+      method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
       weights: how much each element counts, with ``method="inverted_cdf"``.
@@ -306,7 +306,7 @@ def percentile(
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
-      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+      method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
       weights: how much each element counts, with ``method="inverted_cdf"``.
@@ -352,7 +352,7 @@ def nanpercentile(
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
-      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+      method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
       weights: how much each element counts, with ``method="inverted_cdf"``.

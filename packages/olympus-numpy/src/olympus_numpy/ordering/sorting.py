@@ -213,7 +213,7 @@ _partition = compiled(_partitioned, ("kth", "axis"), name="partition")
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """Returns an array in which one element along an axis is where sorting would put it.
 
-    Those before it are not larger, those after it not smaller.
+    Elements before it are not larger, and elements after it are not smaller.
 
     Args:
       a: an array of real numbers.

@@ -83,7 +83,7 @@ def dot(
 ) -> Array:
     """Returns the product of two arrays: over ``a``'s last dimension and ``b``'s last but one.
 
-    Of two vectors that is their inner product, of two matrices their matrix product; of other
+    For two vectors this is the inner product, for two matrices the matrix product; for other
     arrays, the result has all remaining dimensions of ``a`` and then those of ``b``. A scalar
     multiplies the other operand.
 

@@ -199,7 +199,7 @@ def var(
       axis: the axis or axes; all by default.
       dtype: the dtype to compute in; floating by default.
       out: not supported.
-      ddof: what is subtracted from the number of elements in the divisor.
+      ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
       mean: the mean, where it is known, with the axes kept.
@@ -240,7 +240,7 @@ def std(
       axis: the axis or axes; all by default.
       dtype: the dtype to compute in; floating by default.
       out: not supported.
-      ddof: what is subtracted from the number of elements in the divisor.
+      ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
       mean: the mean, where it is known, with the axes kept.

@@ -411,7 +411,7 @@ def nanvar(
       axis: the axis or axes; all by default.
       dtype: the dtype to compute in; floating by default.
       out: not supported.
-      ddof: what is subtracted from the number of elements in the divisor.
+      ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
       mean: the mean, where it is known, with the axes kept.
@@ -464,7 +464,7 @@ def nanstd(
       axis: the axis or axes; all by default.
       dtype: the dtype to compute in; floating by default.
       out: not supported.
-      ddof: what is subtracted from the number of elements in the divisor.
+      ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
       mean: the mean, where it is known, with the axes kept.

@@ -36,7 +36,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
 
     Args:
       fun: a function of arrays.
-      *args: arrays, or `ShapeDtypeStruct`s, as it is called with.
+      *args: the arguments of a call, arrays or `ShapeDtypeStruct`s.
       **kwargs: keyword arguments, likewise.
 
     Returns:

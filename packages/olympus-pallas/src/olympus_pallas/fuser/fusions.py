@@ -144,7 +144,7 @@ def fuse(
 
     Args:
       f: a function that calls one fusible function. What its inputs are computed from becomes
-        fusions of it, and so does what is made of its outputs.
+        fusions of it, and so do the operations on its outputs.
       resolve_fusion_dtypes: whether dtypes that exist in fusions alone are replaced; there are
         none here.
       debug: whether to print the function's program.

@@ -59,7 +59,7 @@ def _num_programs_type(*, axis: int) -> ShapedArray:
 
 class _State(threading.local):
     grid: tuple[Any, ...] | None = None
-    # The place in the grid, where it is known as values: in loops that stand for grids.
+    # The grid indices, if known as values: in loops that interpret grids.
     place: tuple[Any, ...] | None = None
 
 

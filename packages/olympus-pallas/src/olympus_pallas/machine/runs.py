@@ -110,7 +110,7 @@ class Run:
         self.pending: list[Transfer] = []
         self.races = Races() if detect_races else None
         self.failure: BaseException | None = None
-        # Programs that equations stand for, by the equations' addresses.
+        # Expansions of equations, by the equations' addresses.
         self.expanded: dict[int, Any] = {}
         self._live = num_devices * cores
         # For each core that waits, the version of the state that it has found wanting.

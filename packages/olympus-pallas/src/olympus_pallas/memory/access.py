@@ -176,7 +176,7 @@ def load(
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      mask: booleans of the shape of what is read. Where they are false, memory is not touched, so
+      mask: booleans of the result's shape. Where they are false, memory is not touched, so
         the place may lie outside of the array.
       other: value where the mask is false; unspecified by default.
       cache_modifier: how caches treat the data, in Triton's terms.
@@ -224,7 +224,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      val: an array of the shape and dtype of what is written.
+      val: an array of the shape and dtype of the elements written.
       mask: booleans of that shape; where they are false, memory is not touched.
       eviction_policy: eviction policy of caches, in Triton's terms.
 
@@ -257,7 +257,7 @@ def _atomic_function(kind: AtomicOpType, verb: str) -> Any:
         return _atomic(x_ref_or_view, idx, val, mask, kind)
 
     function.__name__ = function.__qualname__ = f"atomic_{kind.value}"
-    function.__doc__ = f"""Atomically {verb}; returns what was there.
+    function.__doc__ = f"""Atomically {verb}; returns the old elements.
 
     Args:
       x_ref_or_view: the reference or a view of one.
@@ -289,7 +289,7 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
       val: scalar that is written if they are equal.
 
     Returns:
-      What was there.
+      The old elements.
     """
     ref, transforms = ref_and_transforms("atomic_cas", ref)
     flat, tree = pytrees.tree_flatten((ref, transforms, cmp, val))

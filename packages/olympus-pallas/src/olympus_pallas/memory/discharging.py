@@ -32,7 +32,7 @@ def _with_room(array: Any, transforms: Sequence[Any]) -> tuple[Any, tuple, tuple
     """Returns the array, extended for slices that begin inside and end outside.
 
     Returns:
-      The larger array, the transforms for it, and the shape of what was there.
+      The larger array, the transforms for it, and the shape of the original array.
     """
     shape = shape_of(array)
     first = transforms[0] if transforms else None

@@ -85,7 +85,7 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
       *refs: references, or views of them, of one shape and dtype.
 
     Returns:
-      What stands for the reference: it can be read, written, viewed, and copied.
+      A stand-in for the reference, which can be read, written, viewed and copied.
 
     Raises:
       ValueError: there are no references, or where their types differ.

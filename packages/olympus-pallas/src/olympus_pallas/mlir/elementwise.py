@@ -108,7 +108,7 @@ def cast(builder: KernelBuilder, value: Any, old: Any, new: Any) -> Any:
     if new == BOOL:
         return compare(builder, "ne", value, builder.full(0, shape, old), old)
     if is_float(old) and is_float(new):
-        if old.itemsize == new.itemsize:  # there is no direct way, and nothing is lost on this one
+        if old.itemsize == new.itemsize:  # no direct conversion exists; this one is lossless
             return cast(builder, cast(builder, value, old, np.float32), np.float32, new)
         name = "arith.extf" if old.itemsize < new.itemsize else "arith.truncf"
         return builder.create(name, target, (value,))
@@ -203,7 +203,7 @@ def _sign(builder: KernelBuilder, x: Any) -> Any:
         return builder.create("arith.select", x.type, (positive, one, zero))
     minus_one = builder.full(-1, aval.shape, aval.dtype)
     negative = compare(builder, "lt", x, zero, aval.dtype)
-    # Zeros keep their sign, and what is not a number stays so.
+    # Zeros keep their sign, and NaN stays NaN.
     rest = builder.create("arith.select", x.type, (negative, minus_one, x))
     return builder.create("arith.select", x.type, (positive, one, rest))
 

@@ -343,7 +343,7 @@ def semaphore_signal_parallel(*signals: SemaphoreSignal) -> None:
     """Adds to several semaphores, in no certain order.
 
     Args:
-      *signals: what is added to which.
+      *signals: the semaphores and their increments.
     """
     for signal in signals:
         transfers.semaphore_signal(signal.ref, signal.inc, device_id=signal.device_id)

@@ -40,7 +40,7 @@ control_flow_allowed_effects.add_type(_CheckEffect)
 _check_effect = _CheckEffect()
 
 
-# Whether buffers of `run_scoped` are filled with what is not a number at first.
+# Whether buffers of `run_scoped` are initially filled with NaN.
 enable_poison_buffers = config_states.pallas_poison_buffers
 
 

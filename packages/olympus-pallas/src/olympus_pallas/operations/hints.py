@@ -73,7 +73,7 @@ control_flow_allowed_effects.add_type(_Marker)
 _barrier_effect = _Marker("Barrier")
 _delay_effect = _Marker("Delay")
 
-# ---- what is known of numbers ----
+# ---- facts about integers ----
 
 for _primitive in (multiple_of_p, max_contiguous_p):
     _primitive.def_abstract_eval(lambda x, *, values: x)
@@ -90,7 +90,7 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
     Args:
       x: the integer, or an array of integers.
-      values: the number, or one a dimension.
+      values: the number, or one for each dimension.
 
     Returns:
       ``x`` itself.
@@ -286,7 +286,7 @@ def _elementwise_inline_asm_types(
     return [ShapedArray(each.shape, each.dtype) for each in result_shape_dtypes], no_effects
 
 
-# What some instructions mean, where there is no GPU to run them: without the spaces.
+# Meanings of some instructions on machines without a GPU, by their text without spaces.
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "tanh.approx.f32$0,$1;": lax.tanh,
     "ex2.approx.f32$0,$1;": lax.exp2,

@@ -55,7 +55,7 @@ def run_scoped(
       **kw_types: buffers for keyword arguments.
 
     Returns:
-      What the function returns.
+      The result of the function.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

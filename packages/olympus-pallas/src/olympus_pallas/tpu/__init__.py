@@ -150,7 +150,7 @@ def load(ref: Any, *, mask: Any = None) -> Any:
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      mask: booleans of the shape of what is read.
+      mask: booleans of the shape of the elements read.
 
     Returns:
       An array of the reference's shape and dtype.
@@ -163,7 +163,7 @@ def store(ref: Any, val: Any, *, mask: Any = None) -> None:
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      val: an array of the shape and dtype of what is written.
+      val: an array of the shape and dtype of the elements written.
       mask: booleans of that shape.
     """
     _store(ref, val, mask=mask)

@@ -191,8 +191,8 @@ class BufferedRef(BufferedRefBase):
       copy_out_slot: number of copies out that have started.
       wait_out_slot: number of copies out that have been waited for.
       next_fetch: index in the grid of the next block to copy in, with lookahead.
-      sem_recvs: semaphores of copies in, one a buffer.
-      sem_sends: semaphores of copies out, one a buffer.
+      sem_recvs: semaphores of copies in, one for each buffer.
+      sem_sends: semaphores of copies out, one for each buffer.
       tiling: how blocks are laid out.
       is_trivial_windowing: whether there is one block, the whole array.
       has_allocated_buffer: whether the buffers are its own.
@@ -292,7 +292,7 @@ class BufferedRef(BufferedRefBase):
         """Returns an operand that is copied in and out."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **kwargs)
 
-    # ---- what it is ----
+    # ---- properties ----
 
     @property
     def spec(self) -> BlockSpec:

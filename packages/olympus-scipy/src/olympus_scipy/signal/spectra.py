@@ -167,7 +167,7 @@ def _spectrogram(
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step)
     if boundary is not None:
         times = times - nperseg / 2
-    # [..., time, frequency] -> [..., frequency in the place of the axis, ..., time]
+    # [..., time, frequency] -> [..., frequency at the position of the axis, ..., time]
     result = onp.moveaxis(result, -1, axis)
     return frequencies.astype(real_dtype), times.astype(real_dtype), result
 

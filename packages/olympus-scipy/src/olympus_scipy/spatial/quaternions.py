@@ -137,7 +137,7 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
         a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
     middle = 2.0 * lax.atan2(onp.hypot(c, d), onp.hypot(a, b))
-    # Nearer to the singularity the two outer angles have no digits of their own.
+    # Nearer to the singularity only the sum or difference of the two outer angles is accurate.
     eps = float(dtypes.finfo(q.dtype).eps)
     tolerance = 1e-7 if q.dtype == np.float64 else 1e-3 * math.sqrt(eps)
     at_zero, at_pi = onp.abs(middle) <= tolerance, onp.abs(middle - math.pi) <= tolerance

@@ -373,7 +373,7 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
         own: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
         if type(own) is NamedSharding and own.mesh == sharding.mesh:
-            # What may be divided in any way stays as it is, where the axes are still free.
+            # Unconstrained dimensions keep their sharding while its axes are still free.
             used = {
                 axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
             }
@@ -430,7 +430,7 @@ def _reshard_transpose(
     aval = operand.aval.to_ct_aval()
     if aval.layout is not None:
         return [bind_reshard(cotangent, aval.layout, concrete_mesh)]
-    # Where the operand's type says nothing, either the compiler decides or it is whole everywhere.
+    # Without a sharding in the operand's type the compiler decides, or the operand is replicated.
     entries = (None,) * aval.ndim if source_mesh.explicit_axes else dst_sharding.spec.partitions
     return [bind_reshard(cotangent, NamedSharding(source_mesh, PartitionSpec(*entries)))]
 

@@ -266,7 +266,7 @@ class _Call:
             size = leaves[self.mapped].shape[self.axes[self.mapped]]
         except (AttributeError, IndexError):
             size = self._common_size(leaves)
-        # Inside another program the parts are cut by what `shard_map` says alone.
+        # Inside another program the specs of `shard_map` alone determine the shards.
         inside = current.trace is not evaluation_trace
         key = (size, inside, *map(np.ndim, leaves)) if self.counts_from_end else (size, inside)
         compiled = self._compiled.get(key)

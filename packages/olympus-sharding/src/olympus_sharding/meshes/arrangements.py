@@ -281,7 +281,7 @@ def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
     )
 
 
-# ---- kinds of devices with an order of their own ----
+# ---- kinds of devices with a special order ----
 
 
 # Orders in which neighbours, also the first and the last device, are wired: of four chips in a

@@ -153,7 +153,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     summed = [axis - n_batch for axis in axes if n_batch <= axis < n_batch + n_sparse]
     data, indices = lax.reduce_sum(mat.data, dense), mat.indices
     if summed:
-        # Padding is told by all of its coordinates, of which some are left out.
+        # Padding is recognized by all coordinates, and some are dropped here.
         inside = in_bounds(indices, mat._sparse_shape)
         inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
         data = jnp.where(inside, data, jnp.zeros((), data.dtype))

@@ -294,7 +294,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
         inverse = np.argsort(batch_order).tolist()
         values = lax.transpose(values, (*inverse, n_batch))
         return sum_to(values, aval.shape).astype(aval.dtype)
-    # A batch dimension is behind a sparse one: the whole product, then what is wanted of it.
+    # A batch dimension follows a sparse one: compute the whole product, then extract.
     product = _contract(cotangent, rhs, numbers, aval.dtype)
     product = lax.transpose(product, tuple(order))
     values = bcoo_extract_p.bind(indices, product, assume_unique=True)
@@ -335,7 +335,7 @@ def _bcoo_dot_general_batching(
     shared = batch_dims[0] is None and batch_dims[1] is None
     options = {"preferred_element_type": params["preferred_element_type"]}
     if shared:
-        # rhs alone has examples: they are one more of its own dimensions.
+        # Only rhs is batched: its batch dimension becomes a free dimension.
         numbers = ((lhs_contract, _by_one(rhs_contract)), (lhs_batch, _by_one(rhs_batch)))
         out = bcoo_dot_general_p.bind(
             *args[:2], rhs, dimension_numbers=numbers, lhs_spinfo=params["lhs_spinfo"], **options

@@ -47,7 +47,7 @@ def bcoo_spdot_general_p(
     n_batch = lhs.n_batch
     dtype = np.dtype(preferred_element_type)
 
-    # Batch dimensions in the order of the result; rhs has those that lhs has alone with size one.
+    # Batch dimensions in the order of the result; those of lhs alone have size one in rhs.
     lhs_order = [l for l, _ in pairs.batch] + [d for d in pairs.lhs_free if d < lhs.n_batch]
     rhs_order = [r for _, r in pairs.batch]
     alone = tuple(range(len(pairs.batch), n_batch))

@@ -48,7 +48,7 @@ class OLYMPUSSparse:
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
         self.shape = tuple(canonicalize_shape(shape))
 
-    # ---- what is known without the values ----
+    # ---- static properties ----
 
     @property
     def size(self) -> int:

@@ -83,7 +83,7 @@ class SparseTrace(Trace):
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
     ) -> Sequence[Any]:
-        # Differentiation lies outside, or inside of what is traced: the function itself is run.
+        # Differentiation happens outside or inside of the sparse trace: call the plain function.
         return fun(*args)
 
     def process_custom_vjp_call(

@@ -39,7 +39,7 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 def is_wide(dtype: Any) -> bool:
-    """Returns whether a dtype is one of those that exist only while 64-bit types are enabled."""
+    """Returns whether a dtype exists only while 64-bit types are enabled."""
     return dtype in _WIDE
 
 
@@ -110,7 +110,7 @@ def host_value(array: ArrayImpl) -> np.ndarray:
 
 
 def is_of_terms(sharding: Any) -> bool:
-    """Returns whether the devices hold unreduced terms of a sum."""
+    """Returns whether an array is unreduced: each device holds one term of a sum."""
     return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 
@@ -225,7 +225,7 @@ def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
 
 
 def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
-    """Returns copies of the rows of an array in host memory, which is cheaper than slicing it."""
+    """Yields copies of the rows of an array in host memory, which is cheaper than slicing it."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     committed = array._committed

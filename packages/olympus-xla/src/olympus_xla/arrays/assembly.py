@@ -164,7 +164,7 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Any:
-    """Arrays over the devices of several processes, of the data that each process has.
+    """Returns an array over the devices of several processes, from the data of each process.
 
     Args:
       sharding: says which device holds which part.
@@ -212,7 +212,7 @@ def _from_local_data(sharding: Any, data: np.ndarray, shape: tuple[int, ...] | N
 
 
 def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, int]]]:
-    """For each dimension, the bounds of the parts that devices of this process hold."""
+    """Returns for each dimension the bounds of the parts on devices of this process."""
     bounds: list[set[tuple[int, int]]] = [set() for _ in shape]
     for index in sharding.addressable_devices_indices_map(shape).values():
         for dimension, (part, size) in enumerate(zip(index, shape, strict=True)):

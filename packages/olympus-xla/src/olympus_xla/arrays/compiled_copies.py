@@ -17,7 +17,7 @@ class CompiledCopies:
     """Functions that copy arrays by compiled programs.
 
     Attributes:
-      with_sharding: from an array or host value and a sharding to an array laid out by it.
+      with_sharding: from an array or host value and a sharding to an array with this sharding.
       with_layout: from an array and a `Layout` to an array with this layout on the same devices.
     """
 

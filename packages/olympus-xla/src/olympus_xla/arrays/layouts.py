@@ -180,7 +180,7 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Returns the same values with the layout of their elements in memory constrained.
+    """Constrains the memory layouts of values.
 
     Results of compiled functions keep the layout.
 
@@ -217,12 +217,12 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 
 def layout_of(array: ArrayImpl) -> Layout:
-    """Returns the layout in which the elements of an array lie in memory."""
+    """Returns the memory layout of an array."""
     return Layout.from_pjrt_layout(array._pjrt_layout)
 
 
 def same_layout(first: Layout, second: Layout) -> bool:
-    """Returns whether two layouts order elements alike: None and () both stand for no tiles."""
+    """Returns whether two layouts are equal; a tiling of None equals ()."""
     return first.major_to_minor == second.major_to_minor and (first.tiling or ()) == (
         second.tiling or ()
     )

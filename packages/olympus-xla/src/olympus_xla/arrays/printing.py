@@ -34,7 +34,7 @@ def repr_array(array: Any) -> str:
 
 
 def _is_of_terms(array: Any) -> bool:
-    """Returns whether the devices hold unreduced terms of a sum."""
+    """Returns whether an array is unreduced: each device holds one term of a sum."""
     spec = getattr(array.sharding, "spec", None)
     return spec is not None and bool(spec.unreduced)
 

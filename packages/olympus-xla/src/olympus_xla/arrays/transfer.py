@@ -245,7 +245,7 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
 
 
 def _place_in_program(place: Any) -> Any:
-    """Returns the place of a value inside a program: a spec refers to the current mesh."""
+    """Converts a partition spec, inside a program, to a sharding over the current mesh."""
     if type(place) is not PartitionSpec:
         return place
     mesh: Any = concrete_mesh_in_force() or mesh_in_force()
@@ -290,7 +290,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
 
 
 def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
-    """Cuts the parts anew by a program that all processes run together."""
+    """Reshards an array by a program that all processes run together."""
     if array._sharding.device_set != sharding.device_set:
         raise ValueError(
             f"device_put cannot move {array.aval.str_short()} from {array._sharding} to "
@@ -305,7 +305,7 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
-    """Returns whether the n-th devices of two shardings hold equal parts, for each n."""
+    """Returns whether two shardings give their n-th devices equal slices, for all n."""
     if own.num_devices != other.num_devices:
         return False
     if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
@@ -414,7 +414,7 @@ device_put_p.eager = _evaluate_device_put
 
 
 def _mesh_asked_for(params: dict[str, Any]) -> Any:
-    """Returns the mesh over which a program's equation puts values, or None."""
+    """Returns the mesh of the first `NamedSharding` of a `device_put` equation, or None."""
     meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
     return meshes[0] if meshes else None
 

@@ -66,7 +66,7 @@ def make_compiled_call(
 def _run_high(
     program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
 ) -> Any:
-    """Runs the executable on values of high types, which it takes as arrays."""
+    """Runs the executable on values of high types, lowered to arrays."""
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)
     given, wanted = list(map(get_aval, leaves)), program.closed.in_avals

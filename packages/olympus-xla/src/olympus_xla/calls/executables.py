@@ -67,7 +67,7 @@ def _is_trivial(aval: Any) -> bool:
 
 
 def _carrier(aval: Any) -> Any:
-    """Returns the type of the array that an executable returns for a result of a type."""
+    """Returns the type of the array by which an executable represents a result."""
     if aval is abstract_token:
         return effect_tokens.carrier
     if _is_trivial(aval):

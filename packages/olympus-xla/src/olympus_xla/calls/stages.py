@@ -348,7 +348,7 @@ class Lowered(Stage):
 class Compiled(Stage):
     """An executable for given types of arguments; called like the function, without static ones."""
 
-    # The function object of jaxlib in the place of the method: a call never enters Python.
+    # The function object of jaxlib replaces the method: a call never enters Python.
     __slots__ = ("__call__", "_compiled")
 
     def __init__(self, traced: Traced, compiled: compiled_programs.Compiled) -> None:
@@ -366,7 +366,7 @@ class Compiled(Stage):
     def of_executable(
         cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
     ) -> Compiled:
-        """Returns a loaded function; ``program`` has its types and no equations."""
+        """Returns a deserialized function; ``program`` has its types but no equations."""
         self = object.__new__(cls)
         self._set(program, in_tree, compiled)
         return self

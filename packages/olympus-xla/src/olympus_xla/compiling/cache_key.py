@@ -85,9 +85,9 @@ def _has_effects() -> bool:
 
 
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
-    """Returns a description of the devices; None if it is not known well enough.
+    """Returns a description of the devices; None if it is incomplete.
 
-    Executables over several processes are not stored: all processes must compile, or none.
+    Executables over several processes are not stored: either all processes compile, or none.
     """
     first = devices[0]
     if any(device.process_index != first.process_index for device in devices):

@@ -273,7 +273,7 @@ def _record_seconds(event: str, seconds: float) -> None:
 
 
 class CacheContentsError(RuntimeError):
-    """Error for an executable in the cache that differs from what the compiler makes now."""
+    """Error for a cached executable that differs from the compiler's present result."""
 
 
 def _check_same(name: str, cached: Any, compiled: Any) -> None:

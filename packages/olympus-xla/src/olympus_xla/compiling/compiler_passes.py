@@ -80,7 +80,7 @@ def clear_hlo_module_transformation(
       platforms: the platforms, or the one platform, whose compiler has it; None for all.
 
     Returns:
-      Whether there was such a pass.
+      Whether the pass existed.
 
     Raises:
       TypeError: ``stage`` is not a `PipelineStage`.
@@ -117,13 +117,13 @@ def _platforms(asked: Sequence[str] | str | None) -> list[str]:
 
 
 def _register_waiting(clients: dict[str, Any]) -> None:
-    """Registers the passes that waited for the client of their platform."""
+    """Registers the passes that were added before their platform had a client."""
     for platform, name, stage, callback in _waiting:
         client = clients.get(platform)
         if client is not None:
             try:
                 register_compiler_pass(client, name, stage.value, callback)
-            except RuntimeError as error:  # of a plugin that knows no passes in Python
+            except RuntimeError as error:  # of a plugin that does not support passes in Python
                 _logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
     _waiting.clear()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of programs as they are compiled, in the folder that ``olympus_dump_ir_to`` names."""
+"""Dumps of compiled programs, in the folder that ``olympus_dump_ir_to`` names."""
 
 from __future__ import annotations
 

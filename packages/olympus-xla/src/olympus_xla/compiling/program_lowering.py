@@ -284,7 +284,7 @@ def _with_constant_operands(
 
 
 def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
-    """Warns where constants have more bytes than ``captured_constants_warn_bytes`` allows."""
+    """Warns if constants have more bytes than ``captured_constants_warn_bytes`` allows."""
     limit = captured_constants_warn_bytes.value
     if limit < 0 or not constants:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with their own rules for partitioning over devices."""
+"""Functions with user-defined rules for partitioning over devices."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> tuple[Any, froz
 
 
 class custom_partitioning:
-    """Function with its own rule for partitioning, and for what each device computes.
+    """Function with user-defined rules for its partitioning and each device's computation.
 
     Args:
-      fun: the function; on one device it runs as it is.
+      fun: the function; on one device it runs unchanged.
       static_argnums: the positions of arguments that are not arrays. They come first among the
         arguments of the functions passed to `def_partition`.
 

@@ -16,7 +16,7 @@ __all__ = ["print_environment_info"]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints the versions, devices, the system and the settings that a program runs with.
+    """Prints versions, devices, the operating system and the settings.
 
     Args:
       return_string: whether to return the text instead.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of absent machines, to compile for.
+"""Descriptions of absent machines, as targets of compilation.
 
 The plugin of a platform describes a machine by name. Its devices go into meshes and shardings like
 any others. A program lowered for them compiles to an executable that can be inspected but not run.
@@ -72,7 +72,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: Any
 ) -> TopologyDescription:
-    """Describes a machine by its name, which need not be the one at hand.
+    """Describes a machine by its name; the machine may be absent.
 
     Args:
       topology_name: the name that the platform's plugin knows, such as ``"v5e:2x2"`` for TPUs.
@@ -97,7 +97,7 @@ def get_topology_desc(
         cuda.load_plugin()
         platform = "cuda"
     elif platform == "tpu":
-        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no TPU to ask about
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # no TPU is present
         tpu.load_plugin()
     else:
         raise NotImplementedError(

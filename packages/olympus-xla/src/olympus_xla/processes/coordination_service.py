@@ -188,7 +188,7 @@ def _connections(port: int) -> int | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the service until process 0 is done with it."""
+    """Runs the service until process 0 releases it."""
     # A signal to the group of process 0 is meant for process 0.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

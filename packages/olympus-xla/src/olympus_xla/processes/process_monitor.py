@@ -90,11 +90,11 @@ class ProcessMonitor:
         )
 
     def start(self) -> None:
-        """Begins to watch."""
+        """Starts the monitoring thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops taking the absence of a process for a failure."""
+        """Stops treating the absence of a process as a failure."""
         self._stopping.set()
 
     def join(self, timeout: float) -> None:

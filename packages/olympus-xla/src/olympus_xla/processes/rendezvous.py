@@ -23,7 +23,7 @@ _LONGEST_MESSAGE = 65536
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of an address such as ``"10.0.0.1:1234"`` or ``"[::1]:1234"``.
+    """Splits an address such as ``"10.0.0.1:1234"`` or ``"[::1]:1234"`` into host and port.
 
     Raises:
       ValueError: the port is missing or is no number.

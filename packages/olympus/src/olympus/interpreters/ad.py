@@ -57,12 +57,12 @@ def jvp(
       fun: a wrapped function of flat operands.
       primals: the operands.
       tangents: their tangents.
-      has_aux: whether the function returns, besides its results, what is not differentiated.
+      has_aux: whether the function also returns auxiliary data, which is not differentiated.
       instantiate: whether zero tangents become arrays.
       transform_stack: whether the names of operations say that they are differentiated.
 
     Returns:
-      The results and their tangents, and then what is not differentiated.
+      The results, their tangents, and the auxiliary data.
     """
     call = getattr(fun, "call_wrapped", fun)
     aux = None

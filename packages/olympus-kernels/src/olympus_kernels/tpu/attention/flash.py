@@ -41,7 +41,7 @@ class BlockSizes:
       block_q_dq: its queries.
 
     Raises:
-      ValueError: what is computed with at a time does not divide the whole.
+      ValueError: a block size does not divide the corresponding major block size.
 
     Example:
       >>> BlockSizes(128, 256, 128, 1).has_backward_blocks

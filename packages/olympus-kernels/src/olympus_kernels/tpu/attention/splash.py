@@ -64,7 +64,7 @@ class QKVLayout(enum.IntEnum):
 class BlockSizes:
     """Numbers of queries and keys in the blocks of each kernel.
 
-    Those of the kernels for cotangents may be missing where nothing is differentiated.
+    The sizes of the backward kernels may be missing if nothing is differentiated.
 
     Args:
       block_q: queries of a program of the forward kernel.

@@ -130,7 +130,7 @@ def _cbrt(x: Any) -> Any:
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    # By bits, of which those of negative numbers are in reverse order: numbers next to zero count.
+    # Ranks numbers by bits, whose order is reversed for negative numbers; subnormals count.
     lowest = np.int32(-(2**31))
     zero = np.int32(0)
 

@@ -76,7 +76,7 @@ class Places:
     Attributes:
       pointers: one for each element.
       inside: mask of the pointers to elements of the array; None where all are.
-      shape: the shape of what is read or written.
+      shape: the shape of the accessed elements.
       shifts: by how many bits elements are shifted in the bytes that they share, as numbers of
         eight bits; None where elements share no bytes.
     """
@@ -272,7 +272,7 @@ def _pointers(
     Args:
       builder: builder of the operations.
       ref: the reference.
-      shape: the shape of what is read or written.
+      shape: the shape of the accessed elements.
       places: the dimensions, each with the elements' places from its origin; None for 0.
     """
     offsets = _Offsets(builder, ref, shape)

@@ -72,7 +72,7 @@ _OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"
 
 
 def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
-    """Returns a value, constrained to be reduced before its type makes it unreduced.
+    """Constrains a value to be reduced before its type makes it unreduced.
 
     Between two constraints the partitioner makes one device's term the value and the others zero.
     With the second constraint alone it would take the value for the term of each device.
@@ -88,7 +88,7 @@ def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) 
 
 
 def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Returns values that passed a barrier, with unreduced ones constrained to be unreduced."""
+    """Constrains the results of a barrier to be unreduced where their types are unreduced."""
     if context.module.mesh is None:
         return values
     return [

@@ -53,7 +53,7 @@ _bindings.dialect_search_modules = []
 
 
 def with_dialect_classes(module: Any) -> Any:
-    """Returns the module, and from now on shows operations as instances of dialects' classes."""
+    """Enables the dialects' classes for operations from now on; returns the module."""
     _bindings.dialect_search_modules = _dialect_packages
     return module
 
@@ -195,12 +195,12 @@ class SymbolicType:
 
 
 def plain_types(types: Sequence[Any]) -> list[Any]:
-    """MLIR's types of types some of which may be symbolic."""
+    """Returns the MLIR types, replacing each `SymbolicType` by its type."""
     return [kind.type if kind.__class__ is SymbolicType else kind for kind in types]
 
 
 class SymbolicIntegers:
-    """Integers with symbolic dimensions among them, in place of an attribute."""
+    """Stand-in for an attribute of integers that include symbolic dimensions."""
 
     __slots__ = ("values",)
 
@@ -237,7 +237,7 @@ ir_type_handlers: dict[type, Callable[[Any], Any]] = {
 
 
 def unvarying(aval: Any) -> Any:
-    """Returns the type without the axes of a mesh over which its values vary or are split."""
+    """Returns the type without varying manual axes and without sharding."""
     if getattr(aval, "vma", None) or aval.layout is not None:
         return aval.update(vma=frozenset(), sharding=None)
     return aval
@@ -509,7 +509,7 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
     """Returns a module in StableHLO's portable form, which later versions can read.
 
     Args:
-      module: the module, which stays as it is.
+      module: the module, which is not changed.
       newest: whether to write the current version of StableHLO; otherwise that of twelve weeks
         ago, for older consumers.
 

@@ -127,7 +127,7 @@ def _blocks(
     numbering: _Numbering,
     fewest: int = _FEWEST_EQUATIONS,
 ) -> tuple[list[list[range]], Uses | None]:
-    """Returns the repeated blocks that are worth calls, by run, and the uses of values."""
+    """Returns the repeated blocks to outline, grouped by run, and the uses of values."""
     numbers = [numbering.of_equation(equation) for equation in olympuspr.eqns]
     stretches = list(_runs(numbers, sizes, fewest))
     if not stretches:
@@ -148,7 +148,7 @@ def _blocks(
 
 
 def _sizes(equations: Sequence[Equation]) -> list[int]:
-    """Returns the number of equations before each, with those of called functions, and in all."""
+    """Returns cumulative numbers of equations, including those of called functions."""
     sizes, total = [0], 0
     for equation in equations:
         total += 1
@@ -251,7 +251,7 @@ def _operand_key(atom: Any) -> Any:
 def _runs(
     numbers: Sequence[int], sizes: Sequence[int], fewest: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Returns start, end and period of the stretches in which the numbers repeat."""
+    """Yields start, end and period of the stretches in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
     ends: dict[int, int] = {}  # of the stretches that were too short, by period

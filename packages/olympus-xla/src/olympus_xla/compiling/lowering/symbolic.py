@@ -259,7 +259,7 @@ class SymbolicContext(LoweringContext):
         return found
 
     def shape_assertion(self, check: Any) -> None:
-        """Adds a check of sizes that runs when shapes become known."""
+        """Adds a check of sizes that runs once shapes are known."""
         if not isinstance(check.dimension, SymbolicDim) and (
             check.dimension == 0 if check.is_equality else check.dimension >= 0
         ):
@@ -338,7 +338,7 @@ def _modulus(dividend: _Number, divisor: _Number) -> _Number:
 
 
 def _correction(dividend: _Number, divisor: _Number) -> Any:
-    """One where floor division and XLA's differ, else zero."""
+    """Returns 1 if floor division differs from XLA's truncating division, else 0."""
     context = dividend.context
     remainder = dividend.apply("remainder", divisor)
     has_remainder = remainder.compare("NE", 0)
@@ -377,7 +377,7 @@ def _shape_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _values(attribute: Any) -> list[Any]:
-    """Returns the integers of an attribute, symbolic or not; in rows if it has dimensions."""
+    """Returns the integers of an attribute, symbolic or not; nested in rows if it has a shape."""
     if attribute.__class__ is mlir.SymbolicIntegers:
         return attribute.values.tolist()
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -537,7 +537,7 @@ def _random_bits(context: Any, result_types: Any, operands: Any, attributes: Any
 
 @_dynamic_form("stablehlo.custom_call")
 def _custom_call(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Returns a call with the shapes of its results as operands, by which they are inferred."""
+    """Builds a call that takes the shapes of its results as operands, for shape inference."""
     target = ir.StringAttr(attributes["call_target_name"]).value
     if target.startswith("stablehlo.dynamic_") or "indices_of_shape_operands" in attributes:
         return None

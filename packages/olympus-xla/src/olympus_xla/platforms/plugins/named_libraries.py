@@ -16,7 +16,7 @@ VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 
 
 def parse_names_and_paths(text: str) -> dict[str, str]:
-    """From the name of each plugin to the path of its library.
+    """Parses the environment variable: from each plugin's name to its library's path.
 
     Raises:
       ValueError: an entry is not of the form ``name:path``.
@@ -33,7 +33,7 @@ def parse_names_and_paths(text: str) -> dict[str, str]:
 
 
 def parse_client_options(text: str | None) -> dict[str, Any]:
-    """Options in the form ``key:value;key:value``; whole numbers become integers."""
+    """Parses options of the form ``key:value;key:value``; whole numbers become integers."""
     options: dict[str, Any] = {}
     for entry in filter(None, (text or "").split(";")):
         key, separator, value = entry.partition(":")

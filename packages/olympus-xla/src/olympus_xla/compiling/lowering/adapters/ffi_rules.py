@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules of other libraries that are one foreign function."""
+"""Lowering rules of other libraries that call one foreign function."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def register_lowering(
         Python bindings.
       platform: the platform of the rule; None for all.
       inline: whether the operations are put in place; they always are.
-      cacheable: whether equal equations may share what was built; they do not.
+      cacheable: accepted for JAX's signature and ignored: equal equations share no operations.
     """
     entered = entered_rule(prim, rule)
     if platform is None:

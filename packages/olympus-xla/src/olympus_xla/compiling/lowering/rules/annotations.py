@@ -102,7 +102,7 @@ def _shard_alike(context: LoweringContext, x: Any, y: Any) -> list[Any]:
 
 @lowering_rules.define(lax.layout_constraint_p)
 def constrain_layout(context: LoweringContext, operand: Any, layout: Any) -> Any:
-    """A value whose elements lie in memory as a layout says."""
+    """Lowers a layout constraint."""
     order = tuple(reversed(layout.major_to_minor))
     (result,) = context.custom_call(
         "LayoutConstraint",

@@ -50,7 +50,7 @@ def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Calla
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
-        # XLA's threads have no trace of their own, and the calling thread may be tracing.
+        # XLA's threads set no trace themselves, and the calling thread may be tracing.
         with calling_back(), set_current_trace(evaluation_trace):
             operands = [to_array(view) for view in views if view is not None]
             return tuple(np.asarray(result) for result in run(*operands, **params))
@@ -205,7 +205,7 @@ def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
 
 
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
-    """Returns the sharding attribute of a call that a partitioned program makes once.
+    """Returns the sharding attribute of a call on the first device of a partitioned program.
 
     The call takes whole arrays. In a manual region, that of `shard_map`, each device calls the
     function with its part, and the attribute is absent.
@@ -218,7 +218,7 @@ def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
-    """Returns the replicated operand: the partitioner knows no better way to one device."""
+    """Replicates an operand: the partitioner cannot move it to one device directly."""
     mesh = context.module.mesh
     if mesh is None:
         return operand

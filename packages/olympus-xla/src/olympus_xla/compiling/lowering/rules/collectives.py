@@ -281,7 +281,7 @@ def _ppermute(
 
 @lowering_rules.define(lax.pbroadcast_p)
 def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, source: int) -> Any:
-    """The sum of the source's value and of zeros from the others: exact for every dtype."""
+    """Broadcasts by a sum of the source's value and zeros elsewhere: exact for every dtype."""
     aval = context.aval_out
     names = _names(axis_name)
     index: Any = None

@@ -26,7 +26,7 @@ from .collectives import AxisContext
 
 _TARGET = "CustomSPMDPartitioning"
 
-# From the texts in modules to the calls that they stand for. A module may be compiled later, so
+# From the texts in modules to the calls that they identify. A module may be compiled later, so
 # entries live as long as the process, like the functions that they belong to.
 _calls: dict[bytes, _Call] = {}
 
@@ -220,7 +220,7 @@ def _infer(
 
 
 def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
-    """Returns the sharding of the results for their use: by the user's function, or as given."""
+    """Propagates a user's sharding to the results by ``propagate_user_sharding``, if given."""
     found = _calls[bytes(key)]
     propagate = found.params["propagate_user_sharding"]
     out_tree, out_avals = found.results

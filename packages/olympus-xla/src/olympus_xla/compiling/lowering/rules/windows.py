@@ -102,7 +102,7 @@ def _direction(select_prim: Any) -> str:
 def _select_and_gather_add(
     context: LoweringContext, tangents: Any, operand: Any, *, select_prim: Any, **window: Any
 ) -> Any:
-    """A reduction of pairs that keeps the element preferred, with its tangent."""
+    """Lowers to a window reduction of pairs, which selects an element with its tangent."""
     aval = context.aval_out
     dtype = aval.dtype
     scalar, result_type = mlir.tensor_type((), dtype), mlir.aval_type(aval)
