@@ -20,7 +20,7 @@ from .normalization import logsumexp, softmax
 
 __all__ = ["dot_product_attention"]
 
-# What a logit that is masked is set to: finite, since a row that is masked altogether would be NaN.
+# Value of masked logits: finite, since a fully masked row would be NaN otherwise.
 MASKED_FRACTION = -0.7
 
 

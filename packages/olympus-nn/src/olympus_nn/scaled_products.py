@@ -200,7 +200,7 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         factors = onp.where(factors == 0, SMALLEST_POWER, factors)
     else:
         limit = float(ml_dtypes.finfo(config.scale_type).max)
-        # The rounded scale is what the elements are divided by.
+        # The elements are divided by the rounded scale.
         scales = lax.optimization_barrier(onp.clip(wanted, 0, limit).astype(config.scale_type))
         factors = scales.astype(np.float32)
         factors = onp.where(factors == 0, 1, factors)

@@ -359,7 +359,7 @@ def copy_arrays_to_shardings(
 # ---- profiles ----
 
 
-# Types of jaxlib that are made anew once nothing refers to them.
+# Types of jaxlib that are created again after their last reference is dropped.
 _kept_types: list[type] = []
 
 

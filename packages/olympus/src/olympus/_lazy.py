@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-# JAX's words in names and what they are here, the longer ones first. Modules answer to both.
+# JAX's words in names and their replacements, the longer ones first. Modules answer to both.
 _WORDS = (("jaxpr", "olympuspr"), ("Jaxpr", "Olympuspr"), ("JAX", "OLYMPUS"), ("Jax", "Olympus"))
 
 

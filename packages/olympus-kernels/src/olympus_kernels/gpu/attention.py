@@ -26,7 +26,7 @@ from olympus_pallas.triton import CompilerParams
 
 __all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
 
-_NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of what is not seen
+_NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of masked keys
 
 
 @dataclasses.dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _combine(operation: str, x: Any, factors: Any) -> Any:
     return power(x, factors)
 
 
-# Dtypes of arrays with dtypes, or Python scalars' classes, of values that lose nothing in them.
+# Array dtypes with the dtypes, or classes of Python scalars, that convert to them losslessly.
 _lossless: set[tuple[Any, Any, bool]] = set()
 
 

@@ -272,5 +272,5 @@ def _is_finite(builder: KernelBuilder, x: Any) -> Any:
     return compare(builder, "lt", size, infinity, aval.dtype)
 
 
-# Frames of hints and names that mean nothing to a kernel.
+# Operations that carry hints and names, which kernels ignore.
 define_for_both(lax.optimization_barrier_p, lambda builder, *operands, **params: list(operands))

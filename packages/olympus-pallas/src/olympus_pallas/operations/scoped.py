@@ -31,7 +31,7 @@ from .debugging import enable_poison_buffers
 
 __all__ = ["get_global", "get_global_p", "run_scoped", "run_scoped_p", "with_scoped"]
 
-# Operands are the program's constants: what the function has closed over.
+# Operands are the program's constants: the values that the function closes over.
 run_scoped_p = Primitive("run_scoped", multiple_results=True, cache_inference=False)
 run_scoped_p.takes_refs = True
 get_global_p = Primitive("get_global")

@@ -39,7 +39,7 @@ def _refused(*args: Any) -> Any:
     raise ValueError("the state of a core's generator cannot be split; it moves on by itself")
 
 
-# Keys that hold nothing: the state is the core's.
+# Keys without data: the core holds the state.
 _stateful = register_prng(
     PRNGImpl(
         key_shape=(),

@@ -76,7 +76,7 @@ def minimize_lbfgs(
 
     def advance(state: _State) -> _State:
         direction = -_product(state, maxcor)
-        # The first direction is the gradient, whose size means nothing.
+        # The first direction is the gradient, whose length is no useful step size.
         length = onp.linalg.norm(state.gradient)
         first = onp.where(state.iterations == 0, onp.minimum(1.0, 1.0 / length), 1.0)
         search = line_search(

@@ -202,7 +202,7 @@ def correlate2d(
     _check_2d("correlate2d", in1, in2, mode, boundary, fillvalue)
     if mode != "same":
         return correlate(in1, in2, mode, "direct", precision)
-    # SciPy centers this one function otherwise where the size is even.
+    # SciPy centers this function differently for even sizes.
     return _windowed(in1, in2, mode, False, True, precision)
 
 

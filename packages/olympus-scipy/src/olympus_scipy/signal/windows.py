@@ -80,7 +80,7 @@ def window_of(window: Any, size: int) -> np.ndarray:
     if isinstance(window, str) or (isinstance(window, Sequence) and isinstance(window[0], str)):
         name, *parameters = (window,) if isinstance(window, str) else window
         name = _ALIASES.get(name, name)
-        # Of a window with one place more the last one is left out.
+        # A symmetric window with one more sample, without its last sample.
         place = np.arange(size) / size
         if name in _BY_PLACE and not parameters:
             return _BY_PLACE[name](place) if size > 1 else np.ones(size)

@@ -93,7 +93,7 @@ def _solve(
         def on_vectors(function: Operator) -> Operator:
             return lambda x: ravel_pytree(function(unravel(x)))[0]
 
-        # The norm of what may be left of the error.
+        # The largest accepted norm of the residual.
         enough = jnp.maximum(tol * _norm(flat_b), atol)
         start = flat_start.astype(jnp.result_type(flat_start, flat_b))
         x = method(on_vectors(operator), flat_b, start, on_vectors(precondition), enough, limit)
@@ -265,7 +265,7 @@ def _minimal_residuals(restart: int) -> Method:
             basis, images = state
             vector = precondition(operator(basis[:, k]))
             length = _norm(vector)
-            # Orthogonalised twice: once leaves too much of the old ones.
+            # Orthogonalised twice: once leaves too large components along the earlier vectors.
             column = jnp.zeros((size + 1,), x.dtype)
             for _ in range(2):
                 weights = jnp.matmul(basis.conj().T, vector, precision=lax.Precision.HIGHEST)

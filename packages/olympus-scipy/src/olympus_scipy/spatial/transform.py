@@ -79,7 +79,7 @@ class Rotation(NamedTuple):
                     f"Rotation.from_euler: one angle each for seq {seq!r}, got the shape "
                     f"{angles.shape}."
                 )
-            # Of one axis, a vector holds an angle for each of several rotations.
+            # With one axis, a vector holds one angle for each rotation.
             angles = angles[:, None] if angles.ndim == 1 else angles
             angles = angles[None] if not angles.ndim else angles
         elif angles.shape[-1:] != (count,):

@@ -67,7 +67,7 @@ def _by_nodes(x: Any, y: Any) -> Any:
         total = total + weight / (square - node)
     scaled = (2.0 * _STEP / math.pi) * z * total
     rule = lax.complex(-lax.imag(scaled), lax.real(scaled))
-    # The residue at z; far above the real line it is nothing.
+    # The residue at z; it is negligible far above the real line.
     near = y < math.pi / _STEP
     angle = (2.0 * math.pi) * fraction
     growth = lax.exp((2.0 * math.pi / _STEP) * onp.where(near, y, 0.0))

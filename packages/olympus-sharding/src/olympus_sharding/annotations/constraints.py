@@ -60,7 +60,7 @@ reshard_p = Primitive("reshard", family="constraints")
 for _primitive in (sharding_constraint_p, reshard_p):
     _primitive.linear_in = True
     propagation_rules.define(_primitive, declared_types)
-    # The values are what they were; the NumPy evaluator has one place for all of them.
+    # Values do not change: the NumPy evaluator has only one device.
     reference_rules.define(_primitive, lambda operand, **params: operand)
     jvp_rules.define(_primitive, linear)
 
@@ -410,7 +410,7 @@ reshard_p.eager = _reshard_now
 
 @transpose_rules.define(sharding_constraint_p)
 def _constraint_transpose(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
-    # The cotangent lies as the value does.
+    # The cotangent has the sharding of the value.
     if cotangent.__class__ is Zero:
         return [cotangent]
     return [sharding_constraint_p.bind(cotangent, **params)]

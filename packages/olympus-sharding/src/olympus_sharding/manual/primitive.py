@@ -26,8 +26,8 @@ from .layouts import global_layout, local_layout, mesh_inside
 __all__ = ["global_aval", "inside", "inside_of", "local_aval", "manual_axes", "shard_map_p"]
 
 # Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one for each operand and result;
-# ``jaxpr``, a closed program of local shapes; ``newly_manual_axes``, the axes the function sees one by one;
-# ``check_vma``, whether its types say over which axes values vary.
+# ``jaxpr``, a closed program of local shapes; ``newly_manual_axes``, the axes that
+# become manual; ``check_vma``, whether its types track the axes over which values vary.
 shard_map_p = Primitive(
     "shard_map", multiple_results=True, family="sharding", cache_inference=False
 )

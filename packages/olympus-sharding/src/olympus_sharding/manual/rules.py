@@ -252,7 +252,7 @@ def _with_replication(
 
     def left_out(spec: PartitionSpec) -> list[Any]:
         mentioned = mentioned_axes(spec)
-        # Along the axes of examples the parts are different ones.
+        # Along the axes of batch dimensions the parts differ.
         mentioned += examples.spmd_axes
         return [axis for axis in sizes if axis not in mentioned]
 

@@ -131,7 +131,7 @@ def roofline(
             print(closed)
         walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
         olympuspr = closed.jaxpr
-        if vjp:  # of the forward pass, only what the backward pass needs
+        if vjp:  # the forward pass without the operations that the backward pass does not need
             used = [True] * len(olympuspr.outvars)
             olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
         if not is_spread:

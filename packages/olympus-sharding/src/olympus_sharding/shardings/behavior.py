@@ -89,7 +89,7 @@ def _rebuild_single_device_sharding(*fields: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(*fields)
 
 
-# What every class body has, and what is not a member of the class that it stands for.
+# Entries of every class body that are not members to copy.
 _NO_MEMBERS = frozenset(
     {"__annotations__", "__dict__", "__module__", "__qualname__", "__weakref__"}
 )
@@ -203,7 +203,7 @@ def _placement(sharding: Any, ndim: int) -> tuple:
         mesh, spec = sharding.mesh, sharding.spec
         factors, parts = mesh_tiling(mesh, spec, ndim)
         devices = sharding._device_assignment if sharding._is_concrete else mesh
-        # Parts fit a byte or not; equal ones always have equal types.
+        # The integer dtype depends on the factors alone, so equal parts give equal bytes.
         numbers = parts.astype("uint8" if max(factors, default=1) < 256 else int).tobytes()
         special = (mesh, spec.unreduced) if spec.unreduced or mesh.manual_axes else None
         return (devices, factors, numbers, sharding.memory_kind, special)

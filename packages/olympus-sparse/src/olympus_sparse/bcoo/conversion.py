@@ -207,7 +207,7 @@ def bcoo_fromdense_p(
 
 def _values(mat: Any, indices: Any) -> Any:
     values = look_up(mat, indices)
-    if indices.shape[1] == 0 and indices.shape[0] > 1:  # there is one place, for the first entry
+    if indices.shape[1] == 0 and indices.shape[0] > 1:  # one coordinate exists, for the first entry
         values = values.at[1:].set(0)
     return values
 

@@ -62,7 +62,7 @@ def bcoo_update_layout(
             f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None]."
         )
     _complain(mat, n_batch, n_dense, on_inefficient)
-    # Dimensions become sparse first, so that there are enough of them.
+    # Dimensions become sparse first, so that enough of them can become batch or dense.
     while mat.n_batch > n_batch:
         mat = batch_as_sparse(mat)
     while mat.n_dense > n_dense:

@@ -27,7 +27,7 @@ class PipelineStage(enum.Enum):
     POST_SCHEDULER = 1
 
 
-# Passes for platforms whose client is not there yet: (platform, name, stage, callback).
+# Passes for platforms without a client so far: (platform, name, stage, callback).
 _waiting: list[tuple[str, str, PipelineStage, Callable[[bytes], bytes | None]]] = []
 
 

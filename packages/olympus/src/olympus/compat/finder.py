@@ -110,7 +110,7 @@ class AliasLoader(Loader):
         module = importlib.import_module(self._own)
         if spec.name in _NAMED_AS_IN_JAX:
             module.__name__ = spec.name
-        # Importlib writes its specification into what it gets; `exec_module` puts back this one.
+        # Importlib overwrites the module's specification; `exec_module` restores this one.
         self._own_spec = module.__spec__
         return module
 

@@ -20,7 +20,7 @@ from .finder import PRIVATE
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 
-# From a module below `jax._src` to a module of OLYMPUS whose names it has too, or None.
+# From a module below `jax._src` to the module of OLYMPUS whose names it also has, or None.
 _WHOLE_MODULES: dict[str, str | None] = {
     "": None,
     "ad_util": None,

@@ -65,7 +65,7 @@ def mask_blocks(
     kinds, places, blocks = found
     if by_keys:
         kinds, places = kinds.swapaxes(1, 2), places.swapaxes(1, 2)
-    if not isinstance(kinds, np.ndarray):  # of traced masks nothing is known
+    if not isinstance(kinds, np.ndarray):  # the values of traced masks are unknown
         inner = jnp.broadcast_to(jnp.arange(kinds.shape[2], dtype=jnp.int32), kinds.shape)
         return MaskBlocks(kinds, inner, places, blocks)
     inner = np.broadcast_to(np.arange(kinds.shape[2], dtype=np.int32), kinds.shape)

@@ -333,7 +333,7 @@ def _attention_bwd(options: _Options, residuals: Any, cotangent: Any) -> tuple:
     sizes = options.block_sizes
     operands = _operands(q, k, v, segments)
     mean = jnp.sum(out.astype(np.float32) * cotangent.astype(np.float32), axis=-1, keepdims=True)
-    # One kernel for all cotangents is a matter of scheduling; the blocks are those for keys.
+    # A fused backward kernel would only change scheduling; the blocks are those for keys.
     fused = sizes.use_fused_bwd_kernel
     block_q = sizes.block_q_dkv if fused else sizes.block_q_dq
     block_kv = sizes.block_kv_dkv if fused else sizes.block_kv_dq

@@ -542,7 +542,7 @@ class LoweringContext:
     ) -> Any:
         """Traces a function of lax operations for the equation's types and lowers it in place."""
         equation = self.equation
-        # No axes are known here over which values vary, and loops require carries of one type.
+        # Varying axes are unknown here, and loops require carries of one type.
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
