@@ -108,7 +108,7 @@ _named_sharding_checks: list[Callable[[Any, Any], None]] = []
 
 
 def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
-    """Makes ``check(mesh, spec)`` run whenever a `NamedSharding` is constructed. Once a process."""
+    """Registers ``check(mesh, spec)``, called for each new `NamedSharding`; once per process."""
     _named_sharding_checks.append(check)
 
 
@@ -118,9 +118,10 @@ def _check_named_sharding(mesh: Any, spec: Any) -> None:
 
 
 def _give_named_shardings_their_check() -> None:
-    """The C++ constructor takes the function from a Python module of a fixed name and keeps it.
+    """Passes `_check_named_sharding` to the C++ constructor of `NamedSharding`.
 
-    That module stands in place while the first `NamedSharding` is made, and not longer.
+    The constructor imports the function from a Python module of a fixed name, once, and keeps it.
+    The module exists only while the first `NamedSharding` is made.
     """
 
     class NoMesh:

@@ -152,7 +152,7 @@ def _check_scalar(fill_value: Any) -> None:
 
 
 def _is_of_types(sharding: Any) -> bool:
-    """Returns whether a sharding is part of the type: whether it is over explicit axes."""
+    """Returns whether a sharding is over explicit axes, so that it is part of the type."""
     return isinstance(sharding, PartitionSpec) or (
         type(sharding) is NamedSharding and bool(sharding.mesh.explicit_axes)
     )
@@ -217,7 +217,7 @@ def full_like(
 
 
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sharding of a new array like another one: that of the other if it is committed.
+    """Returns the sharding for a new array like another one: the other's if it is committed.
 
     Returns None while tracing, where the compiler decides.
     """

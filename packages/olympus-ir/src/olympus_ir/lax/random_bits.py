@@ -125,7 +125,7 @@ def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...])
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Random numbers from hidden state: they differ between runs and under transformations.
+    """Uniform random numbers from hidden state; they differ between runs and transformations.
 
     Use `olympus.random.uniform` if the numbers must be reproducible.
 

@@ -192,7 +192,7 @@ class NDIndexer:
             common = np.broadcast_shapes(*array_shapes)
         except ValueError:
             raise ValueError(
-                f"the index arrays of a reference must have shapes that fit, got {array_shapes}"
+                f"the index arrays of a reference must broadcast, got shapes {array_shapes}"
             ) from None
         if common:
             normal = [

@@ -280,7 +280,7 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Any:
-    """A new reference that holds a copy of an array.
+    """Makes a reference that holds a copy of an array.
 
     Args:
       init_val: the array.
@@ -305,7 +305,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Any:
-    """A new reference whose elements are not said to have any particular values.
+    """Makes a reference with unspecified elements.
 
     Args:
       ty: the type of the array: anything with shape and dtype.
@@ -323,7 +323,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
 
 def freeze(ref: Any) -> Array:
-    """The array that a reference holds; the reference must not be used any more.
+    """Returns the array that a reference holds; the reference must not be used afterwards.
 
     An array is returned as it is.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types: which exist, how they are related, and what a user's request for one means.
+"""Element types: the supported dtypes, their hierarchy, and canonicalization of users' dtypes.
 
 NumPy's dtypes, those of ml_dtypes (bfloat16; floats of 8, 6 and 4 bits; integers of 4, 2 and 1
 bits) and extended dtypes. While 64-bit types are disabled, `canonicalize_dtype` maps them to their

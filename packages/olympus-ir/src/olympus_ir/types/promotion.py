@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dtype that operands of different dtypes are combined in.
+"""Type promotion: the common dtype of operands of different dtypes.
 
 Dtypes form a lattice: an edge points from a dtype to one that values are promoted to, and operands
 are combined in their least upper bound. Python scalars, and arrays made of them, have *weak* types.
@@ -287,7 +287,7 @@ _PYTHON_TYPES = frozenset(dtypes.python_scalar_types)
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Returns whether ``x`` is weakly typed: its dtype gives way, as that of a Python scalar.
+    """Returns whether ``x`` is weakly typed, like a Python scalar.
 
     Example:
         >>> is_weakly_typed(1.0), is_weakly_typed(np.float32(1))

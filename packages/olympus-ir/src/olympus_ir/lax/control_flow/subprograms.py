@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of the functions in control flow, and the messages for those that do not fit."""
+"""Tracing of the functions in control flow, and the errors for functions with wrong types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Subprogram:
 
     @property
     def is_reusable(self) -> bool:
-        """Returns whether later calls may use the program: not if it closes over traced values."""
+        """Returns whether later calls may reuse the program: False if it closes over tracers."""
         return not any(isinstance(value, Tracer) for value in self.consts)
 
 
@@ -135,7 +135,7 @@ def check_effects(operation: str, effects: frozenset) -> None:
 def run_with_mutables(
     error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]
 ) -> Any:
-    """Runs control flow whose functions close over mutable objects, with their states as operands.
+    """Runs control flow whose functions close over mutable objects; their states become operands.
 
     Args:
       error: the error that names the first object.
