@@ -48,7 +48,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
     """
     inner, program = compiled._compiled, compiled._program
     lowered, placement = inner.lowered, inner.placement
-    if lowered.host_callbacks or program.has_refs:
+    if lowered.host_callbacks or program.kind == "references":
         what = "calls back into Python" if lowered.host_callbacks else "takes references"
         raise ValueError(f"{lowered.name} {what} and cannot be serialized")
     if is_description(placement.devices[0]):

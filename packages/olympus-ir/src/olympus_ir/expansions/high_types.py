@@ -15,18 +15,19 @@ from typing import Any
 from .. import lax
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..programs.calls.options import JitOptions
-from ..programs.calls.traced_programs import TracedProgram, add_kind_of_program
+from ..programs.calls.traced_programs import RunArrays, TracedProgram, add_kind_of_program
 from ..programs.evaluation import bind_equation
 from ..programs.expansion import expansion_rules
 from ..programs.jit import jit
 from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from ..programs.primitives import Primitive
 from ..programs.staging import trace_to_closed
+from ..programs.tracing import escaped_tracer_error
 from ..trees.pytrees import tree_structure
 from ..types import known_types
 from ..types.avals import AbstractValue, get_aval
 
-__all__ = ["call_lowered", "has_high_types", "in_use", "is_high"]
+__all__ = ["HighProgram", "has_high_types", "in_use", "is_high"]
 
 in_use = False  # whether a high type has been registered
 
@@ -119,40 +120,48 @@ class HighProgram(TracedProgram):
 
     __slots__ = ()
 
-    has_high = True
+    kind = "high types"
 
+    def run(
+        self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
+    ) -> tuple[list[Any], None]:
+        """Runs the program as a compiled function of arrays.
 
-def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[Any]) -> list[Any]:
-    """Compiles a traced program with high types as a program of arrays, and runs it.
+        Placement and donation refer to values; they are not applied to the values' arrays.
+        """
+        for value in self.hoisted:
+            raise escaped_tracer_error(value, f"was used by `{self.params['name']}` under jit")
+        compiled = self.executables.get(HighProgram)
+        if compiled is None:
+            compiled = self.executables[HighProgram] = jit(
+                of_arrays(self.closed),
+                name=self.params["name"],
+                compiler_options=dict(options.compiler_options) or None,
+            )
+        return raised(self.closed.out_avals, compiled(*lowered(operands))), None
 
-    Args:
-      program: the program.
-      options: the options of its compilation. Placement and donation refer to values and are not
-        applied to their arrays.
-      values: the operands.
-    """
-    compiled = program.executables.get(call_lowered)
-    if compiled is None:
-        compiled = program.executables[call_lowered] = jit(
-            of_arrays(program.closed),
-            name=program.params["name"],
-            compiler_options=dict(options.compiler_options) or None,
-        )
-    return raised(program.closed.out_avals, compiled(*lowered(values)))
+    def array_program(self) -> TracedProgram:
+        """Returns the program of arrays, for ahead-of-time compilation."""
+        found = self.executables.get(of_arrays)
+        if found is None:
+            in_avals = [each for aval in self.closed.in_avals for each in arrays_of_type(aval)]
+            closed = trace_to_closed(of_arrays(self.closed), in_avals)
+            donated = (False,) * len(in_avals)
+            params = {**self.params, "jaxpr": closed, "donated_invars": donated}
+            out_tree = tree_structure([0] * len(closed.out_avals))
+            found = TracedProgram(closed, out_tree, params, [], self.in_tree)
+            self.executables[of_arrays] = found
+        return found
 
+    def array_operands(self, operands: Sequence[Any]) -> list[Any]:
+        """Returns the arrays of the operands."""
+        return lowered(operands)
 
-def array_program(program: TracedProgram) -> TracedProgram:
-    """Converts a traced program with high types to one of arrays, for ahead-of-time compilation."""
-    found = program.executables.get(array_program)
-    if found is None:
-        in_avals = [each for aval in program.closed.in_avals for each in arrays_of_type(aval)]
-        closed = trace_to_closed(of_arrays(program.closed), in_avals)
-        donated = (False,) * len(in_avals)
-        params = {**program.params, "jaxpr": closed, "donated_invars": donated}
-        out_tree = tree_structure([0] * len(closed.out_avals))
-        found = TracedProgram(closed, out_tree, params, [], program.in_tree)
-        program.executables[array_program] = found
-    return found
+    placed_operands = array_operands
+
+    def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """Returns the values that consist of the arrays."""
+        return raised(self.closed.out_avals, results)
 
 
 def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:

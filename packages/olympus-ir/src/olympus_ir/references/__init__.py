@@ -11,4 +11,6 @@ compiled.
 May import `lax` and below.
 """
 
-from . import values as values  # tracers of references: registered before one is made
+# Tracers of references and the kind of programs that take them: known before one is made.
+from . import traced_programs as traced_programs
+from . import values as values

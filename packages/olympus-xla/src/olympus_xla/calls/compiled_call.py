@@ -8,9 +8,8 @@ arguments are new, and checks them against those that the function was compiled 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.naming import naming
@@ -24,49 +23,41 @@ from .cpp_functions import make_cpp_function
 from .operand_layouts import check_layouts_compiled_for
 from .result_checks import check_results, checks_results
 
-if TYPE_CHECKING:
-    from olympus_ir.expansions import high_types
-
-    from . import references
-else:
-    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
-    references = deferred(".references", milliseconds=50.0)
-
 
 def make_compiled_call(
     program: TracedProgram, in_tree: Any, compiled: Compiled
 ) -> Callable[..., Any]:
     """Returns the C++ function object that runs an executable."""
 
+    check = _CHECKS[program.kind]
+    array_program = program.array_program()
+
+    def call(leaves: Sequence[Any]) -> Sequence[Any]:
+        operands = [*program.hoisted, *leaves]
+        arrays = program.array_operands(operands)
+        results = compiled.call(arrays)
+        if checks_results():
+            check_results(array_program, arrays, results)
+        return program.results_of_arrays(operands, results)
+
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = pytrees.tree_flatten((args, kwargs))
-        if program.has_high:
-            return _run_high(program, in_tree, compiled, leaves, given_tree)
-        _check_arguments(program, in_tree, compiled, leaves, given_tree)
-        if program.has_refs:
-            results = references.pure_program(program).run(
-                compiled.call, [*program.hoisted, *leaves]
-            )
-            return pytrees.tree_unflatten(program.out_tree, results)
-        results = compiled.call(leaves)
-        if checks_results():
-            check_results(program, leaves, results)
-        return pytrees.tree_unflatten(program.out_tree, results)
+        check(program, in_tree, compiled, leaves, given_tree)
+        return pytrees.tree_unflatten(program.out_tree, call(leaves))
 
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         result = run(*args, **kwargs)
         fastpath = None
-        if not checks_results() and not program.has_refs and not program.has_high:
+        if array_program is program and not checks_results():
             fastpath = compiled.fastpath(program.out_tree, pytrees.tree_leaves((args, kwargs)))
         return result, fastpath, False
 
     return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
 
 
-def _run_high(
+def _check_high_arguments(
     program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
-) -> Any:
-    """Runs the executable on values of high types, lowered to arrays."""
+) -> None:
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)
     given, wanted = list(map(get_aval, leaves)), program.closed.in_avals
@@ -75,10 +66,16 @@ def _run_high(
             "Argument types differ from the types for which this computation was compiled: it "
             f"takes {wanted}, got {given}"
         )
-    results = compiled.call(high_types.lowered(leaves))
-    return pytrees.tree_unflatten(
-        program.out_tree, high_types.raised(program.closed.out_avals, results)
-    )
+
+
+def _check_array_arguments(
+    program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
+) -> None:
+    _check_arguments(program, in_tree, compiled, leaves, tree)
+    names = _argument_names(program, len(leaves))
+    _check_shardings(program, compiled, leaves, names)
+    if layouts_in_use.in_use:
+        check_layouts_compiled_for(compiled, leaves, names)
 
 
 def _check_arguments(
@@ -113,10 +110,14 @@ def _check_arguments(
             "you are calling the compiled executable with a different enable_x64 mode than when it "
             "was AOT compiled? The mismatches are:\n" + "\n".join(mismatches)
         )
-    if not program.has_refs:
-        _check_shardings(program, compiled, leaves, names)
-        if layouts_in_use.in_use:
-            check_layouts_compiled_for(compiled, leaves, names)
+
+
+# By the kind of the program, which is known when it is compiled.
+_CHECKS = {
+    "arrays": _check_array_arguments,
+    "references": _check_arguments,
+    "high types": _check_high_arguments,
+}
 
 
 def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:

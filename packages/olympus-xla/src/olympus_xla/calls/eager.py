@@ -32,12 +32,9 @@ from .result_checks import check_results, checks_results
 if TYPE_CHECKING:
     import traceback
 
-    from olympus_ir.expansions import high_types
-
     from . import references
 else:
     traceback = deferred("traceback", milliseconds=0.7)
-    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
     references = deferred(".references", milliseconds=50.0)
 
 _DEFAULT_OPTIONS = JitOptions()
@@ -93,15 +90,10 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             if len(programs) > 4096:
                 programs.clear()
             programs[key] = program
-        if program.has_high:
-            results = high_types.call_lowered(program, _DEFAULT_OPTIONS, args)
-            return (results if primitive.multiple_results else results[0]), None
         options = _options(primitive, params, program)
-        compiled = compiled_for(program, options, args)
-        results = compiled.call(args)
-        if checks_results():
-            check_results(program, args, results)
-        return (results if primitive.multiple_results else results[0]), (program, compiled)
+        results, compiled = program.run(_run_arrays, options, args)
+        called = None if compiled is None else (program, compiled)
+        return (results if primitive.multiple_results else results[0]), called
 
     def evaluate_uncached(*args: Any, **params: Any) -> Any:
         return run(*args, **params)[0]
@@ -121,6 +113,17 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     return make_cpp_function(
         primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
     )
+
+
+def _run_arrays(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> tuple[Sequence[Any], Any]:
+    """Returns the flat results of a program of arrays, and its compiled form."""
+    compiled = compiled_for(program, options, operands)
+    results = compiled.call(operands)
+    if checks_results():
+        check_results(program, operands, results)
+    return results, compiled
 
 
 def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
@@ -153,7 +156,8 @@ def _evaluate_with_refs(
     program = programs.get(key)
     if program is None:
         program = programs[key] = _program(primitive, avals, params, places)
-    return references.call_with_refs(program, _DEFAULT_OPTIONS, operands)
+    results, _ = program.run(_run_arrays, _DEFAULT_OPTIONS, operands)
+    return results
 
 
 def _program(

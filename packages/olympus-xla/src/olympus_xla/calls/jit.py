@@ -38,15 +38,12 @@ from .result_checks import check_results, checks_results
 # `stages` loads MLIR and the lowering rules, for which a program that only imports OLYMPUS does not
 # wait; the others load the rules of all transformations.
 if TYPE_CHECKING:
-    from olympus_ir.expansions import high_types
     from olympus_ir.programs import mutable_types
 
-    from . import nested_shardings, references, stages
+    from . import nested_shardings, stages
 else:
-    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
-    references = deferred(".references", milliseconds=50.0)
     stages = deferred(".stages", milliseconds=190.0)
 
 
@@ -170,25 +167,34 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
 
 # ---- calls that C++ does not know ----
 
+_SHARDINGS = ("in_shardings", "out_shardings")
+
 
 def _cache_miss(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
     """Returns the function that C++ calls where it knows no executable for the arguments.
 
     It returns the result, the `Fastpath` for further calls or None, and False: no entry is dropped.
     """
-    fun_inside = fun
-    if any(name in ("in_shardings", "out_shardings") for name, _ in options.placement):
-        fun_inside = nested_shardings.with_constraints(fun, options)
+    fun_inside, sharded = fun, False
+    if any(name in _SHARDINGS for name, _ in options.placement):
+        fun_inside, sharded = nested_shardings.with_constraints(fun, options), True
 
     def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
             return call_under_trace(fun_inside, options, args, kwargs), None, False
         program, leaves = trace_call(fun, options, args, kwargs)
-        if program.has_refs:
-            results, fastpath = _run_with_refs(fun_inside, options, program, args, kwargs), None
-        else:
-            results, fastpath = _run(fun, options, program, leaves)
+        if sharded and program.kind == "references":
+            return call_with_references(args, kwargs)
+        results, fastpath = program.run(_run_arrays, options, leaves)
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
+
+    def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        # The shardings do not count references: they become constraints inside of the program.
+        kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
+        without_shardings = options.replace(placement=kept)
+        program, leaves = trace_call(fun_inside, without_shardings, args, kwargs)
+        results, _ = program.run(_run_arrays, without_shardings, leaves)
+        return pytrees.tree_unflatten(program.out_tree, results), None, False
 
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -205,35 +211,20 @@ def _cache_miss(fun: Callable[..., Any], options: JitOptions) -> Callable[..., A
     return cache_miss
 
 
-def _run(
-    fun: Callable[..., Any], options: JitOptions, program: TracedProgram, leaves: Sequence[Any]
+def _run_arrays(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Returns the flat results of a program without references, and a `Fastpath` or None."""
+    """Returns the flat results of a program of arrays, and a `Fastpath` for further calls."""
     if program.hoisted:
-        raise escaped_tracer_error(
-            program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
-        )
-    if program.has_high:
-        return high_types.call_lowered(program, options, leaves), None
-    compiled = compiled_for(program, options, leaves)
-    check_layouts(compiled, leaves)
-    results = compiled.call(leaves)
+        name = program.params["name"]
+        raise escaped_tracer_error(program.hoisted[0], f"was used by `{name}` under jit")
+    compiled = compiled_for(program, options, operands)
+    check_layouts(compiled, operands)
+    results = compiled.call(operands)
     if checks_results():
-        check_results(program, leaves, results)
+        check_results(program, operands, results)
         return results, None
-    return results, compiled.fastpath(program.out_tree, leaves)
-
-
-def _run_with_refs(
-    fun_inside: Any, options: JitOptions, program: TracedProgram, args: tuple, kwargs: dict
-) -> list[Any]:
-    """Returns the flat results of a program with references."""
-    if options.placement:
-        # The shardings asked for do not count references: they are constraints inside.
-        asked = tuple([pair for pair in options.placement if not pair[0].endswith("_shardings")])
-        options = options.replace(placement=asked)
-    program, leaves = trace_call(fun_inside, options, args, kwargs)
-    return references.call_with_refs(program, options, leaves)
+    return results, compiled.fastpath(program.out_tree, operands)
 
 
 def clear_caches() -> None:

@@ -8,9 +8,8 @@ a `Compiled`, which is called like ``f``, with arguments of the types it was com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
@@ -31,14 +30,6 @@ from ..compiling.placement import (
 )
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
-
-if TYPE_CHECKING:
-    from olympus_ir.expansions import high_types
-
-    from . import references
-else:
-    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
-    references = deferred(".references", milliseconds=50.0)
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -193,11 +184,7 @@ class Traced(Stage):
     @property
     def _compiled_program(self) -> TracedProgram:
         """The program that is compiled: in terms of arrays, without references."""
-        if self._program.has_high:
-            return high_types.array_program(self._program)
-        if not self._program.has_refs:
-            return self._program
-        return references.pure_program(self._program).program
+        return self._program.array_program()
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lowers the program to StableHLO.
@@ -455,9 +442,7 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
     if options.static_argnums or options.static_argnames:
         _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
     in_tree = pytrees.tree_structure((args, kwargs))
-    operands = [*program.hoisted, *leaves]
-    if program.has_high:
-        operands = high_types.lowered(operands)
+    operands = program.placed_operands([*program.hoisted, *leaves])
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
     layouts = [getattr(each, "_layout", None) for each in operands]
     if any(isinstance(layout, Layout) for layout in layouts):

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traced programs of calls, and their kinds.
 
-The kind of a program is chosen once, when it is traced. Evaluators run each kind in its own way; no
-call asks again what the program contains.
+The kind of a program is chosen once, when it is traced. An evaluator says how it runs programs of
+arrays; each kind knows how to run its programs by that. No call asks again what a program contains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
-from ...types.references import check_aliases
 from ..olympuspr import ClosedOlympuspr
+from .options import JitOptions
 
-__all__ = [
-    "ProgramWithReferences",
-    "TracedProgram",
-    "add_kind_of_program",
-    "traced_program",
-]
+__all__ = ["RunArrays", "TracedProgram", "add_kind_of_program", "traced_program"]
+
+#: Runs a program of arrays: from the program, options and operands to the flat results, and to
+#: whatever the evaluator wants to know of the call besides.
+RunArrays: TypeAlias = "Callable[[TracedProgram, JitOptions, Sequence[Any]], tuple[Any, Any]]"
 
 
 class TracedProgram:
@@ -38,10 +37,8 @@ class TracedProgram:
 
     __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params")
 
-    # True if references are among the inputs.
-    has_refs = False
-    # True if the program has values of high types, which consist of several arrays.
-    has_high = False
+    #: The name of the kind.
+    kind: ClassVar[str] = "arrays"
 
     def __init__(
         self,
@@ -59,35 +56,49 @@ class TracedProgram:
         self.executables: dict[Any, Any] = {}
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises if the program cannot take the operands together; arrays are always valid."""
+        """Raises for operands that the program cannot take together; arrays it always can."""
+
+    def run(
+        self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
+    ) -> tuple[Any, Any]:
+        """Runs the program.
+
+        Args:
+          run_arrays: runs a program of arrays.
+          options: the options of the compilation.
+          operands: the flat operands, without hoisted ones.
+
+        Returns:
+          The flat results, and what ``run_arrays`` returns besides. That is None for kinds whose
+          calls an evaluator cannot repeat by itself.
+        """
+        return run_arrays(self, options, operands)
+
+    def array_program(self) -> TracedProgram:
+        """Returns the program of arrays that is compiled in place of this one."""
+        return self
+
+    def array_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Returns the operands of `array_program`, from all operands of this one."""
+        return operands
+
+    def placed_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Returns the values whose placement decides that of the compiled program's operands."""
+        return operands
+
+    def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Returns the results, from all operands and the results of `array_program`."""
+        return results
 
 
-class ProgramWithReferences(TracedProgram):
-    """Program with references among its inputs. It is run in a pure form."""
-
-    __slots__ = ()
-
-    has_refs = True
-
-    def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises ValueError if a reference occurs twice among the operands."""
-        check_aliases(self.closed.debug_info, self.hoisted, leaves)
-
-
-def _has_references(closed: ClosedOlympuspr) -> bool:
-    return any(var.aval.is_ref for var in closed.jaxpr.invars)
-
-
-# The special kinds of programs, in the order in which they are tried.
-_kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = [
-    (_has_references, ProgramWithReferences)
-]
+# The kinds besides programs of arrays, in the order in which they are considered.
+_kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = []
 
 
 def add_kind_of_program(
     applies: Callable[[ClosedOlympuspr], bool], kind: type[TracedProgram]
 ) -> None:
-    """Adds a kind of programs, which is tried after the existing kinds.
+    """Adds a kind of programs, considered after those that are there.
 
     Args:
       applies: returns whether a program is of the kind.
@@ -103,6 +114,6 @@ def traced_program(
     hoisted: list[Any],
     in_tree: Any = None,
 ) -> TracedProgram:
-    """Returns the traced program of the first kind that applies; see `TracedProgram`."""
+    """Returns the traced program of the kind that fits; the arguments are those of its class."""
     kind = next((kind for applies, kind in _kinds if applies(closed)), TracedProgram)
     return kind(closed, out_tree, params, hoisted, in_tree)

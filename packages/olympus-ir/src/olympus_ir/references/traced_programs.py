@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traced programs with references among their inputs, which are run in a pure form.
+
+A reference holds an array. The pure program takes the array and returns the next one, in the memory
+of the former. An array that is held elsewhere too, as after ``ref[...]``, is copied first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..lax.conversion import copy_p
+from ..programs.calls.options import JitOptions
+from ..programs.calls.traced_programs import RunArrays, TracedProgram, add_kind_of_program
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.tracing import Tracer, escaped_tracer_error
+from ..trees.pytrees import tree_structure
+from ..types.references import check_aliases
+from .discharge import Discharged, discharge_closed
+
+__all__ = ["ProgramWithReferences"]
+
+
+class ProgramWithReferences(TracedProgram):
+    """Program with references among its inputs."""
+
+    __slots__ = ()
+
+    kind = "references"
+
+    def check_operands(self, leaves: Sequence[Any]) -> None:
+        """Raises ValueError if a reference occurs twice among the operands."""
+        check_aliases(self.closed.debug_info, self.hoisted, leaves)
+
+    def run(
+        self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
+    ) -> tuple[list[Any], None]:
+        """Runs the pure program; the references hold new arrays afterwards."""
+        every = [*self.hoisted, *operands]
+        for operand in every:
+            if isinstance(operand, Tracer):
+                raise escaped_tracer_error(operand, "was used by a compiled function")
+        results, _ = run_arrays(self.array_program(), options, self.array_operands(every))
+        return self.results_of_arrays(every, results), None
+
+    def array_program(self) -> TracedProgram:
+        """Returns the pure program. Its last results are the arrays that were written."""
+        return self._pure().program
+
+    def array_operands(self, operands: Sequence[Any]) -> list[Any]:
+        """Returns the operands with the arrays of references in their places."""
+        discharged = self._pure().discharged
+        arrays = list(operands)
+        for place in discharged.refs:
+            ref = operands[place]
+            arrays[place] = ref._array
+            if place in discharged.written and not ref._owned:
+                arrays[place] = copy_p.bind(ref._array)
+        return arrays
+
+    def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """Returns the results; the references take the arrays that were written."""
+        discharged = self._pure().discharged
+        count = discharged.num_results
+        for place, array in zip(discharged.written, results[count:], strict=True):
+            operands[place]._replace(array)
+        return list(results[:count])
+
+    def _pure(self) -> _PureProgram:
+        pure = self.executables.get(_PureProgram)
+        if pure is None:
+            pure = self.executables[_PureProgram] = _PureProgram(self)
+        return pure
+
+
+class _PureProgram:
+    """Pure form of a program with references.
+
+    Attributes:
+      program: the pure program, of arrays in place of references.
+      discharged: the correspondence of its inputs and results to those of the original.
+    """
+
+    __slots__ = ("discharged", "program")
+
+    def __init__(self, program: TracedProgram) -> None:
+        discharged = discharge_closed(program.closed)
+        olympuspr = discharged.closed.jaxpr
+        results = olympuspr.outvars[: discharged.num_results]
+        outvars = [*results, *[discharged.last_value(place) for place in discharged.written]]
+        closed = discharged.closed.replace(jaxpr=olympuspr.replace(outvars=outvars))
+        donated = list(program.params["donated_invars"])
+        for place in discharged.written:
+            donated[place] = True
+        params = {**program.params, "jaxpr": closed, "donated_invars": tuple(donated)}
+        out_tree = tree_structure([0] * len(outvars))
+        self.discharged: Discharged = discharged
+        self.program = TracedProgram(closed, out_tree, params, [], program.in_tree)
+
+
+def _has_references(closed: ClosedOlympuspr) -> bool:
+    return any(var.aval.is_ref for var in closed.jaxpr.invars)
+
+
+add_kind_of_program(_has_references, ProgramWithReferences)
