@@ -22,8 +22,10 @@ from .continuous import _normal
 # Few programs factor matrices.
 if TYPE_CHECKING:
     from olympus_ir.lax import linalg
+    from olympus_ir.lax.linalg import matrices
 else:
     linalg = deferred("olympus_ir.lax.linalg", milliseconds=10)
+    matrices = deferred("olympus_ir.lax.linalg.matrices", milliseconds=10)
 
 __all__ = ["multivariate_normal", "orthogonal"]
 
@@ -176,9 +178,9 @@ def _orthogonal(key: Any, *, rows: int, columns: int, shape: tuple[int, ...], dt
     high, wide = max(rows, columns), min(rows, columns)
     q, r = linalg.qr(_normal(key, shape=(*shape, high, wide), dtype=dtype), full_matrices=False)
     # The factorization chooses the signs of columns; divided by those of r, they are random.
-    one = linalg.matrices.identity_like(r)
+    one = matrices.identity_like(r)
     diagonal = lax.reduce_sum(lax.mul(r, one), (r.ndim - 1,))
     signs = lax.sign(diagonal)
     spread = (*range(len(shape)), len(shape) + 1)
     q = lax.mul(q, lax.broadcast_in_dim(signs, q.shape, spread))
-    return q if rows >= columns else linalg.matrices.swap_last(q)
+    return q if rows >= columns else matrices.swap_last(q)

@@ -63,7 +63,7 @@ def minimize_lbfgs(
       The fields of `OptimizeResults`.
     """
     size = x0.shape[0]
-    maxiter = 200 * size if maxiter is None else maxiter
+    most_iterations = 200 * size if maxiter is None else maxiter
     most = min(np.inf if bound is None else bound for bound in (maxfun, maxgrad))
     value, gradient = evaluate(x0)
 
@@ -71,7 +71,7 @@ def minimize_lbfgs(
         return onp.linalg.norm(gradient, ord=norm) < gtol
 
     def proceed(state: _State) -> Any:
-        going = ~state.converged & (state.status == 0) & (state.iterations < maxiter)
+        going = ~state.converged & (state.status == 0) & (state.iterations < most_iterations)
         return going if most == np.inf else going & (state.evaluations < most)
 
     def advance(state: _State) -> _State:
@@ -109,7 +109,7 @@ def minimize_lbfgs(
 
     state = _first_state(x0, value, gradient, is_small(gradient), maxcor)
     state = lax.while_loop(proceed, advance, state)
-    return _result(state, maxiter)
+    return _result(state, most_iterations)
 
 
 def _first_state(x0: Any, value: Any, gradient: Any, converged: Any, maxcor: int) -> _State:

@@ -11,7 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import auto_pcast
