@@ -70,7 +70,20 @@ def is_instance_of(error: Exception, name: str) -> bool:
     return name in {base.__name__ for base in type(error).__mro__}
 
 
-@pytest.mark.parametrize("line", PROGRAMS)
+# Programs that JAX refuses and OLYMPUS traces, with the types of their results.
+BEYOND_JAX = {
+    "x.at[y>0].set(0.) | f32[5] f32[5]": ["float32[5]"],
+    "x.at[y].set(0.) | f32[5] b[5]": ["float32[5]"],
+}
+
+
+@pytest.mark.parametrize("line", BEYOND_JAX)
+def test_programs_that_jax_refuses(line):
+    assert "error" in PROGRAMS[line]
+    assert [shown(out) for out in trace(line).out_avals] == BEYOND_JAX[line]
+
+
+@pytest.mark.parametrize("line", sorted(PROGRAMS.keys() - BEYOND_JAX.keys()))
 def test_program(line):
     expected = PROGRAMS[line]
     if "error" in expected:

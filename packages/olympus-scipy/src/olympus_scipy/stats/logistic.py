@@ -148,8 +148,8 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
       ValueError: an operand is complex.
 
     Example:
-      >>> round(float(isf(0.5)), 4)
-      -0.0
+      >>> round(float(isf(0.25)), 4)
+      1.0986
     """
     x, loc, scale = reals("logistic.isf", x, loc, scale)
     y = -special.logit(x)

@@ -191,8 +191,8 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
       ValueError: an operand is complex.
 
     Example:
-      >>> round(float(isf(0.5)), 4)
-      -0.0
+      >>> round(float(isf(0.25)), 4)
+      0.6745
     """
     q, loc, scale = reals("norm.isf", q, loc, scale)
     y = -special.ndtri(q)
