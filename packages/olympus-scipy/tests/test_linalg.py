@@ -283,7 +283,7 @@ BAD = {
     "tridiagonal": (
         lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(3)),
         TypeError,
-        "one number less",
+        "`e` of size n - 1",
     ),
     "select": (
         lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="v"),

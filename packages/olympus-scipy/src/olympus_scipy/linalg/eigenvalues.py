@@ -112,7 +112,7 @@ def eigh_tridiagonal(
     d, e = ensure_array(d), ensure_array(e)
     if d.ndim != 1 or e.ndim != 1 or d.size != e.size + 1:
         raise TypeError(
-            "eigh_tridiagonal takes a diagonal and what is below it, one number less; got shapes "
+            "eigh_tridiagonal takes vectors `d` of size n and `e` of size n - 1, got shapes "
             f"{d.shape} and {e.shape}"
         )
     if d.dtype != e.dtype:

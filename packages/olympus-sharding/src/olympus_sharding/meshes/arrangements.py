@@ -200,8 +200,8 @@ def _arrangements(torus: np.ndarray, shape: tuple[int, ...], split: bool) -> Ite
         raise NotImplementedError(
             f"Failed to find an assignment of the physical axes {torus.shape} to the mesh_shape "
             f"{shape}: the size of each axis of the mesh must be the product of sizes of physical "
-            "axes, each of which serves one axis only. Pass allow_split_physical_axes=True to "
-            "divide them."
+            "axes, and each physical axis belongs to one mesh axis. Pass "
+            "allow_split_physical_axes=True to divide them."
         )
 
 

@@ -368,8 +368,8 @@ class _NamedSharding:
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
         if self.spec.unreduced:
             raise ValueError(
-                "devices_indices_map is not defined for partial sums, of which no device holds a "
-                f"part of the array alone: {self.spec} has unreduced axes."
+                "devices_indices_map is not defined for partial sums, since each device holds only "
+                f"a term of the array: {self.spec} has unreduced axes."
             )
         return dict(zip(self._device_assignment, shard_indices(self, global_shape), strict=True))
 

@@ -217,7 +217,7 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     if lhs.n_dense or rhs.n_dense:
         raise NotImplementedError(
-            "bcoo_dot_general of two sparse arrays takes none with dense dimensions, got "
+            "bcoo_dot_general of two sparse arrays does not support dense dimensions, got "
             f"n_dense={lhs.n_dense} and n_dense={rhs.n_dense}; make them sparse with "
             "bcoo_update_layout"
         )

@@ -294,8 +294,8 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
     if array._sharding.device_set != sharding.device_set:
         raise ValueError(
             f"device_put cannot move {array.aval.str_short()} from {array._sharding} to "
-            f"{sharding}: of an array whose parts other processes hold, the parts can be cut anew "
-            "on the same devices only. experimental.multihost_utils.process_allgather brings the "
+            f"{sharding}: an array with shards in other processes can be resharded on the same "
+            "devices only. experimental.multihost_utils.process_allgather brings the "
             "whole array to every process."
         )
     result = compiled_copies.with_sharding(array, sharding)
