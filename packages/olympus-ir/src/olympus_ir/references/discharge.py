@@ -152,7 +152,7 @@ def discharge(
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.lax import references
+      >>> from olympus_ir.references import primitives as references
       >>> from olympus_ir.types.references import AbstractRef
       >>> ref = AbstractRef(ShapedArray((), "float32"))
       >>> olympuspr, _ = trace_to_olympuspr(lambda r: [references.swap(r, (), 2.0)], [ref])

@@ -248,7 +248,7 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
       value: an array of the shape and dtype of that part.
 
     Example:
-      >>> from olympus_ir.lax import references
+      >>> from olympus_ir.references import primitives as references
       >>> ref = references.new_ref(np.zeros(2))
       >>> references.set(ref, 0, 1.5)
       >>> ref
