@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.loading import deferred
 from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.leaks import check_leaks
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import AxisEnvironment, Trace, current, set_current_trace
 from olympus_ir.settings.config_states import check_tracer_leaks
@@ -18,11 +19,8 @@ from .tables import axis_rules, batching_rules
 from .tracers import BatchTracer
 
 if TYPE_CHECKING:
-    from olympus_ir.programs import leaks
-
     from . import ref_tracers
 else:
-    leaks = deferred("olympus_ir.programs.leaks", milliseconds=1)
     ref_tracers = deferred(".ref_tracers", milliseconds=5)
 
 _axis_rules = axis_rules.rules
@@ -234,7 +232,7 @@ def call_batched(
         trace.finished = True
     if source is not None and check_tracer_leaks.value:
         outs = None  # this frame must not refer to the trace now
-        leaks.check_leaks(trace)
+        check_leaks(trace)
     return results
 
 

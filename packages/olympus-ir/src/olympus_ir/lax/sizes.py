@@ -35,14 +35,14 @@ def max_dim(d1: Any, d2: Any) -> Any:
     """
     if is_constant_dim(d1) and is_constant_dim(d2):
         return max(d1, d2)
-    return d2.max_with(d1) if is_constant_dim(d1) else d1.max_with(d2)
+    return (d2 if is_constant_dim(d1) else d1).larger(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Returns the smaller of two sizes of dimensions, which may be symbolic."""
     if is_constant_dim(d1) and is_constant_dim(d2):
         return min(d1, d2)
-    return d2.min_with(d1) if is_constant_dim(d1) else d1.min_with(d2)
+    return (d2 if is_constant_dim(d1) else d1).smaller(d1, d2)
 
 
 def is_at_most(d1: Any, d2: Any) -> bool:

@@ -73,7 +73,7 @@ class ReferenceArray(ArrayBase):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way to other operands' in promotion."""
+        """Returns whether the dtype is weak: promotion prefers the dtypes of other operands."""
         return self._aval.weak_type
 
     @property

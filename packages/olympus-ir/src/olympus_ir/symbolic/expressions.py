@@ -254,13 +254,15 @@ class SymbolicDim:
         """Returns a lower and an upper bound of the dimension."""
         return self.scope.bounds_of(self)
 
-    def max_with(self, other: Any) -> Dimension:
-        """The larger of this dimension and another dimension or integer."""
-        return _extreme("max", self, other)
+    @staticmethod
+    def larger(first: Any, second: Any) -> Any:
+        """Returns the larger of two dimensions; at least one is symbolic."""
+        return _extreme("max", first, second)
 
-    def min_with(self, other: Any) -> Dimension:
-        """The smaller of this dimension and another dimension or integer."""
-        return _extreme("min", self, other)
+    @staticmethod
+    def smaller(first: Any, second: Any) -> Any:
+        """Returns the smaller of two dimensions; at least one is symbolic."""
+        return _extreme("min", first, second)
 
     # ---- arithmetic ----
 
