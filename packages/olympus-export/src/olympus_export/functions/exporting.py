@@ -82,6 +82,7 @@ def export(
     Example:
       >>> import numpy as np
       >>> from olympus import jit, lax
+      >>> from olympus_export.functions.reading import deserialize
       >>> exported = export(jit(lax.sin), platforms=("cpu", "tpu"))(np.float32(1))
       >>> blob = exported.serialize()
       >>> deserialize(blob).call(0.0)
