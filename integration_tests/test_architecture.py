@@ -71,3 +71,14 @@ def test_folders_are_layered_in_the_order_of_the_page(package: str) -> None:
     named = re.findall(r"^\| `(\w+)` \|", section_of(package), re.MULTILINE)
     heights = [height[name] for name in named]
     assert heights == sorted(heights, reverse=True), "the page lists folders from the top"
+
+
+def test_packages_are_layered_in_the_order_of_the_page() -> None:
+    (layers,) = (
+        contract["layers"]
+        for contract in CONTRACTS
+        if contract["type"] == "layers" and "containers" not in contract
+    )
+    rows = re.findall(r"^\| \d \| (.*) \|$", PAGE, re.MULTILINE)
+    described = [set(re.findall(r"`(\w+)`", row)) for row in rows]
+    assert described == [{name.strip() for name in line.split("|")} for line in layers]
