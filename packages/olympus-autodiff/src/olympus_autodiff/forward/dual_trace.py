@@ -169,7 +169,18 @@ class DualTrace(DerivativeTrace):
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        primals, tangents, moving = self.split(args)
+        # As in `split`, without a call for each primitive (benchmark "eager grad").
+        tracer, moving = self.tracer, False
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        for arg in args:
+            if arg.__class__ is tracer and arg._trace is self:
+                primals.append(arg.primal)
+                tangents.append(arg.tangent)
+                moving = True
+            else:
+                primals.append(arg)
+                tangents.append(Zero.of(arg))
         if not moving:
             return primitive.bind_with_trace(self.parent, args, params)
         rule = jvp_rules.rules.get(primitive) or jvp_rules.find(primitive)
