@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ..programs.olympuspr import register_literal_type
-from ..settings.naming import naming
 from ..types import dtypes
-from ..types.arrays import ArrayBase, register_array_class
+from ..types.arrays import ConcreteArray, register_array_class
 from ..types.avals import ShapedArray, register_value_type
 
 __all__ = ["ReferenceArray", "elements_of", "physical_of"]
@@ -20,7 +19,7 @@ __all__ = ["ReferenceArray", "elements_of", "physical_of"]
 _PREFIX = "Array("
 
 
-class ReferenceArray(ArrayBase):
+class ReferenceArray(ConcreteArray):
     """An array of the reference evaluator.
 
     Args:
@@ -37,54 +36,11 @@ class ReferenceArray(ArrayBase):
 
     _aval: ShapedArray
     _value: np.ndarray
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: np.ndarray, aval: ShapedArray) -> None:
         value.flags.writeable = False
         self._value = value
         self._aval = aval
-
-    # ---- properties of the type ----
-
-    @property
-    def aval(self) -> ShapedArray:
-        """The abstract value."""
-        return self._aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
-        return self._aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The data type of the elements."""
-        return self._aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self._aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        """Returns whether the dtype is weak: promotion prefers the dtypes of other operands."""
-        return self._aval.weak_type
-
-    @property
-    def itemsize(self) -> int:
-        """The size of one element in bytes."""
-        return self._aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all elements in bytes."""
-        return self._aval.size * self._aval.dtype.itemsize
 
     # ---- the contents ----
 
@@ -92,11 +48,6 @@ class ReferenceArray(ArrayBase):
         if dtype is None and copy is None:
             return self._value
         return np.array(self._value, dtype=dtype, copy=copy)
-
-    def __len__(self) -> int:
-        if not self._aval.shape:
-            raise TypeError("len() of unsized object")
-        return self._aval.shape[0]
 
     def __iter__(self) -> Iterator[ReferenceArray]:
         aval = self._aval
@@ -163,22 +114,8 @@ class ReferenceArray(ArrayBase):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
-            "Instead of "
-            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
-            "shows how."
-        )
-
     def __reduce__(self) -> tuple:
         return (_restore, (np.array(self._value), self._aval))
-
-    def __copy__(self) -> ReferenceArray:
-        return self
-
-    def __deepcopy__(self, memo: dict) -> ReferenceArray:
-        return self
 
     # ---- what device arrays can do, too ----
 

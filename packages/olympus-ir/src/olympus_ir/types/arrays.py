@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods that all arrays share: one list, attached to every class of arrays.
+"""Bases of the array classes, and the methods that all arrays share.
 
 Tracers, the reference evaluator's arrays and device arrays know no NumPy. olympus-numpy hands its
-operators and methods to `attach_methods` once; they are set on each class registered here, now or
-later.
+operators and methods to `attach_methods` once. They are set on each class that is registered here,
+now or later.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .._jaxlib import Array, set_tracer_class
+from ..settings.naming import naming
 
-__all__ = ["Array", "ArrayBase", "attach_methods", "register_array_class"]
+if TYPE_CHECKING:
+    from .avals import ShapedArray
+
+__all__ = ["Array", "ArrayBase", "ConcreteArray", "attach_methods", "register_array_class"]
+
+Self = TypeVar("Self", bound="ConcreteArray")
 
 
 class ArrayBase:
@@ -28,6 +34,77 @@ class ArrayBase:
 
 
 set_tracer_class(ArrayBase)
+
+
+class ConcreteArray(ArrayBase):
+    """Base of the immutable arrays with values that are written in Python.
+
+    Subclasses have a slot ``_aval``, the type of the array.
+    """
+
+    __slots__ = ()
+
+    _aval: ShapedArray
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return self._aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The data type of the elements."""
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Returns whether promotion prefers the dtypes of other operands."""
+        return self._aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element in bytes."""
+        return self._aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self._aval.size * self._aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self._aval.shape:
+            raise TypeError("len() of unsized object")
+        return self._aval.shape[0]
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+            "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+            "docs/quickstart.md shows how."
+        )
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, memo: dict) -> Self:
+        return self
+
 
 _array_classes: list[type] = [ArrayBase]
 _methods: dict[str, Any] = {}

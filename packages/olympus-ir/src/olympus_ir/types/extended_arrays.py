@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..settings.naming import naming
 from . import layouts
-from .arrays import ArrayBase, register_array_class
+from .arrays import ConcreteArray, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
 from .placement import NamedSharding, PartitionSpec
@@ -42,7 +41,7 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
     return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
 
 
-class ExtendedArray(ArrayBase):
+class ExtendedArray(ConcreteArray):
     """A concrete array of an extended dtype, such as an array of typed random keys.
 
     Args:
@@ -53,60 +52,11 @@ class ExtendedArray(ArrayBase):
 
     __slots__ = ("__weakref__", "_aval", "physical")
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, physical: Any, aval: ShapedArray) -> None:
         self.physical = physical
         self._aval = aval
 
-    # ---- properties of the type ----
-
-    @property
-    def aval(self) -> ShapedArray:
-        """The abstract value."""
-        return self._aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions, without those of an element."""
-        return self._aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The extended dtype."""
-        return self._aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self._aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        """False: extended dtypes take no part in promotion."""
-        return False
-
-    @property
-    def itemsize(self) -> int:
-        """The size of one element in bytes."""
-        return self._aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all elements in bytes."""
-        return self._aval.size * self._aval.dtype.itemsize
-
     # ---- elements ----
-
-    def __len__(self) -> int:
-        if not self._aval.shape:
-            raise TypeError("len() of unsized object")
-        return self._aval.shape[0]
 
     def _no_numbers(self, what: str) -> NoReturn:
         name = self._aval.dtype.name
@@ -142,22 +92,8 @@ class ExtendedArray(ArrayBase):
         """Raises TypeError: no Python object stands for an element."""
         self._no_numbers("lists of Python numbers")
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
-            "Instead of "
-            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
-            "shows how."
-        )
-
     def __reduce__(self) -> tuple:
         return (ExtendedArray, (self.physical, self._aval))
-
-    def __copy__(self) -> ExtendedArray:
-        return self
-
-    def __deepcopy__(self, memo: dict) -> ExtendedArray:
-        return self
 
     # ---- properties and methods of the physical array ----
 

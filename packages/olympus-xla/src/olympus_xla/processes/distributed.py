@@ -360,7 +360,7 @@ def _left(process_id: int) -> str:
 
 
 def live_processes() -> set[int]:
-    """Returns the live processes, for which all must ask; this one outside of such a program."""
+    """Returns the live processes: this one alone where no others were started."""
     membership = _membership
     if membership is None:
         return {0}
