@@ -21,17 +21,26 @@ def deriv_prop(
     deriv: Callable[[Any], Any],
     primals_in: Sequence[Any],
     series_in: Sequence[Any],
-    **params: Any,
 ) -> tuple[Any, Any]:
-    """Applies a primitive of one operand by its derivative.
+    """Applies a primitive of one operand, without parameters, by its derivative.
 
     Args:
       prim: the primitive.
       deriv: from the operand to the derivative of the result by it.
       primals_in: the operand.
       series_in: its terms.
-      **params: the parameters of the primitive.
     """
+    return _by_derivative(prim, deriv, primals_in, series_in, {})
+
+
+def _by_derivative(
+    prim: Primitive,
+    deriv: Callable[[Any], Any],
+    primals_in: Sequence[Any],
+    series_in: Sequence[Any],
+    params: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Applies a primitive of one operand and the given parameters by its derivative."""
     (x,), (terms,) = primals_in, series_in
     terms = terms_or_zeros(x, terms, len(terms))
     result = prim.bind(x, **params)
@@ -72,7 +81,7 @@ def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
     """
     assign_rule(
         prim,
-        lambda primals, series, **params: deriv_prop(prim, deriv, primals, series, **params),
+        lambda primals, series, **params: _by_derivative(prim, deriv, primals, series, params),
     )
 
 
