@@ -166,7 +166,7 @@ class CustomRuleFunction:
         self._count: int | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Returns all arguments of a call by position, defaults included.

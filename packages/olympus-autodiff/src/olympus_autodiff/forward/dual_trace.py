@@ -128,7 +128,7 @@ class DerivativeTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         """Applies a primitive to operands, and its derivative where an operand is not constant."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define differentiate")
 
 
 class DualTrace(DerivativeTrace):
