@@ -9,7 +9,8 @@ text, a space usually. What follows a group is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 RESET_COLOR, BLUE, MAGENTA = 39, 34, 35
 NORMAL, BOLD, DIM = 22, 1, 2
@@ -90,7 +91,7 @@ class Group(Document):
 
 
 def joined(separator: Document, parts: Sequence[Document]) -> Document:
-    """The parts with a separator between each two."""
+    """Returns the parts with a separator between each two."""
     if not parts:
         return Text("")
     result = [parts[0]]
@@ -103,7 +104,7 @@ def joined(separator: Document, parts: Sequence[Document]) -> Document:
 def layout(
     document: Document, width: int = 80, use_color: bool = False, annotation_prefix: str = " # "
 ) -> str:
-    """The document as text.
+    """Returns the document as text.
 
     Args:
       document: what to print.
@@ -111,46 +112,92 @@ def layout(
       use_color: whether to mark colors by the codes that terminals understand.
       annotation_prefix: what stands before each annotation.
     """
-    lines: list[tuple[list[str], int, list[str]]] = []
-    pieces: list[str] = []
-    annotations: list[str] = []
-    column, style = 0, _PLAIN
-    # The parts that remain to be printed: part, indentation, whether breaks are flat.
-    pending: list[tuple[Document, int, bool]] = [(document, 0, False)]
-    pop, push = pending.pop, pending.append
-    while pending:
-        part, indentation, flat = pop()
-        kind = part.__class__
-        if kind is Text:
-            if part.width:
-                if use_color and part.style != style:  # type: ignore[attr-defined]
-                    pieces.append(_style_change(style, part.style))  # type: ignore[attr-defined]
-                    style = part.style  # type: ignore[attr-defined]
-                pieces.append(part.text)  # type: ignore[attr-defined]
-                column += part.width
-            if part.annotations:  # type: ignore[attr-defined]
-                annotations.extend(part.annotations)  # type: ignore[attr-defined]
-        elif kind is Concatenation:
-            for inner in reversed(part.parts):  # type: ignore[attr-defined]
-                push((inner, indentation, flat))
-        elif kind is Group:
-            push((part.part, indentation, flat or column + part.width <= width))  # type: ignore[attr-defined]
-        elif kind is Nest:
-            push((part.part, indentation + part.indentation, flat))  # type: ignore[attr-defined]
-        elif not flat:
-            lines.append((pieces, column, annotations))
-            pieces, annotations = [" " * indentation], []
-            column = indentation
-        elif part.width:
-            if use_color and style != _PLAIN:
-                pieces.append(_style_change(style, _PLAIN))
-                style = _PLAIN
-            pieces.append(part.flat)  # type: ignore[attr-defined]
-            column += part.width
-    if style != _PLAIN:
-        pieces.append(_style_change(style, _PLAIN))
-    lines.append((pieces, column, annotations))
-    return "\n".join(_with_annotations(lines, use_color, annotation_prefix))
+    layout = _Layout(width, use_color)
+    layout.add(document)
+    return "\n".join(_with_annotations(layout.finished_lines(), use_color, annotation_prefix))
+
+
+class _Layout:
+    """The lines of a document, as far as its parts have been added."""
+
+    __slots__ = (
+        "annotations",
+        "column",
+        "lines",
+        "pending",
+        "pieces",
+        "style",
+        "use_color",
+        "width",
+    )
+
+    def __init__(self, width: int, use_color: bool) -> None:
+        self.width = width
+        self.use_color = use_color
+        self.lines: list[tuple[list[str], int, list[str]]] = []
+        self.pieces: list[str] = []
+        self.annotations: list[str] = []
+        self.column, self.style = 0, _PLAIN
+        # The parts that remain to be added: part, indentation, whether breaks are flat.
+        self.pending: list[tuple[Any, int, bool]] = []
+
+    def add(self, document: Document) -> None:
+        """Adds a document; without recursion, since documents can be deep."""
+        pending, adders = self.pending, _ADDERS
+        pop, push = pending.pop, pending.append
+        push((document, 0, False))
+        while pending:
+            part, indentation, flat = pop()
+            if part.__class__ is Concatenation:  # the most frequent part
+                for inner in part.parts[::-1]:
+                    push((inner, indentation, flat))
+            else:
+                adders[part.__class__](self, part, indentation, flat)
+
+    def _add_text(self, text: Text, _indentation: int, _flat: bool) -> None:
+        if self.use_color:
+            self._add_words(text.text, text.style)
+        else:
+            self.pieces.append(text.text)
+            self.column += text.width
+        if text.annotations:
+            self.annotations.extend(text.annotations)
+
+    def _add_break(self, line_break: Break, indentation: int, flat: bool) -> None:
+        if not flat:
+            self.lines.append((self.pieces, self.column, self.annotations))
+            self.pieces, self.annotations = [" " * indentation], []
+            self.column = indentation
+        else:
+            self._add_words(line_break.flat, _PLAIN)
+
+    def _add_group(self, group: Group, indentation: int, flat: bool) -> None:
+        fits = flat or self.column + group.width <= self.width
+        self.pending.append((group.part, indentation, fits))
+
+    def _add_nest(self, nest: Nest, indentation: int, flat: bool) -> None:
+        self.pending.append((nest.part, indentation + nest.indentation, flat))
+
+    def _add_words(self, words: str, style: tuple[int, int]) -> None:
+        if words and self.use_color and style != self.style:
+            self.pieces.append(_style_change(self.style, style))
+            self.style = style
+        self.pieces.append(words)
+        self.column += len(words)
+
+    def finished_lines(self) -> list[tuple[list[str], int, list[str]]]:
+        """Returns the pieces, the width and the annotations of each line."""
+        if self.style != _PLAIN:
+            self.pieces.append(_style_change(self.style, _PLAIN))
+        return [*self.lines, (self.pieces, self.column, self.annotations)]
+
+
+_ADDERS: dict[type[Document], Callable[[_Layout, Any, int, bool], None]] = {
+    Text: _Layout._add_text,
+    Break: _Layout._add_break,
+    Group: _Layout._add_group,
+    Nest: _Layout._add_nest,
+}
 
 
 def _style_change(old: tuple[int, int], new: tuple[int, int]) -> str:

@@ -71,9 +71,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     known = frozenset(names)
 
     def run(*args: Any, **params: Any) -> tuple[Any, Any]:
-        for arg in args:
-            if isinstance(arg, Tracer):
-                raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+        _refuse_tracers(primitive, args)
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs)
@@ -81,11 +79,6 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
-            if primitive._shape_rule is None:
-                raise NotImplementedError(
-                    f"Evaluation rule for '{primitive.name}' not implemented: it has neither one "
-                    f"(`{primitive.name}_p.def_impl`) nor rules to be compiled by."
-                )
             program = _program(primitive, avals, params)
             if len(programs) > 4096:
                 programs.clear()
@@ -113,6 +106,13 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     return make_cpp_function(
         primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
     )
+
+
+def _refuse_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
+    """Raises `UnexpectedTracerError` if an operand is a tracer of a trace that has ended."""
+    for arg in args:
+        if isinstance(arg, Tracer):
+            raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
 
 
 def _run_arrays(
@@ -173,10 +173,18 @@ def _program(
       avals: the types of its operands.
       params: its parameters.
       places: for each operand, the index of the program's input that it is; by default in order.
+
+    Raises:
+      NotImplementedError: the primitive has no rule to be compiled by.
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
         return traced_program(params["jaxpr"], out_tree, params, [])
+    if primitive._shape_rule is None:
+        raise NotImplementedError(
+            f"Evaluation rule for '{primitive.name}' not implemented: it has neither one "
+            f"(`{primitive.name}_p.def_impl`) nor rules to be compiled by."
+        )
     trace = StagingTrace()
     if places is None:
         places = range(len(avals))
