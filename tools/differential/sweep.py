@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps the calls of `calls` under settings of the library, in OLYMPUS and in JAX.
+
+Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
+
+    python tools/differential/sweep.py --jax ../jax/bin/python --settings rank strict
+
+A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
+is the types of the results, or the kind of the error. The cases in which the libraries differ are
+listed by their errors. The exit status is 1 where one is left that no pattern in the section
+"Settings" of docs/differences.md explains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import calls
+import numpy as np
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+DIFFERENCES = ROOT / "docs" / "differences.md"
+
+# By name: the flags of a setting, with their prefix left out.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "rank": {"numpy_rank_promotion": "raise"},
+    "strict": {"numpy_dtype_promotion": "strict"},
+    "both": {"numpy_rank_promotion": "raise", "numpy_dtype_promotion": "strict"},
+    "checks": {"enable_checks": True},
+    "nans": {"debug_nans": True},
+    "infs": {"debug_infs": True},
+    "indices": {"check_static_indices": True},
+    "keys": {"legacy_prng_key": "error"},
+    "transfers": {"transfer_guard": "disallow"},
+    "x64": {"enable_x64": True},
+    "x64strict": {"enable_x64": True, "numpy_dtype_promotion": "strict"},
+    "precision": {"default_matmul_precision": "highest"},
+    "algorithm": {"default_matmul_precision": "BF16_BF16_F32_X3"},
+    "no_tracing": {"no_tracing": True},
+    "explicit": {"explicit_x64_dtypes": "allow"},
+}
+
+# Status and detail: "ok" and the types of the results, or the kind of an error and its message.
+Outcome = tuple[str, Any]
+
+
+# ---- in either interpreter -----------------------------------------------------------------------
+
+
+class Library:
+    """OLYMPUS or JAX, with what cases need of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names = calls.namespace(name)
+        self.root = self.names["root"]
+
+    def update(self, flags: dict[str, Any]) -> None:
+        """Sets flags for the whole process."""
+        for flag, value in flags.items():
+            self.root.config.update(f"{self.name}_{flag}", value)
+
+    def operand(self, name: str, dtype: str, batch: int | None = None) -> Any:
+        """Returns an operand as an array of the library."""
+        value = self.root.device_put(calls.operand(name, dtype, batch))
+        return self.names["random"].wrap_key_data(value) if name == "key" else value
+
+    def types(self, results: Any) -> list[Any]:
+        """Returns the structure of results and the type of each leaf."""
+        leaves = self.names["tree"].leaves(results)
+        return [self.type(leaf) for leaf in leaves]
+
+    def type(self, leaf: Any) -> Any:
+        """Returns the type of a leaf: dtype, shape, weak type."""
+        if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape"):
+            return type(leaf).__name__
+        aval = getattr(leaf, "aval", leaf)
+        return str(leaf.dtype), tuple(leaf.shape), bool(getattr(aval, "weak_type", False))
+
+
+def _eager(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return fun(*operands)
+
+
+def _jit(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return library.root.jit(fun)(*operands)
+
+
+def _trace(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return library.root.eval_shape(fun, *operands)
+
+
+def _vmap(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return library.root.eval_shape(library.root.vmap(fun), *operands)
+
+
+def _gradient(library: Library, fun: Callable, positions: list[int]) -> Callable:
+    def total(*operands: Any) -> Any:
+        leaves = library.names["tree"].leaves(fun(*operands))
+        inexact = [
+            leaf for leaf in leaves if library.names["jnp"].issubdtype(leaf.dtype, np.inexact)
+        ]
+        return sum((leaf.real.sum().astype("float32") for leaf in inexact), np.float32(0))
+
+    return library.root.grad(total, argnums=tuple(positions))
+
+
+def _grad(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return library.root.eval_shape(_gradient(library, fun, positions), *operands)
+
+
+def _rungrad(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    return _gradient(library, fun, positions)(*operands)
+
+
+# Modes, by name: how the function of an expression is called.
+MODES: dict[str, Callable[[Library, Callable, list[Any], list[int]], Any]] = {
+    "eager": _eager,
+    "jit": _jit,
+    "trace": _trace,
+    "vmap": _vmap,
+    "grad": _grad,
+    "rungrad": _rungrad,
+}
+
+
+def outcome(
+    library: Library, expression: str, dtype: str, mode: str, flags: dict[str, Any]
+) -> Outcome | None:
+    """Returns the outcome of a case; None where the mode does not apply to it."""
+    names = calls.operands_of(expression)
+    own = [name for name in names if calls.OPERANDS[name].dtype is None]
+    batch = 2 if mode == "vmap" else None
+    operands = [library.operand(name, dtype, batch) for name in names]
+    inexact = [
+        position
+        for position, name in enumerate(names)
+        if "key" not in name
+        and name != "old"
+        and np.issubdtype(operands[position].dtype, np.inexact)
+    ]
+    if mode in ("grad", "rungrad") and not inexact:
+        return None
+    if mode == "vmap" and not own:
+        return None
+    try:
+        fun = calls.function(expression, library.name)
+        library.update(flags)
+        try:
+            results = MODES[mode](library, fun, operands, inexact)
+        finally:
+            library.update({flag: DEFAULTS[flag] for flag in flags})
+        return "ok", library.types(results)
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+        return f"error: {kinds[0]}", f"{type(error).__name__}: {error}"
+
+
+# The values that flags return to between cases.
+DEFAULTS: dict[str, Any] = {
+    "numpy_rank_promotion": "allow",
+    "numpy_dtype_promotion": "standard",
+    "enable_checks": False,
+    "debug_nans": False,
+    "debug_infs": False,
+    "check_static_indices": False,
+    "legacy_prng_key": "allow",
+    "transfer_guard": None,
+    "default_matmul_precision": None,
+    "no_tracing": False,
+}
+# Flags that operands depend on stay set for the whole process.
+LASTING = ("enable_x64", "explicit_x64_dtypes")
+
+
+def cases(options: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
+    """Yields section, expression, dtype and mode of each case."""
+    for section, expressions in calls.sections(*options.sections).items():
+        for expression in expressions:
+            if options.match and not re.search(options.match, expression):
+                continue
+            named = calls.operands_of(expression)
+            varied = any(calls.OPERANDS[name].dtype is None for name in named)
+            for dtype in options.dtypes if varied else options.dtypes[:1]:
+                for mode in options.modes:
+                    yield section, expression, dtype, mode
+
+
+def record(options: argparse.Namespace) -> None:
+    """Writes the outcomes of all cases of one setting in one library."""
+    name, setting, path = options.record
+    library = Library(name)
+    flags = SETTINGS[setting]
+    library.update({flag: value for flag, value in flags.items() if flag in LASTING})
+    passing = {flag: value for flag, value in flags.items() if flag not in LASTING}
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for section, expression, dtype, mode in cases(options):
+            result = outcome(library, expression, dtype, mode, passing)
+            if result is not None:
+                found[f"{setting}-{section}-{mode}-{dtype}-{expression}"] = result
+    pathlib.Path(path).write_bytes(pickle.dumps(found))
+
+
+# ---- comparison ----------------------------------------------------------------------------------
+
+
+def explanations() -> list[str]:
+    """Returns the patterns in the section "Settings" of docs/differences.md."""
+    text = DIFFERENCES.read_text("utf-8")
+    section = re.search(r"^## Settings$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\|(.*?)\|", section[1] if section else "", re.MULTILINE)
+    return [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
+
+
+def differences(ours: dict[str, Outcome], theirs: dict[str, Outcome]) -> dict[str, list[str]]:
+    """Returns the cases that differ, by a short description of the difference."""
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+    for label, (status, detail) in theirs.items():
+        mine, own_detail = ours.get(label, ("missing", ""))
+        if status != mine:
+            text = own_detail if mine != "ok" else detail
+            who = "raises" if mine != "ok" else "does not raise"
+            head = re.sub(r"\s+", " ", str(text))[:150]
+            groups[f"{mine} | {status} ({who}: {head})"].append(label)
+        elif status == "ok" and detail != own_detail:
+            groups[f"types {str(own_detail)[:200]} | {str(detail)[:200]}"].append(label)
+    return groups
+
+
+def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: str) -> dict:
+    """Records the outcomes of a setting in a process of the interpreter."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(options.keep or folder) / f"{name}-{setting}"
+        if not (options.reuse and name == "jax" and path.exists()):
+            command = [interpreter, __file__, "--record", name, setting, str(path)]
+            for option in ("sections", "dtypes", "modes"):
+                command += [f"--{option}", *getattr(options, option)]
+            subprocess.run([*command, "--match", options.match], check=True)
+        return pickle.loads(path.read_bytes())
+
+
+def main() -> int:
+    """Records both libraries under each setting and lists what differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax", help="an interpreter that has jax")
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
+    parser.add_argument("--sections", nargs="*", default=[])
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "int32", "bool"])
+    parser.add_argument("--modes", nargs="+", default=["trace", "grad", "vmap"])
+    parser.add_argument("--match", default="", help="a regular expression that expressions contain")
+    parser.add_argument("--keep", help="a folder that keeps the records")
+    parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
+    parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.record:
+        record(options)
+        return 0
+    if not options.jax:
+        parser.error("--jax is needed")
+    patterns = explanations()
+    unexplained = total = 0
+    for setting in options.settings:
+        theirs = recorded(options, "jax", options.jax, setting)
+        ours = recorded(options, "olympus", sys.executable, setting)
+        total += len(theirs)
+        for description, labels in differences(ours, theirs).items():
+            left = [
+                label
+                for label in labels
+                if not any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns)
+            ]
+            unexplained += len(left)
+            if left:
+                print(f"{description}\n" + "".join(f"    {label}\n" for label in left))
+    print(f"{total} cases, {unexplained} unexplained differences")
+    return int(unexplained > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
