@@ -146,6 +146,19 @@ def test_late_imports_hide_no_circle(package: Path) -> None:
     assert sorted(waiting) == []
 
 
+def test_warnings_point_to_the_users_line() -> None:
+    # Attributes of modules are warned of by the import system's own rule for stack levels.
+    exceptions = {"diagnostics/user_warnings.py", "olympus/_lazy.py"}
+    direct = [
+        f"{relative(path)}:{node.lineno}"
+        for path in FILES
+        if not path.as_posix().endswith(tuple(exceptions))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"
+    ]
+    assert direct == [], "call olympus_ir.diagnostics.user_warnings.warn_user"
+
+
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:
     riddles = []
     for path in FILES:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad, value_and_grad
+from olympus_autodiff import grad, hessian, jacfwd, jacrev, value_and_grad
 from olympus_batching import vmap
 from olympus_ir import ShapedArray, lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError, TracerArrayConversionError
@@ -224,3 +226,10 @@ def test_gradients_of_parts_of_python_numbers_have_a_dtype(part):
     assert gradient.dtype == np.complex64
     assert not gradient.weak_type
     assert grad(lambda x: lax.mul(x, x))(2.0).weak_type
+
+
+@pytest.mark.parametrize("argnums", [(0, 0), (1, 0, 1), (0, -2)])
+@pytest.mark.parametrize("derivative", [grad, value_and_grad, jacfwd, jacrev, hessian])
+def test_an_argument_named_twice_is_refused(derivative, argnums):
+    with pytest.raises(ValueError, match=f"{re.escape(str(argnums))} names an argument twice"):
+        derivative(lax.mul, argnums=argnums)(2.0, 3.0)

@@ -81,7 +81,6 @@ def test_values():
     assert jnp.array(1.5, dtype=int).item() == 1
     assert jnp.array([2.5, 0], dtype=bool).tolist() == [True, False]
     assert jnp.array(1, ndmin=2).shape == (1, 1)
-    assert np.isinf(jnp.array(1e300).item())
 
 
 def test_an_array_is_kept_or_copied():
@@ -272,3 +271,20 @@ def test_lost_imaginary_parts_are_warned_of(transform):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert transform(lambda x: x.astype(bool))(x).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    "convert, problem",
+    [
+        (lambda: jnp.array(np.array([1e10]), dtype="int8"), "invalid value"),
+        (lambda: jnp.array(np.array([1e300])), "overflow"),
+        (lambda: jnp.array(1e300), "overflow"),
+        (lambda: jnp.asarray([1.0, 1e10], dtype="float16"), "overflow"),
+        (lambda: jnp.asarray(np.float64(1e10), dtype="float16"), "overflow"),
+        (lambda: jnp.array(np.array([np.nan]), dtype="int32"), "invalid value"),
+    ],
+)
+def test_values_that_do_not_fit_are_warned_of_as_by_numpy(convert, problem):
+    with pytest.warns(RuntimeWarning, match=f"{problem} encountered in cast") as caught:
+        convert()
+    assert [warning.filename for warning in caught] == [__file__]

@@ -333,3 +333,11 @@ def test_precision_of_matrix_products():
     assert "HIGHEST" in precision(precision="highest")
     with config.default_matmul_precision("highest"):
         assert "HIGHEST" in precision()
+
+
+def test_known_negative_exponents_of_integers_are_refused():
+    exponents = np.array([-1, 1, 2])
+    for power in (jnp.power, lambda x, y: x**y, jit(lambda x, y: x**exponents)):
+        with pytest.raises(TypeError, match="Integers cannot be raised to negative powers"):
+            power(jnp.arange(3), exponents)
+    np.testing.assert_array_equal(jnp.array([1.0, 2.0, 4.0]) ** exponents, [1.0, 2.0, 16.0])

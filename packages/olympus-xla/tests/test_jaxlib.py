@@ -30,13 +30,15 @@ def test_refuses_to_run_beside_jax(run_python, tmp_path):
     before = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jax, olympus_xla"
     after = f"""
 import sys; sys.path.insert(0, {str(tmp_path)!r})
-import olympus_xla, jax
+import importlib.util, olympus_xla
+assert importlib.util.find_spec("jax").origin.startswith({str(tmp_path)!r})
 olympus_xla.devices()
+import jax
 """
-    for code in (before, after):
+    for code, first in ((before, "JAX"), (after, "OLYMPUS")):
         result = run_python(code, check=False)
         assert result.returncode == 1
-        assert "ImportError: JAX is imported in this process" in result.stderr
+        assert f"ImportError: {first} is imported in this process" in result.stderr
 
 
 def test_arrays_that_cpp_makes_have_our_types(devices):

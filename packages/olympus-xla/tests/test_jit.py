@@ -117,6 +117,11 @@ def test_static_numbers_and_names_must_exist():
         jit(3)
 
 
+def test_none_is_no_function():
+    with pytest.raises(TypeError, match="Expected a callable value, got None"):
+        jit(None)
+
+
 def test_bad_arguments_are_named():
     def fun(x, name):
         return x

@@ -166,3 +166,9 @@ def test_exchange_over_two_axes_is_one_over_their_product(names, axes):
     found = vmap(vmap(over(names), axis_name="j"), axis_name="i")(nested)
     found = np.asarray(found) if names == ("i", "j") else np.asarray(found).swapaxes(0, 1)
     np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("perm, role", [([(0, 1), (0, 2)], "source"), ([(0, 1), (2, 1)], "dest")])
+def test_repeated_places_of_a_permutation_are_refused(perm, role):
+    with pytest.raises(ValueError, match=f"must be unique, got a repeated {role}"):
+        vmap(lambda x: lax.ppermute(x, "i", perm), axis_name="i")(np.arange(3.0))

@@ -519,4 +519,4 @@ def default_float(dtype: Any, name: str = "initializer") -> np.dtype:
     """Returns a dtype as configured; the default floating dtype for None."""
     if dtype is None:
         return dtypes.default_float_dtype()
-    return dtypes.check_and_canonicalize_user_dtype(dtype, name, 4)
+    return dtypes.check_and_canonicalize_user_dtype(dtype, name)

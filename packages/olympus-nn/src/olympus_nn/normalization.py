@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
 from olympus_ir import lax
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
@@ -216,11 +216,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     """
     x = onp.asarray(x)
     if not onp.issubdtype(x.dtype, onp.integer):
-        warnings.warn(
+        warn_user(
             f"one_hot was given numbers of classes of dtype {x.dtype}; other dtypes than integers "
             "are deprecated. Convert them with astype(int).",
             DeprecationWarning,
-            stacklevel=2,
         )
     num_classes = num_classes if type(num_classes) is int else integer_or_dim(num_classes)
     return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype, "one_hot"), axis=axis)

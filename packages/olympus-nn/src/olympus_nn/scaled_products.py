@@ -121,7 +121,7 @@ def scaled_matmul(
     check_arraylike("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
     operands = [ensure_array(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
     _check_shapes(*(x.shape for x in operands))
-    dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_matmul", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_matmul")
     a, b, a_scales, b_scales = operands
     result = lax.scaled_dot(
         a,

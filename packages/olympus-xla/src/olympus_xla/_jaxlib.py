@@ -29,6 +29,8 @@ from olympus_ir.loading import deferred
 from olympus_ir.settings import config_states
 from olympus_ir.types.avals import ShapedArray
 
+from ._jax_refusal import refuse_jax, refuse_later_import
+
 if TYPE_CHECKING:
     import hashlib
 
@@ -122,7 +124,6 @@ __all__ = [
     "pjit_function",
     "prime",
     "prime_profile_data",
-    "refuse_jax",
     "register_compiler_pass",
     "register_kernel_dialect",
     "run_mlir_passes",
@@ -137,24 +138,8 @@ __all__ = [
 ]
 
 
-def refuse_jax() -> None:
-    """Raises ImportError if JAX has been imported: the two cannot share a process.
-
-    Both attach methods to the same C++ class of arrays, so the second import would change the
-    arrays of the first.
-    """
-    spec = getattr(sys.modules.get("jax"), "__spec__", None)
-    # Priming publishes an empty module of this name for a moment, and `olympus.compat` gives the
-    # name to OLYMPUS.
-    if spec is not None and spec.name != "olympus":
-        raise ImportError(
-            "JAX is imported in this process, and OLYMPUS cannot run beside it: both attach their "
-            "own methods to jaxlib's array type. Use them in two processes, or find who imports "
-            "jax with `python -X importtime`."
-        )
-
-
 refuse_jax()
+refuse_later_import()
 
 if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
     absl_set_min_log_level(1)  # otherwise each new client announces its devices

@@ -43,7 +43,7 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
 
     Raises:
       TypeError: a number is not smaller than the number of arguments.
-      ValueError: a negative number is out of range.
+      ValueError: a negative number is out of range, or two numbers name the same argument.
     """
     numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for number in numbers:
@@ -54,7 +54,13 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
                 f"positional arguments to be passed by the caller, but got only {count} positional "
                 "arguments."
             )
-    return tuple([number % count for number in numbers])
+    positions = tuple([number % count for number in numbers])
+    if len({*positions}) < len(positions):
+        raise ValueError(
+            f"argnums={argnums} names an argument twice: the positions are {positions}. Name each "
+            "argument once."
+        )
+    return positions
 
 
 def function_of_chosen(

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.programs.make import eval_shape
 from olympus_ir.symbolic import is_symbolic_dim, symbolic_args_specs
 from olympus_ir.trees import pytrees
@@ -127,10 +127,9 @@ def convert(
     """
     for name, value in (("enable_xla", enable_xla), ("native_serialization", native_serialization)):
         if value is not None:
-            warnings.warn(
+            warn_user(
                 f"the parameter `{name}` of convert is deprecated and has no effect",
                 DeprecationWarning,
-                stacklevel=2,
             )
     jitted = fun_jax if hasattr(fun_jax, "trace") else jit(fun_jax)
     exporting = export(

@@ -623,18 +623,26 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      perm: pairs of a source index and a destination index. Instances that are no destination
-        receive zeros.
+      perm: pairs of a source index and a destination index. Each instance sends at most once and
+        receives at most once. Instances that are no destination receive zeros.
 
     Returns:
       A pytree of the structure, shapes and dtypes of ``x``.
 
     Raises:
       NameError: if an axis is not bound.
+      ValueError: if a source or a destination is repeated.
     """
     names = axis_names(axis_name)
     axis_size(names)
     pairs = tuple((int(source), int(destination)) for source, destination in perm)
+    for column, role in enumerate(("source", "destination")):
+        places = [pair[column] for pair in pairs]
+        if len({*places}) < len(places):
+            raise ValueError(
+                f"ppermute sources and destinations must be unique, got a repeated {role} in "
+                f"perm={list(pairs)}."
+            )
     return pytrees.tree_map(
         lambda leaf: ppermute_p.bind(_varying(leaf, names), axis_name=names, perm=pairs), x
     )

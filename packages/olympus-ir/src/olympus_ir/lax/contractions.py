@@ -213,7 +213,7 @@ def dot_general(
         raise
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
-            preferred_element_type, "dot_general", 3
+            preferred_element_type, "dot_general"
         )
     return dot_general_p.bind(
         lhs,

@@ -142,7 +142,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
       >>> lax.convert_element_type(2.7, "int32")
       Array(2, dtype=int32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type")
     try:
         return as_array(convert_dtype(operand, dtype))
     except OverflowError:
@@ -223,7 +223,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
       >>> hex(lax.bitcast_convert_type(1.0, "uint32"))
       '0x3f800000'
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
 
 

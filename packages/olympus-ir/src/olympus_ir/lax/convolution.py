@@ -256,7 +256,7 @@ def conv_general_dilated(
         pads = integer_pairs(_NAME, padding)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
-            preferred_element_type, _NAME, 3
+            preferred_element_type, _NAME
         )
     return conv_general_dilated_p.bind(
         lhs,

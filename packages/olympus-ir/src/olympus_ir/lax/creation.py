@@ -95,7 +95,7 @@ def broadcasted_iota(
              [0, 1, 2]], dtype=int32)
     """
     return iota_p.bind(
-        dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota", 3),
+        dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota"),
         shape=canonicalize_shape(shape),
         dimension=operator.index(dimension),
         sharding=asked_sharding(out_sharding, "iota"),
@@ -130,7 +130,7 @@ def full(
         aval = array_aval(fill_value)
         fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full")
         if dtypes.is_extended(dtype):
             return _full_extended(shape, fill_value, dtype)
         try:

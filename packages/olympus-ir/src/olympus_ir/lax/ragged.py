@@ -315,7 +315,7 @@ def ragged_dot_general(
         )
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
-            preferred_element_type, "ragged_dot_general", 3
+            preferred_element_type, "ragged_dot_general"
         )
     return ragged_dot_general_p.bind(
         lhs,

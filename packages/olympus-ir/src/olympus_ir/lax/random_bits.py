@@ -98,7 +98,7 @@ def rng_bit_generator(
       >>> bits
       Array([ 512747620, 1298009047], dtype=uint32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
     new_key, bits = rng_bit_generator_p.bind(
         key,
         shape=canonicalize_shape(shape),

@@ -337,7 +337,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
       >>> lax.argmax(np.array([2, 3, 1]), 0, "int32")
       Array(1, dtype=int32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmax", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmax")
     return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
 
 
@@ -364,7 +364,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
       >>> lax.argmin(np.array([2, 3, 1]), 0, "int32")
       Array(2, dtype=int32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmin", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmin")
     return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
 
 

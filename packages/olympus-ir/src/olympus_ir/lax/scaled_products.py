@@ -143,7 +143,7 @@ def scaled_dot(
     if preferred_element_type is None:
         dtype: Any = _BFLOAT16
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_dot", 3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_dot")
     return scaled_dot_p.bind(
         lhs,
         rhs,

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeAlias
 from typing import cast as cast_type
 
 import numpy as np
 
+from ..diagnostics.user_warnings import warn_user
 from ..programs.evaluation import evaluator
 from ..programs.staging import StagingTrace
 from ..programs.tracing import current, evaluation_trace
@@ -101,10 +101,9 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     if array.dtype.kind == "c" and not dtypes.issubdtype(dtype, np.complexfloating):
         if dtypes.issubdtype(dtype, np.bool_):
             return array != 0
-        warnings.warn(
+        warn_user(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
-            stacklevel=4,
         )
         array = np.real(array)
     if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(array.dtype, np.floating):

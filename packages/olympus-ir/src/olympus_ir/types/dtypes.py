@@ -10,7 +10,6 @@ How the dtypes of operands combine is the matter of `olympus_ir.types.promotion`
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from ..diagnostics.user_warnings import warn_user
 from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from ..settings.config_states import enable_x64
 from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
@@ -208,9 +208,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     return result
 
 
-def check_and_canonicalize_user_dtype(
-    dtype: DTypeLike, function_name: str | None = None, stacklevel: int = 2
-) -> Any:
+def check_and_canonicalize_user_dtype(dtype: DTypeLike, function_name: str | None = None) -> Any:
     """Returns the dtype for a user's ``dtype=`` argument.
 
     Python's own types ask for the default width. A 64-bit dtype by name, while those are disabled,
@@ -219,7 +217,6 @@ def check_and_canonicalize_user_dtype(
     Args:
         dtype: what the user gave.
         function_name: the user's function, for messages.
-        stacklevel: as in `warnings.warn`, counted from the caller.
 
     Raises:
         TypeError: arrays cannot have this dtype.
@@ -252,11 +249,10 @@ def check_and_canonicalize_user_dtype(
             "olympus_explicit_x64_dtypes to 'allow' accepts such requests one by one."
         )
     narrow = half_width[dtype]
-    warnings.warn(
+    warn_user(
         f"Explicitly requested dtype {dtype.name}{place} is not available and is "
         f"replaced by {narrow.name}. {repair}",
         UserWarning,
-        stacklevel=stacklevel + 1,
     )
     return narrow
 
@@ -338,7 +334,7 @@ def dtype(x: Any, *, canonicalize: bool = False) -> Any:
         return x
     elif isinstance(x, type | str | np.dtype):
         if canonicalize:
-            return check_and_canonicalize_user_dtype(x, "dtype", stacklevel=3)
+            return check_and_canonicalize_user_dtype(x, "dtype")
         result = np.dtype(x)
     elif hasattr(x, "dtype"):
         result = x.dtype

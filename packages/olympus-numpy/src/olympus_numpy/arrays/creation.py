@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.values import as_array
@@ -108,11 +108,10 @@ def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]
         raise TypeError(
             f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
         )
-    warnings.warn(
+    warn_user(
         "Passing the copy, order, and ndmin arguments to olympus.numpy.array positionally is "
         "deprecated. Use keyword arguments instead.",
         DeprecationWarning,
-        stacklevel=3,
     )
     return (*args, *defaults[len(args) :])
 
@@ -162,7 +161,7 @@ def asarray(
 def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     """Returns the array of a value, of the requested dtype."""
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
     if isinstance(value, Array):
         if must_copy:
             value = _copied(value)
@@ -207,8 +206,17 @@ def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
             f"float() argument must be a string or a real number, not 'complex': {value} has no "
             f"value of dtype {dtype}."
         )
-    with np.errstate(over="ignore"):
+    with _cast_warnings():
         return np.array(value, dtype)
+
+
+def _cast_warnings() -> np.errstate:
+    """Returns the context in which NumPy's warnings about conversions point to the user's line."""
+    return np.errstate(over="call", invalid="call", call=_warn_of_cast)
+
+
+def _warn_of_cast(problem: str, _flag: int) -> None:
+    warn_user(f"{problem} encountered in cast", RuntimeWarning)
 
 
 def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
@@ -220,7 +228,7 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
         if not dtypes.is_valid_dtype(dtype):
             raise TypeError(not_numbers(value if original is None else original, value.dtype))
     if value.dtype != dtype:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with _cast_warnings():
             value = value.astype(dtype)
     return held(value, ShapedArray(value.shape, dtype))
 
@@ -264,7 +272,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
             dtype = result_type_of(*leaves)[0]
     elif dtype is None:
         dtype = dtypes.default_float_dtype()
-    with np.errstate(over="ignore"):
+    with _cast_warnings():
         value = np.array(values, dtype)
     return held(value, ShapedArray(value.shape, dtype))
 
@@ -342,13 +350,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       Array([0, 2], dtype=int32)
     """
     check_arraylike("astype", x)
-    dtype = dtypes.check_and_canonicalize_user_dtype(
-        float if dtype is None else dtype, "astype", stacklevel=3
-    )
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
     if not isinstance(x, Array):
         x = asarray(x)
     if x.dtype != dtype or getattr(x, "weak_type", False):
-        warn_of_lost_parts(x, dtype, stacklevel=3)
+        warn_of_lost_parts(x, dtype)
         x = _astype(x, dtype)
     if copy:
         x = _copied(x)
@@ -485,9 +491,7 @@ def _constant(
             f"`olympus.numpy.{function}(({shape}, {dtype}))`?"
         )
     shape = shape_of(shape)
-    dtype = dtypes.check_and_canonicalize_user_dtype(
-        float if dtype is None else dtype, function, stacklevel=4
-    )
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, function)
     if out_sharding is not None:
         _check_one_place(device, out_sharding)
         out_sharding = asked_sharding(out_sharding, f"jnp.{function}")
@@ -524,7 +528,7 @@ def full(
     if dtype is None:
         dtype, weak_type = result_type_of(fill_value)
     else:
-        dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3), False
+        dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full"), False
     if np.ndim(fill_value):
         return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
     if out_sharding is not None:
@@ -650,7 +654,7 @@ def _constant_like(
     elif dtype is None:
         dtype, weak_type = result_type_of(a)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
     if dtypes.is_extended(dtype):
         shape = np.shape(a) if shape is None else shape_of(shape)
         return placed(lax.full(shape, value, dtype), device, out_sharding)

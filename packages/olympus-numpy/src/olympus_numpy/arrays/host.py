@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
@@ -311,11 +311,10 @@ def _shape_of(function: str, a: Any) -> tuple[int, ...]:
     """Returns the shape of an array; of a sequence, with a warning."""
     a = to_array(a)
     if not is_valid_value(a):
-        warnings.warn(
+        warn_user(
             f"{function} requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
             "future release this will be an error. Convert sequences with olympus.numpy.asarray.",
             DeprecationWarning,
-            stacklevel=3,
         )
     return np.shape(a)
 

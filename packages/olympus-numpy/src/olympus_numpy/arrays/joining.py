@@ -65,7 +65,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     if axis is not None:
         axis = hashable_axis("concatenate", axis)
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
     return _concatenate(arrays, axis, dtype)
 
 
@@ -161,7 +161,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
         refuse_out("stack")
     arrays = _sequence("stack", arrays)
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "stack", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "stack")
     return _stack(arrays, hashable_axis("stack", axis), dtype)
 
 

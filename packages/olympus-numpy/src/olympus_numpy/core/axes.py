@@ -93,7 +93,7 @@ def _integer(function: str, axis: Any) -> int:
 
 def requested_dtype(function: str, dtype: Any) -> Any:
     """Returns the canonical form of the dtype that the caller of a public function asks for."""
-    return dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
+    return dtypes.check_and_canonicalize_user_dtype(dtype, function)
 
 
 def refuse_out(function: str) -> NoReturn:

@@ -13,13 +13,13 @@ become literals of a traced program.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.values import recording_trace, typed_scalar
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import current, evaluation_trace
@@ -319,12 +319,11 @@ def check_ranks(function: str, shapes: Sequence[tuple]) -> None:
         f"{' '.join(map(str, shapes))}"
     )
     if mode == "warn":
-        warnings.warn(
+        warn_user(
             f"Following NumPy automatic rank promotion for {function} on shapes "
             f"{' '.join(map(str, shapes))}. Set the olympus_numpy_rank_promotion config option to "
             "'allow' to disable this warning; for more information, see "
-            "docs/rank-promotion.md.",
-            stacklevel=6,
+            "docs/rank-promotion.md."
         )
     else:
         raise ValueError(
@@ -512,12 +511,11 @@ def with_type(value: Any) -> Any:
     return value
 
 
-def warn_of_lost_parts(x: Any, dtype: Any, *, stacklevel: int) -> None:
+def warn_of_lost_parts(x: Any, dtype: Any) -> None:
     """Warns if a conversion drops the imaginary parts of complex numbers."""
     if getattr(x.dtype, "kind", "") == "c" and getattr(dtype, "kind", "V") not in "bc":
-        warnings.warn(
+        warn_user(
             "Casting from complex to real dtypes will soon raise a ValueError. Take the part "
             "with olympus.numpy.real or olympus.numpy.imag first.",
             DeprecationWarning,
-            stacklevel=stacklevel,
         )

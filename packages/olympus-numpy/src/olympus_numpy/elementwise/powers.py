@@ -52,6 +52,10 @@ def power(x1: Any, x2: Any, /) -> Array:
     Returns:
       An array of the operands' broadcast shape and common dtype.
 
+    Raises:
+      TypeError: an exponent that is known when the operation is traced is negative, and both
+        operands are integers.
+
     Example:
       >>> power(2.0, 10)
       Array(1024., dtype=float32, weak_type=True)
@@ -59,7 +63,19 @@ def power(x1: Any, x2: Any, /) -> Array:
     kind = x2.__class__
     if kind is int or kind is bool or isinstance(x2, np.integer):
         return _integer_power(x1, int(x2))
+    if kind is np.ndarray:
+        _refuse_negative_exponents(x1, x2)
     return _power(x1, x2)
+
+
+def _refuse_negative_exponents(x1: Any, x2: np.ndarray) -> None:
+    if x2.dtype.kind != "i" or not x2.size or x2.min() >= 0:
+        return
+    if dtypes.issubdtype(ensure_array(x1).dtype, np.integer):
+        raise TypeError(
+            "Integers cannot be raised to negative powers, got the exponent "
+            f"{x2.min()} in an array of shape {x2.shape}. Convert the base to a float."
+        )
 
 
 def _raised_to_integer(x1: Any, y: int) -> Any:

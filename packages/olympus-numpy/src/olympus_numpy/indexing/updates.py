@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config
@@ -130,19 +130,17 @@ def _as_values(values: Any, dtype: Any) -> Any:
         _lossless.add(key)
         return values
     mode = config.numpy_dtype_promotion.value
-    warnings.warn(
+    warn_user(
         "scatter inputs have incompatible types: cannot safely cast value from "
         f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
         f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future {naming.library} "
         "releases this will result in an error. Convert the values first, with astype.",
         FutureWarning,
-        stacklevel=4,
     )
     if own.kind == "c":
-        warnings.warn(
+        warn_user(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
-            stacklevel=4,
         )
     return values
 

@@ -77,8 +77,8 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
 def _traced_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     if copy or device is not None:
         return _astype(self, dtype, copy, device)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype", 3)
-    warn_of_lost_parts(self, dtype, stacklevel=3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    warn_of_lost_parts(self, dtype)
     return creation.converted(self, dtype)
 
 
@@ -189,7 +189,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
         return self
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view", stacklevel=3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view")
     return _view_compiled(self, dtype)
 
 

@@ -301,7 +301,7 @@ def ravel_multi_index(
     index_dtype = (
         result_type_of(*arrays)[0]
         if dtype is None
-        else dtypes.check_and_canonicalize_user_dtype(dtype, "ravel_multi_index", 3)
+        else dtypes.check_and_canonicalize_user_dtype(dtype, "ravel_multi_index")
     )
     if math.prod(sizes) - 1 > dtypes.iinfo(index_dtype).max:
         raise ValueError(

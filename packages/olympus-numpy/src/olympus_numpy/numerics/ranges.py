@@ -83,7 +83,7 @@ def arange(
       Array([2, 5, 8], dtype=int32)
     """
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
     if stop is None and step is None and start.__class__ is int and dtype is None:
         result = _iota(start if start > 0 else 0, dtypes.default_int_dtype())
         return placed(result, device, out_sharding)
@@ -273,7 +273,7 @@ def linspace(
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "linspace", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "linspace")
     if axis.__class__ is not int:
         axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.linspace")
     result = _linspace(
@@ -328,7 +328,7 @@ def logspace(
       Array([  1.,  10., 100.], dtype=float32)
     """
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "logspace", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "logspace")
     axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.logspace")
     return _logspace(start, stop, _number_of("logspace", num), bool(endpoint), base, dtype, axis)
 
@@ -380,7 +380,7 @@ def geomspace(
       Array([  1.,  10., 100.], dtype=float32)
     """
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace", stacklevel=3)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace")
     axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.geomspace")
     return _geomspace(start, stop, _number_of("geomspace", num), bool(endpoint), dtype, axis)
 
@@ -458,7 +458,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
              [1, 1]], dtype=int32)
     """
     shape = shape_of(dimensions)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
     return _indices(shape, dtype, bool(sparse))
 
 

@@ -395,7 +395,7 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
         if operand.ndim > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov", 4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov")
         if not dtypes.issubdtype(dtype, np.inexact):
             raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     x = atleast_2d(operands[0])

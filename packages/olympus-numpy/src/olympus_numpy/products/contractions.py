@@ -48,7 +48,7 @@ def _element_type(function: str, preferred: Any, *arrays: Any) -> tuple[Any, boo
         if first is second and not any(getattr(array, "weak_type", False) for array in arrays):
             return first, False
         return result_type_of(*arrays)
-    return dtypes.check_and_canonicalize_user_dtype(preferred, function, stacklevel=4), False
+    return dtypes.check_and_canonicalize_user_dtype(preferred, function), False
 
 
 def contract(

@@ -85,7 +85,7 @@ def _options(name: str, mode: str, precision: Any, preferred_element_type: Any) 
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
-            preferred_element_type, name, 4
+            preferred_element_type, name
         )
     if isinstance(precision, list):
         precision = tuple(precision)

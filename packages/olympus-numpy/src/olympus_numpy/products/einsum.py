@@ -253,7 +253,7 @@ def _contracted(
     if preferred_element_type is None:
         element_type = result_type_of(*arrays)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum", 4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
         element_type = (dtype, False)
     for step in path:
         chosen = [(arrays.pop(i), terms.pop(i)) for i in sorted(step, reverse=True)]

@@ -101,7 +101,7 @@ def eye(
       Array([[0., 1., 0.],
              [0., 0., 1.]], dtype=float32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
     for size in (N, M):
         if isinstance(size, int) and size < 0:
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
@@ -143,9 +143,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
       Array([[1., 0., 0.],
              [1., 1., 0.]], dtype=float32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(
-        np.float32 if dtype is None else dtype, "tri", 3
-    )
+    dtype = dtypes.check_and_canonicalize_user_dtype(np.float32 if dtype is None else dtype, "tri")
     return _tri(_matrix_shape("tri", N, M), dtype, k)
 
 

@@ -93,7 +93,7 @@ def _call(name: str, fun: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     if out is not None:
         refuse_out(name)
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name, stacklevel=4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
     return fun(a, None if axis is None else hashable_axis(name, axis), dtype)
 
 
@@ -251,7 +251,7 @@ def _standard(
                 "value. The axis argument is only optional for one-dimensional arrays."
             )
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name, stacklevel=4)
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
     axis = canonical_axis(axis, x.ndim)
     result = fun(x, axis, dtype)
     if include_initial:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from olympus_ir.diagnostics.errors import TypePromotionError
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.broadcasting import broadcast_shapes
 from olympus_ir.programs.jit import jit
@@ -65,7 +65,7 @@ def _complain_of_data() -> None:
     )
     if config.legacy_prng_key.value == LegacyPrngKeyState.ERROR:
         raise ValueError(message)
-    warnings.warn(message, stacklevel=5)
+    warn_user(message)
 
 
 def check_key(name: str, key: Any) -> tuple[Any, bool]:

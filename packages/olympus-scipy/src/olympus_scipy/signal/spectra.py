@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 import olympus_numpy as onp
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
@@ -31,10 +31,9 @@ def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray,
         if nperseg < 1:
             raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
         if nperseg > length:
-            warnings.warn(
+            warn_user(
                 f"nperseg = {nperseg} is greater than input length = {length}, using nperseg = "
-                f"{length}",
-                stacklevel=4,
+                f"{length}"
             )
             nperseg = length
         return window_of(window, nperseg), nperseg
@@ -307,7 +306,7 @@ def istft(
         signal = signal[..., segment // 2 : total - segment // 2]
         norm = norm[segment // 2 : total - segment // 2]
     if np.any(norm < 1e-10):
-        warnings.warn("NOLA condition failed, STFT may not be invertible", stacklevel=2)
+        warn_user("NOLA condition failed, STFT may not be invertible")
     signal = signal / np.where(norm > 1e-10, norm, 1.0).astype(real_dtype)
     if freq_axis < time_axis:
         time_axis -= 1

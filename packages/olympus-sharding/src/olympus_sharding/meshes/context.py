@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.settings import config_states
 from olympus_ir.settings.config_flags import disallow_mesh_context_manager
 from olympus_ir.types.placement import AbstractMesh, AxisType, NamedSharding, empty_abstract_mesh
@@ -194,7 +194,7 @@ def _enter_mesh(mesh: Mesh) -> Mesh:
     )
     if disallow_mesh_context_manager.value:
         raise RuntimeError(message)
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    warn_user(message, DeprecationWarning)
     scope = config_states.scope("mesh", mesh)
     scope.__enter__()
     _entered.scopes.append(scope)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
+from olympus_ir.diagnostics.user_warnings import warn_user
 
 from ..core.base import SparseInfo
 from ..core.efficiency import SparseEfficiencyError, SparseEfficiencyWarning
@@ -90,7 +90,7 @@ def _complain(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None)
                     "bcoo_update_layout to 'warn' or None."
                 )
             if on_inefficient == "warn":
-                warnings.warn(message, SparseEfficiencyWarning, stacklevel=3)
+                warn_user(message, SparseEfficiencyWarning)
 
 
 def batch_as_sparse(mat: BCOO) -> BCOO:

@@ -47,8 +47,18 @@ else:
     stages = deferred(".stages", milliseconds=190.0)
 
 
+class _NotGiven:
+    """The default of an argument for which None is a mistake."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_NOT_GIVEN = _NotGiven()
+
+
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] | _NotGiven = _NOT_GIVEN,
     /,
     *,
     in_shardings: Any = None,
@@ -89,6 +99,9 @@ def jit(
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
       ``eval_shape`` and ``clear_cache``.
 
+    Raises:
+      TypeError: ``fun`` is not callable.
+
     Example:
       >>> import olympus.numpy as jnp
       >>> @jit
@@ -110,7 +123,7 @@ def jit(
         "inline": inline,
         "compiler_options": compiler_options,
     }
-    if fun is None:
+    if isinstance(fun, _NotGiven):
         return lambda fun: _jit(fun, **keywords)
     return _jit(fun, **keywords)
 

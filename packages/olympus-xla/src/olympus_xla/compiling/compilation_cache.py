@@ -19,13 +19,13 @@ import re
 import struct
 import threading
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics import monitoring
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_ir.settings import config_states
@@ -247,10 +247,7 @@ def load_or_compile(
     except Exception as error:
         if isinstance(error, CacheContentsError) or flags.raise_persistent_cache_errors.value:
             raise
-        warnings.warn(
-            f"Error reading persistent compilation cache entry for '{name}': {error}",
-            stacklevel=2,
-        )
+        warn_user(f"Error reading persistent compilation cache entry for '{name}': {error}")
     explain = config_states.explain_cache_misses.value
     _logger.log(
         logging.WARNING if explain else logging.DEBUG,
@@ -303,7 +300,4 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
     except Exception as error:
         if flags.raise_persistent_cache_errors.value:
             raise
-        warnings.warn(
-            f"Error writing persistent compilation cache entry for '{name}': {error}",
-            stacklevel=2,
-        )
+        warn_user(f"Error writing persistent compilation cache entry for '{name}': {error}")

@@ -6,10 +6,10 @@ One record for each: passes such as `donate` and `annotate_shardings` write into
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 
 from ..arrays.layouts import Layout, layouts_in_use
@@ -95,9 +95,8 @@ def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: i
             unusable.append(operand.aval)
     if unusable:
         shown = ", ".join(aval.str_short() for aval in unusable)
-        warnings.warn(
-            f"Some donated buffers were not usable: {shown}. No result has their shape and dtype.",
-            stacklevel=2,
+        warn_user(
+            f"Some donated buffers were not usable: {shown}. No result has their shape and dtype."
         )
 
 

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir import lax
 from olympus_ir.diagnostics import phases
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.tokens import Token
 from olympus_ir.loading import deferred
 from olympus_ir.programs.dead_code import dce_olympuspr
@@ -294,11 +294,10 @@ def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
         if isinstance(var.aval, ShapedArray)
     )
     if total >= limit:
-        warnings.warn(
+        warn_user(
             f"A large amount of constants were captured during lowering ({total / 1e6:.2f}MB "
             "total). Pass them as arguments; or, if this is intentional, disable this warning by "
-            "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1.",
-            stacklevel=2,
+            "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1."
         )
 
 

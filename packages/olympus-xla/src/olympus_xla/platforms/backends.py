@@ -27,6 +27,7 @@ from olympus_ir.settings.config_flags import (
 from olympus_sharding.meshes.mesh import set_default_devices
 
 from .. import _jaxlib
+from .._jax_refusal import refuse_jax
 from .._jaxlib import Client, Device, SingleDeviceSharding
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def _bring_up() -> _Backends:
     global _current
     with _lock:
         if _current is None:
-            _jaxlib.refuse_jax()
+            refuse_jax()
             _current = _make_backends()
             for hook in _bring_up_hooks:
                 hook(_current.clients)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...diagnostics.user_warnings import warn_user
 from ...programs.primitives import Primitive
 from ..families import real_dtype
 from ..sizes import min_dim
@@ -124,10 +124,9 @@ def eig(
       Array([2.+0.j, 3.+0.j], dtype=complex64)
     """
     if use_magma is not None:
-        warnings.warn(
+        warn_user(
             "use_magma is deprecated, please use implementation=EigImplementation.MAGMA instead.",
             DeprecationWarning,
-            stacklevel=2,
         )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return eig_p.bind(
