@@ -55,7 +55,10 @@ class _DeferredModule(ModuleType):
     """Module whose attributes are those of another, which the first attribute imports."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self.__name__), name)
+        try:
+            return getattr(sys.modules[self.__name__], name)
+        except (KeyError, AttributeError):  # not imported yet, or only in part by another thread
+            return getattr(importlib.import_module(self.__name__), name)
 
     def __dir__(self) -> list[str]:
         return dir(importlib.import_module(self.__name__))

@@ -15,6 +15,7 @@ from .olympuspr import (
     close_olympuspr,
     joined_effects,
 )
+from .primitives import Primitive
 from .rules import RuleTable
 
 __all__ = ["dce_closed", "dce_olympuspr", "dead_code_rules"]
@@ -59,12 +60,15 @@ def dce_olympuspr(
     refs = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var.aval.is_ref}
     live |= refs
     kept: list[Equation] = []
+    rules: dict[Primitive, Any] = {}  # few primitives have one
     for equation in reversed(olympuspr.eqns):
         used_results = [var in live for var in equation.outvars]
         if not any(used_results) and not has_lasting_effects(equation, live):
             continue
-        rule = dead_code_rules.find(equation.primitive)
-        if rule is not None:
+        primitive = equation.primitive
+        if primitive not in rules:
+            rules[primitive] = dead_code_rules.find(primitive)
+        if (rule := rules[primitive]) is not None:
             reduced, _ = rule(equation, used_results)
             if reduced is None:  # a library's rule may say that nothing is left
                 continue

@@ -478,7 +478,7 @@ class LoweringContext:
         outer_equation, outer_location = self.equation, self.location
         prefix, locations = self.name_prefix, _locations
         rules = lowering_rules.rules
-        special = {}
+        special: dict[Any, Any] = {}
         if len(self.platforms) == 1 and self.platforms[0] in platform_rules:
             special = platform_rules[self.platforms[0]].rules
         explicit = self.module.mesh is not None and self.module.mesh.explicit_axes
@@ -492,7 +492,7 @@ class LoweringContext:
             source = equation.source_info
             key = (source.traceback, primitive, source.name_stack, prefix)
             self.location = locations.get(key) or _new_location(key)
-            rule = special.get(primitive) or rules.get(primitive)
+            rule = special[primitive] if primitive in special else rules.get(primitive)
             if rule is None or len(self.platforms) > 1:
                 rule = self.find_rule(primitive)
             results = rule(self, *operands, **equation.params)
