@@ -14,6 +14,8 @@ from olympus_xla.platforms import backends
 
 if not backends.are_backends_initialized() and config.olympus_num_cpu_devices < 4:
     config.update("olympus_num_cpu_devices", 4)
+# What is tested is XLA; test_cold_evaluation.py compares the two.
+config.update("olympus_cold_evaluation", "off")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class XlaEvaluator:
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Any:
         """Returns the compiled form of a function."""
-        return make_jitted(fun, jit_options(fun, **options))
+        return make_jitted(fun, jit_options(fun, **options), eager=True)
 
     def devices(self) -> list[Any]:
         """Returns the devices of the default backend."""

@@ -53,7 +53,9 @@ def typed(value: Any, aval: Any) -> Any:
 def cond(
     index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any
 ) -> list[Any]:
-    return run(branches[int(index)], operands)
+    place, last = int(index), len(branches) - 1
+    # XLA takes the last branch for an index out of range.
+    return run(branches[place if 0 <= place <= last else last], operands)
 
 
 @reference_rules.define(while_p)

@@ -308,14 +308,12 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @define(logic.shift_right_arithmetic_p)
 def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if not dtypes.issubdtype(x.dtype, np.signedinteger):
-        return _shift_right_logical(x, y)
     bits = dtypes.itemsize_bits(x.dtype)
     amount, outside = _shift_amount(y, bits)
-    wide = wide_integer(x)
-    return np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype)).astype(
-        x.dtype
-    )
+    # The highest bit of an unsigned number is copied as if it were a sign.
+    wide = x.view(np.dtype(f"i{x.dtype.itemsize}")) if x.dtype.kind == "u" else wide_integer(x)
+    shifted = np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype))
+    return shifted.astype(x.dtype)
 
 
 def _from_unsigned(unsigned: np.ndarray, dtype: Any) -> np.ndarray:

@@ -15,7 +15,14 @@ from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules
 from ..programs.jit import call_under_trace
 from ..programs.primitives import Primitive
-from ..programs.tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
+from ..programs.tracing import (
+    EvaluationTrace,
+    Tracer,
+    current,
+    evaluation_trace,
+    reject_tracers,
+    set_current_trace,
+)
 from ..settings import config, config_states
 from ..settings.naming import naming
 from ..trees import pytrees
@@ -52,6 +59,8 @@ class ReferenceEvaluator:
                 arg if arg.__class__ is ReferenceArray else _as_array(primitive, position, arg)
                 for position, arg in enumerate(args)
             ]
+            if isinstance(current.trace, EvaluationTrace):
+                return _apply_to_arrays(primitive, rule, arrays, params)
             # Rules apply primitives to values, even inside a trace.
             with set_current_trace(evaluation_trace):
                 return _apply_to_arrays(primitive, rule, arrays, params)

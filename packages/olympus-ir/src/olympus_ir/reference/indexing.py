@@ -58,12 +58,11 @@ def _windows(
     indices_batching_dims: Sequence[int],
     window_sizes: Sequence[int],
     shape: Sequence[int],
-    mode: GatherScatterMode,
+    clamps: bool,
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...] | None]]:
     """For each index vector, its position in the batch dimensions and its window of the operand.
 
-    The window is None if it extends beyond the operand and the mode neither clamps it nor promises
-    that it fits.
+    The window is None if it extends beyond the operand and is not clamped.
     """
     for place in np.ndindex(*indices.shape[:-1]):
         starts = [0] * len(shape)
@@ -74,8 +73,7 @@ def _windows(
         ):
             starts[dimension] = place[indices_dimension]
         fitting = _fitting_starts(starts, window_sizes, shape)
-        if mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS):
-            # XLA also clamps windows that are promised to be in bounds.
+        if clamps:
             starts = fitting
         yield place, (_window(starts, window_sizes) if starts == fitting else None)
 
@@ -114,7 +112,8 @@ def _gather(
         numbers.start_indices_batching_dims,
         slice_sizes,
         x.shape,
-        mode,
+        # XLA also clamps windows that are promised to be in bounds; those of scatters it drops.
+        mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     ):
         target = _batch_place(place, numbers.offset_dims, ndim)
         if window is None:
@@ -163,7 +162,7 @@ def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarra
             numbers.scatter_indices_batching_dims,
             window_sizes,
             x.shape,
-            mode,
+            mode is GatherScatterMode.CLIP,
         ):
             if window is not None:
                 source = _batch_place(place, numbers.update_window_dims, updates.ndim)

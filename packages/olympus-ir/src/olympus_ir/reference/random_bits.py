@@ -110,9 +110,22 @@ def _threefry_bits(
 
 def _threefry(counters: np.ndarray, key: np.uint64) -> tuple[np.ndarray, np.ndarray]:
     """Two words for each counter."""
-    keys = [np.uint32(key & _LOW), np.uint32(key >> _HALF)]
-    keys.append(keys[0] ^ keys[1] ^ _PARITY)
-    x, y = (counters & _LOW).astype(np.uint32), (counters >> _HALF).astype(np.uint32)
+    keys = (np.uint32(key & _LOW), np.uint32(key >> _HALF))
+    words = (counters & _LOW).astype(np.uint32), (counters >> _HALF).astype(np.uint32)
+    return threefry2x32(keys, words)
+
+
+def threefry2x32(
+    key: tuple[Any, Any], words: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Encrypts pairs of 32-bit words by twenty rounds of Threefry.
+
+    Args:
+      key: the two words of the key; scalars, or arrays with a key for each pair.
+      words: the first words of the pairs, and the second ones.
+    """
+    keys = [*key, key[0] ^ key[1] ^ _PARITY]
+    x, y = words
     with np.errstate(over="ignore"):
         x, y = x + keys[0], y + keys[1]
         for step in range(5):

@@ -96,6 +96,13 @@ disallow_mesh_context_manager = declare_flag(
 
 # --- Tracing and differentiation -----------------------------------------------------------------
 
+cold_evaluation = declare_flag(
+    "cold_evaluation",
+    "exact",
+    one_of(("exact", "close", "off")),
+    "Which eager programs NumPy runs, on CPUs, until they are worth compiling: those whose results "
+    "equal the compiled program's bit for bit, all, or none.",
+)
 use_direct_linearize = declare_flag(
     "use_direct_linearize",
     True,

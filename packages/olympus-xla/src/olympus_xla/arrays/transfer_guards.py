@@ -19,7 +19,7 @@ from .._jaxlib import (
     transfer_guard_state,
 )
 
-__all__ = ["explicit_device_get", "explicit_device_put"]
+__all__ = ["explicit_device_get", "explicit_device_put", "guards_in_use"]
 
 _TRANSFER_LEVELS = {
     "allow": transfer_guard_level.ALLOW,
@@ -57,6 +57,11 @@ def _setter(state: Callable[[], Any], name: str, levels: dict[str, Any]) -> Call
 for _flag, _name, _levels in _GUARDS:
     _flag.add_global_hook(_setter(global_transfer_guard_state, _name, _levels))
     _flag.add_local_hook(_setter(transfer_guard_state, _name, _levels))
+
+
+def guards_in_use() -> bool:
+    """Returns whether some thread has ever set a guard."""
+    return _in_use
 
 
 class _Explicit:

@@ -32,9 +32,10 @@ from .result_checks import check_results, checks_results
 if TYPE_CHECKING:
     import traceback
 
-    from . import references
+    from . import cold_evaluation, references
 else:
     traceback = deferred("traceback", milliseconds=0.7)
+    cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
     references = deferred(".references", milliseconds=50.0)
 
 _DEFAULT_OPTIONS = JitOptions()
@@ -118,7 +119,10 @@ def _refuse_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
 def _run_arrays(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Returns the flat results of a program of arrays, and its compiled form."""
+    """Returns the flat results of a program of arrays, and its compiled form if it was used."""
+    cold_results = cold_evaluation.evaluate(program, options, operands)
+    if cold_results is not None:
+        return cold_results, None
     compiled = compiled_for(program, options, operands)
     results = compiled.call(operands)
     if checks_results():

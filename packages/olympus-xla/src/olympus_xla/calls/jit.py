@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions, jit_options
-from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.calls.traced_programs import RunArrays, TracedProgram
 from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
@@ -40,9 +40,10 @@ from .result_checks import check_results, checks_results
 if TYPE_CHECKING:
     from olympus_ir.programs import mutable_types
 
-    from . import nested_shardings, stages
+    from . import cold_evaluation, nested_shardings, stages
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
+    cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     stages = deferred(".stages", milliseconds=190.0)
 
@@ -157,12 +158,18 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
     return tuple(given)
 
 
-def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
-    """Returns the C++ function object for a function and its options."""
+def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = False) -> Any:
+    """Returns the C++ function object for a function and its options.
+
+    Args:
+      fun: the function.
+      options: its options.
+      eager: whether the first calls may be evaluated by NumPy, as those of eager operations.
+    """
     jitted = make_cpp_function(
         function_name(fun),
         fun,
-        _cache_miss(fun, options),
+        _cache_miss(fun, options, _run_eagerly if eager else _run_arrays),
         static_argnums=options.static_argnums,
         static_argnames=options.static_argnames,
         key=options,
@@ -183,7 +190,9 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
 _SHARDINGS = ("in_shardings", "out_shardings")
 
 
-def _cache_miss(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
+def _cache_miss(
+    fun: Callable[..., Any], options: JitOptions, run_arrays: RunArrays
+) -> Callable[..., Any]:
     """Returns the function that C++ calls where it knows no executable for the arguments.
 
     It returns the result, the `Fastpath` for further calls or None, and False: no entry is dropped.
@@ -198,7 +207,7 @@ def _cache_miss(fun: Callable[..., Any], options: JitOptions) -> Callable[..., A
         program, leaves = trace_call(fun, options, args, kwargs)
         if sharded and program.kind == "references":
             return call_with_references(args, kwargs)
-        results, fastpath = program.run(_run_arrays, options, leaves)
+        results, fastpath = program.run(run_arrays, options, leaves)
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
 
     def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
@@ -238,6 +247,14 @@ def _run_arrays(
         check_results(program, operands, results)
         return results, None
     return results, compiled.fastpath(program.out_tree, operands)
+
+
+def _run_eagerly(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> tuple[Sequence[Any], Any]:
+    """Returns the same as `_run_arrays`; the first calls may be evaluated by NumPy."""
+    results = cold_evaluation.evaluate(program, options, operands)
+    return _run_arrays(program, options, operands) if results is None else (results, None)
 
 
 def clear_caches() -> None:

@@ -33,9 +33,10 @@ class TracedProgram:
       hoisted: tracers of outer traces, and references, that the function closes over.
       in_tree: the structure of ``(args, kwargs)`` without static ones; None for flat operands.
       executables: the compiled forms that the evaluator keeps.
+      uncompiled: what the evaluator knows of the program as long as it has no compiled form.
     """
 
-    __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params")
+    __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params", "uncompiled")
 
     #: The name of the kind.
     kind: ClassVar[str] = "arrays"
@@ -54,6 +55,7 @@ class TracedProgram:
         self.params = params
         self.hoisted = hoisted
         self.executables: dict[Any, Any] = {}
+        self.uncompiled: Any = None
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
         """Raises for operands that the program cannot take together; arrays it always can."""

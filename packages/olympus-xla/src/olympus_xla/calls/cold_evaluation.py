@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cold evaluation: the first calls of an eager program run on the NumPy reference.
+
+Compiling even one addition takes XLA some 20 ms; NumPy takes microseconds. On CPUs, an eager
+operation or a function of the library is therefore evaluated by the reference rules, on the arrays'
+own memory, until it has been called `_CALLS` times. The next call compiles it, and from then on
+calls never come here.
+
+The flag ``olympus_cold_evaluation`` chooses the programs: those whose results equal the compiled
+program's bit for bit (``"exact"``), all (``"close"``) or none (``"off"``). Exactness is decided
+while the equations run, by `exactness_rules` and by the elements: an equation that is not exact
+abandons the evaluation, and the program is compiled at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.lax import convert_element_type_p, div_p
+from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import Literal, Olympuspr, olympusprs_in_params
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import EvaluationTrace, Tracer, set_current_trace
+from olympus_ir.reference import ReferenceArray, reference_evaluator, reference_rules
+from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import cold_evaluation, dump_ir_to
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.extended_arrays import ExtendedArray
+from olympus_ir.types.memory_spaces import on_host
+
+from .._jaxlib import ArrayImpl
+from ..arrays.array import host_value, make_array
+from ..arrays.layouts import layouts_in_use
+from ..arrays.transfer_guards import guards_in_use
+from ..compiling.placement import committed_sharding, resolve_placement
+from ..platforms import backends
+from .exactness import Exactness, exactness_rules, is_narrow
+from .result_checks import checks_results
+
+__all__ = ["evaluate"]
+
+# An evaluation takes a hundredth of a compilation, so that even a program that is called this often
+# and never again has cost less than its compilation.
+_CALLS = 32
+# Beyond these, compiled code makes up for its compilation soon.
+_MOST_ELEMENTS = 1 << 16
+_MOST_ELEMENTS_IN_A_LOOP = 1 << 9
+_MOST_EQUATIONS = 256
+# Families of which the reference has rules that loop over elements in Python.
+_LOOPS = frozenset(
+    ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
+)
+
+
+class ColdProgram:
+    """What cold evaluation knows of a traced program.
+
+    Attributes:
+      calls: how many more calls are evaluated.
+      fits: whether the program has neither effects nor values that NumPy cannot hold.
+      float_constants: whether floats are among its constants, with which XLA reorders arithmetic.
+    """
+
+    __slots__ = ("calls", "fits", "float_constants")
+
+    def __init__(self, program: TracedProgram) -> None:
+        closed = program.closed
+        avals = (*closed.in_avals, *closed.out_avals)
+        self.calls = _CALLS
+        self.fits = (
+            type(program) is TracedProgram
+            and not program.hoisted
+            and not closed.effects
+            and not any(program.params["donated_invars"])
+            and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
+            and all(aval.dtype != dtypes.float0 for aval in avals)
+            and not on_host(avals)
+            and all(aval.size <= _MOST_ELEMENTS for aval in avals)
+        )
+        self.float_constants = any(map(_is_float, closed.consts)) or _has_floats(closed.jaxpr)
+
+
+def _is_float(value: Any) -> bool:
+    return dtypes.issubdtype(get_aval(value).dtype, np.inexact)
+
+
+def _has_floats(olympuspr: Olympuspr) -> bool:
+    """Returns whether a literal of a program, or of a program in it, is a float."""
+    return any(
+        any(type(atom) is Literal and _is_float(atom.val) for atom in equation.invars)
+        or any(map(_has_floats, olympusprs_in_params(equation.params)))
+        for equation in olympuspr.eqns
+    )
+
+
+def evaluate(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> list[Any] | None:
+    """Returns the results of a program that is not compiled yet; None if it is to be compiled.
+
+    Args:
+      program: the program.
+      options: the options of its compilation.
+      operands: the flat operands.
+    """
+    level = cold_evaluation.value
+    if level == "off" or program.executables or not _plain_circumstances(options):
+        return None
+    if any(isinstance(operand, Tracer) for operand in operands):
+        return None
+    cold = program.uncompiled
+    if cold is None:
+        cold = program.uncompiled = ColdProgram(program)
+    if not cold.fits or not cold.calls:
+        return None
+    placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
+    device = placement.single_device
+    if placement.mesh is not None or device is None or device.platform != "cpu":
+        return None
+    cold.calls -= 1
+    trace = _ExactTrace(cold.float_constants) if level == "exact" else _CloseTrace()
+    closed = program.closed
+    try:
+        with set_current_trace(trace), np.errstate(all="ignore"):
+            values = eval_olympuspr(
+                closed.jaxpr, closed.consts, *map(_reference_array, operands, closed.in_avals)
+            )
+    except (_AbandonedError, MissingRuleError):
+        cold.calls = 0
+        return None
+    sharding, committed = placement.replicated, placement.committed
+    return [
+        _device_array(value, aval, sharding, committed)
+        for value, aval in zip(values, closed.out_avals, strict=True)
+    ]
+
+
+def _plain_circumstances(options: JitOptions) -> bool:
+    """Returns whether nothing is set that only compiled programs heed."""
+    return not (
+        options.placement
+        or options.compiler_options
+        or checks_results()
+        or layouts_in_use.in_use
+        or backends.distributed_runtime is not None
+        or guards_in_use()
+        or dump_ir_to.value
+        or config_states.enable_checks.value
+        or config_states.no_execution.value
+        or config_states.concrete_mesh.value
+    )
+
+
+# ---- arrays ----
+
+
+def _reference_array(operand: Any, aval: ShapedArray) -> Any:
+    """Returns an operand over the same memory, which the reference does not write to."""
+    if isinstance(operand, ExtendedArray):
+        physical = operand.physical
+        return ExtendedArray(_reference_array(physical, get_aval(physical)), aval)
+    if type(operand) is ArrayImpl:
+        return ReferenceArray(host_value(operand), aval)
+    return ReferenceArray(np.array(operand, dtype=aval.dtype), aval)
+
+
+def _device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
+    """Returns a result as a device array with memory of its own, as compiled programs give it."""
+    if isinstance(value, ExtendedArray):
+        physical = value.physical
+        return ExtendedArray(_device_array(physical, physical.aval, sharding, committed), aval)
+    return make_array(np.asarray(value, aval.dtype), aval, sharding, committed)
+
+
+# ---- interpreters ----
+
+
+class _AbandonedError(Exception):
+    """Signal: an equation is to be compiled."""
+
+
+class _CloseTrace(EvaluationTrace):
+    """Interpreter that evaluates each primitive by its reference rule, up to a limit of work."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = _MOST_EQUATIONS
+        self.process_primitive = self._evaluate
+
+    def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        self._left -= 1
+        most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
+        if self._left < 0 or any(get_aval(arg).size > most for arg in args):
+            raise _AbandonedError
+        return reference_evaluator.evaluate(primitive, args, params)
+
+
+class _ExactTrace(_CloseTrace):
+    """Interpreter that goes on as long as the results equal those of the compiled program.
+
+    Equations that are exact by themselves may not be so in one program: XLA contracts products and
+    sums, reorders arithmetic with constants, and keeps narrow floats in wider ones. One equation
+    that rounds is safe, and in narrow floats no other may compute. A division by elements that are
+    repeated becomes a multiplication by their inverses.
+    """
+
+    __slots__ = ("_computing", "_float_constants", "_narrow", "_rearranged", "_rounding")
+
+    def __init__(self, float_constants: bool) -> None:
+        super().__init__()
+        self._float_constants = float_constants
+        self._computing = self._rounding = 0
+        self._narrow = self._rearranged = False
+        self.process_primitive = self._evaluate_if_exact
+
+    def _evaluate_if_exact(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        if primitive in expansion_rules.rules and reference_rules.find(primitive) is None:
+            return self._evaluate(primitive, args, params)  # the expansion's equations come here
+        rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
+        exactness = None if rule is None else rule(list(map(get_aval, args)), params)
+        if exactness is None or (primitive is div_p and self._rearranged):
+            raise _AbandonedError
+        self._rearranged |= not primitive.elementwise
+        results = self._evaluate(primitive, args, params)
+        values = [*args, *(results if primitive.multiple_results else [results])]
+        if exactness is Exactness.ROUNDS and primitive is convert_element_type_p:
+            exactness = Exactness.COMPARES if _is_lossless(args[0], results) else exactness
+        self._check(exactness, values)
+        return results
+
+    def _check(self, exactness: Exactness, values: Sequence[Any]) -> None:
+        """Raises if an equation may differ from the compiled program's."""
+        if exactness is Exactness.MOVES:
+            # XLA moves some narrow floats by way of wider ones.
+            if any(is_narrow(get_aval(value)) and _has_nan(value) for value in values):
+                raise _AbandonedError
+            return
+        self._computing += 1
+        self._rounding += exactness is Exactness.ROUNDS
+        self._narrow |= any(is_narrow(get_aval(value)) for value in values)
+        if (
+            self._rounding > 1
+            or (self._rounding and self._float_constants)
+            or (self._narrow and self._computing > 1)
+            or any(map(_has_special_elements, values))
+            or (exactness is Exactness.PICKS and any(map(_has_negative_zero, values)))
+        ):
+            raise _AbandonedError
+
+
+def _is_lossless(before: Any, after: Any) -> bool:
+    """Returns whether a conversion to a float dtype has rounded no element."""
+    old, new = np.asarray(before), np.asarray(after)
+    if dtypes.issubdtype(old.dtype, np.inexact):
+        return bool((new.astype(old.dtype) == old).all())
+    largest = 2 ** (dtypes.finfo(new.dtype).nmant + 1)
+    return bool(((old <= largest) & (old >= -largest)).all())
+
+
+def _has_nan(value: Any) -> bool:
+    array = np.asarray(value)
+    return bool((array != array).any())
+
+
+def _has_negative_zero(value: Any) -> bool:
+    if not _is_float(value):
+        return False
+    array = np.asarray(value)
+    return bool(((array == 0) & np.signbit(array)).any())
+
+
+def _has_special_elements(value: Any) -> bool:
+    """Returns whether elements are NaN, or so small that XLA flushes them to zero."""
+    aval = get_aval(value)
+    if not dtypes.issubdtype(aval.dtype, np.inexact):
+        return False
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        array = np.stack([array.real, array.imag])
+    magnitude = np.abs(array.astype(np.float64, copy=False))
+    smallest = float(dtypes.finfo(array.dtype).tiny)
+    # Results round up to the smallest normal number after the processor has flushed them.
+    return not bool(((magnitude > smallest) | (magnitude == 0)).all())

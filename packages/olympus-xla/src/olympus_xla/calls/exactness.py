@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table of the primitives whose NumPy reference gives the bits that XLA gives on CPUs.
+
+A rule returns the `Exactness` of an equation from its types and parameters, or None if the last
+digits of its results may differ. Two differences depend on the elements and are left to
+`cold_evaluation`: XLA flushes subnormal numbers to zero, and NaNs have other bits.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.types import dtypes
+
+__all__ = ["Exactness", "exactness_rules", "is_narrow"]
+
+
+class Exactness(enum.IntEnum):
+    """How an exact equation treats floats."""
+
+    #: Moves or selects elements, or computes with integers and bools.
+    MOVES = 0
+    #: Compares floats, changes their signs, or rounds them to whole numbers.
+    COMPARES = 1
+    #: Returns one of several floats by comparison, where zeros of both signs are equal.
+    PICKS = 2
+    #: Rounds each result once, to the nearest representable number.
+    ROUNDS = 3
+
+
+#: From the types of the operands and the parameters of an equation.
+Rule = Callable[[Sequence[Any], dict[str, Any]], "Exactness | None"]
+
+exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla", folder=None)
+
+
+def is_narrow(aval: Any) -> bool:
+    """Returns whether XLA computes in a wider dtype, whose digits it may keep for later."""
+    return dtypes.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize < 4
+
+
+def _is_inexact(aval: Any) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.inexact)
+
+
+def _is_complex(aval: Any) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.complexfloating)
+
+
+def _moves(avals: Sequence[Any], params: dict[str, Any]) -> Exactness:
+    return Exactness.MOVES
+
+
+def _computes_integers(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    return None if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _compares(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    if any(map(_is_complex, avals)):
+        return None
+    return Exactness.COMPARES if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _compares_parts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness:
+    return Exactness.COMPARES if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _picks(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    if any(map(_is_complex, avals)):
+        return None
+    return Exactness.PICKS if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _rounds(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    if any(map(_is_complex, avals)):
+        return None
+    return Exactness.ROUNDS if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _rounds_parts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness:
+    return Exactness.ROUNDS if any(map(_is_inexact, avals)) else Exactness.MOVES
+
+
+def _multiplies(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    return None if params["out_dtype"] is not None else _rounds(avals, params)
+
+
+def _divides(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    exactness = _rounds(avals, params)
+    if exactness is Exactness.ROUNDS and avals[0].shape != avals[1].shape:
+        return None  # XLA multiplies by the inverse of a divisor that it repeats
+    return exactness
+
+
+def _converts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    old, new = avals[0].dtype, np.dtype(params["new_dtype"])
+    from_float, to_float = (dtypes.issubdtype(dtype, np.inexact) for dtype in (old, new))
+    if old == new or not (from_float or to_float):
+        return Exactness.MOVES
+    if _is_complex(avals[0]) and new.kind != "c":
+        return None  # warns of the imaginary part
+    if from_float and (not to_float or dtypes.finfo(old).bits < dtypes.finfo(new).bits):
+        return Exactness.COMPARES
+    return Exactness.ROUNDS
+
+
+def _scatters(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    return None if params["update_jaxpr"] is not None else Exactness.MOVES
+
+
+_NAMES: dict[Rule, str] = {
+    _moves: """
+        bitcast_convert_type broadcast_in_dim complex concatenate copy dim_as_value dynamic_slice
+        dynamic_update_slice from_edtype gather imag iota optimization_barrier pad platform_index
+        real reshape rev rng_bit_generator select_n slice split squeeze stack stage stop_gradient
+        threefry2x32 tile to_edtype transpose unstack
+        closed_call composite cond custom_jvp_call custom_vjp_call jit remat2 scan while
+    """,
+    _computes_integers: """
+        and clz cumprod cumsum dot_general integer_pow mulhi not or population_count reduce_and
+        reduce_or reduce_prod reduce_sum reduce_xor rem scatter-add scatter-mul scatter-sub
+        shift_left shift_right_arithmetic shift_right_logical xor
+    """,
+    _compares: """
+        abs argmax argmin ceil floor ge gt is_finite le lt round sign sort top_k
+    """,
+    _picks: "clamp cummax cummin max min reduce_max reduce_min",
+    _compares_parts: "conj eq ne neg",
+    _divides: "div",
+    _rounds: "sqrt square",
+    _rounds_parts: "add add_any sub",
+    _multiplies: "mul",
+    _converts: "convert_element_type",
+    _scatters: "scatter",
+}
+_RULES = {name: rule for rule, names in _NAMES.items() for name in names.split()}
+
+
+@exactness_rules.derive("the list of exact instructions")
+def _listed(primitive: Primitive) -> Rule | None:
+    return _RULES.get(primitive.name) if primitive.is_instruction else None
