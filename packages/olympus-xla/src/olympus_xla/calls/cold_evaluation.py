@@ -61,7 +61,7 @@ _LOOPS = frozenset(
 
 
 class ColdProgram:
-    """What cold evaluation knows of a traced program.
+    """State of cold evaluation for one traced program.
 
     Attributes:
       calls: how many more calls are evaluated.
@@ -264,9 +264,10 @@ def _is_lossless(before: Any, after: Any) -> bool:
     """Returns whether a conversion to a float dtype has rounded no element."""
     old, new = np.asarray(before), np.asarray(after)
     if dtypes.issubdtype(old.dtype, np.inexact):
-        return bool((new.astype(old.dtype) == old).all())
+        wide = np.complex128 if new.dtype.kind == "c" else np.float64
+        return bool((new.astype(wide) == old.astype(wide)).all())
     largest = 2 ** (dtypes.finfo(new.dtype).nmant + 1)
-    return bool(((old <= largest) & (old >= -largest)).all())
+    return bool((np.abs(old.astype(np.float64)) < largest).all())
 
 
 def _has_nan(value: Any) -> bool:
@@ -288,7 +289,7 @@ def _has_special_elements(value: Any) -> bool:
         return False
     array = np.asarray(value)
     if array.dtype.kind == "c":
-        array = np.stack([array.real, array.imag])
+        array = np.stack([np.real(array), np.imag(array)])
     magnitude = np.abs(array.astype(np.float64, copy=False))
     smallest = float(dtypes.finfo(array.dtype).tiny)
     # Results round up to the smallest normal number after the processor has flushed them.

@@ -22,7 +22,7 @@ __all__ = ["Exactness", "exactness_rules", "is_narrow"]
 
 
 class Exactness(enum.IntEnum):
-    """How an exact equation treats floats."""
+    """Class of exact equations by their use of floats."""
 
     #: Moves or selects elements, or computes with integers and bools.
     MOVES = 0
@@ -105,9 +105,15 @@ def _converts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
         return Exactness.MOVES
     if _is_complex(avals[0]) and new.kind != "c":
         return None  # warns of the imaginary part
-    if from_float and (not to_float or dtypes.finfo(old).bits < dtypes.finfo(new).bits):
+    if from_float and (not to_float or _holds_all(new, old)):
         return Exactness.COMPARES
     return Exactness.ROUNDS
+
+
+def _holds_all(new: Any, old: Any) -> bool:
+    """Returns whether a float dtype represents all numbers of another one."""
+    wide, narrow = dtypes.finfo(new), dtypes.finfo(old)
+    return wide.nmant >= narrow.nmant and wide.maxexp >= narrow.maxexp
 
 
 def _scatters(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
