@@ -447,6 +447,14 @@ def test_shapes_that_differ_are_shown_with_their_place():
         exported.call(np.ones(3, np.float32), y=np.ones(4, np.float32))
 
 
+def test_large_sorts_do_not_call_this_process():
+    x = np.random.default_rng(0).normal(size=5000).astype(F32)
+    exported = export.export(jit(lambda x: lax.sort(x)))(x)
+    assert "stablehlo.sort" in exported.mlir_module()
+    assert "custom_call" not in exported.mlir_module()
+    assert np.array_equal(deserialize(exported.serialize()).call(x), np.sort(x))
+
+
 # ---- linear algebra ----
 
 _EXPORTED_ELSEWHERE = """

@@ -135,6 +135,7 @@ def _lowered_for_export(
         keep_unused=traced._options.keep_unused,
         placement=placement,
         inline_constants=True,
+        portable=True,
         name_of_operand=functools.partial(path_of, traced.in_tree),
     )
     if lowered.host_callbacks:

@@ -396,6 +396,13 @@ num_cpu_devices = declare_flag(
 cpu_enable_async_dispatch = declare_flag(
     "cpu_enable_async_dispatch", True, truth, "Run CPU programs in the background."
 )
+cpu_lowerings = declare_flag(
+    "cpu_lowerings",
+    True,
+    truth,
+    "Whether programs on one CPU device use faster lowerings than XLA's, such as calls of NumPy.",
+    shapes_programs=True,
+)
 cpu_collectives_implementation = declare_flag(
     "cpu_collectives_implementation",
     "gloo",

@@ -110,6 +110,7 @@ def lower(
     keep_unused: bool = False,
     placement: Placement | None = None,
     inline_constants: bool = False,
+    portable: bool = False,
     name_of_operand: Callable[[int], str] = "args[{}]".format,
 ) -> Lowered:
     """Lowers a program to StableHLO.
@@ -123,6 +124,7 @@ def lower(
       placement: the devices, and the shardings and layouts of operands and results over them; None
         for one device.
       inline_constants: whether the module holds all constants, the large ones too.
+      portable: whether other processes shall be able to run the module.
       name_of_operand: from the position of an operand to its name in error messages.
 
     Raises:
@@ -159,6 +161,7 @@ def lower(
         module = _empty_module(
             f"jit_{name}", platforms, tokens, operands, is_symbolic, len(constants), name_of_operand
         )
+        module.portable = portable
         module.set_partitions(1 if placement is None else len(placement.devices))
         module.replicated = None if placement is None else placement.replicated
         if mesh is not None:

@@ -46,6 +46,7 @@ class ModuleLowering:
       needs_refinement: whether it calls functions of dynamic shapes, which must be inferred from
         those of the operands before compilation.
       num_partitions: the number of devices.
+      portable: whether another process may run the program, which then cannot call this one.
       replicated: the replicated sharding, if the devices are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
@@ -68,6 +69,7 @@ class ModuleLowering:
         "num_partitions",
         "ordered_effects",
         "platforms",
+        "portable",
         "replicated",
     )
 
@@ -87,6 +89,7 @@ class ModuleLowering:
         self.mesh: Any = None
         self.needs_refinement = False
         self.num_partitions = 1
+        self.portable = False
         self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
         self._has_first_device_mesh = False

@@ -15,6 +15,7 @@ from olympus_ir.types.avals import ShapedArray
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
+from ..cpu.sorting import is_sorted_by_numpy, sort_by_numpy
 from ..tables import define_for_platform, lowering_rules
 
 
@@ -23,6 +24,9 @@ def _sort(
     context: LoweringContext, *operands: Any, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Any]:
     avals = context.avals_in
+    if is_sorted_by_numpy(context, avals, dimension):
+        params = {"dimension": dimension % len(avals[0].shape), "num_keys": num_keys}
+        return context.inline_function(sort_by_numpy, operands, params)
     operation = context.operation(
         "stablehlo.sort",
         context.result_types,

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting by NumPy.
+
+XLA's CPU backend sorts by a general algorithm that calls the comparison for each pair: 100 to 600
+ns an element. NumPy sorts numbers with vector instructions in 5 to 40. The compiled program calls
+it with views of its buffers, so that nothing is copied on the way.
+
+Equal elements keep their order. One array is sorted by its values; the order of several arrays is
+that of their keys, as unsigned integers in the same order, each with its position in the lower
+bits.
+
+The group ``sorting`` of the benchmarks covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
+
+from ....foreign.buffer_callbacks import buffer_callback
+from ..context import LoweringContext
+from .choice import is_static, may_call_numpy
+
+# From this number of elements XLA's sort takes longer than the call of NumPy, some 30 us.
+SMALLEST_SORT = 1024
+
+_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64", dtypes.bfloat16)))
+_INTEGERS = tuple(map(np.dtype, "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64".split()))
+_COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
+_PLAIN = frozenset(_FLOATS + _INTEGERS + _COMPLEX)
+
+
+def is_sorted_by_numpy(context: LoweringContext, avals: Sequence[Any], dimension: int) -> bool:
+    """Returns whether `sort_by_numpy` replaces XLA's sort of arrays of these types."""
+    shape = avals[0].shape
+    return (
+        may_call_numpy(context)
+        and is_static(shape)
+        and SMALLEST_SORT <= math.prod(shape) < 2**31
+        and shape[dimension] > 1
+        and all(aval.dtype in _PLAIN for aval in avals)
+    )
+
+
+def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
+    """Sorts arrays along a dimension by the first ``num_keys`` of them, in lexical order.
+
+    Equal elements keep their order; zeros of both signs are equal, and NaNs are equal and last.
+    """
+    rank = len(operands[0].shape)
+    last_is_sorted = [*(d for d in range(rank) if d != dimension), dimension]
+    operands = tuple(lax.transpose(each, last_is_sorted) for each in operands)
+    if len(operands) == 1 and operands[0].dtype not in _COMPLEX:
+        kind = ShapedArray(operands[0].shape, operands[0].dtype)
+        results = [buffer_callback(_write_sorted, kind)(operands[0])]
+    else:
+        keys = [part for key in operands[:num_keys] for part in _ordered_integers(key)]
+        kind = ShapedArray(keys[0].shape, np.dtype(np.int32))
+        order = buffer_callback(_write_order, kind)(*keys)
+        results = [_permuted(each, order) for each in operands]
+    places = np.argsort(last_is_sorted).tolist()
+    return [lax.transpose(each, places) for each in results]
+
+
+# ---- in the program: keys and permutations ----
+
+
+def _ordered_integers(key: Any) -> list[Any]:
+    """Returns unsigned integers in the order of a key's elements; two arrays if it is complex."""
+    dtype = key.dtype
+    if dtype in _COMPLEX:
+        return [*_ordered_integers(lax.real(key)), *_ordered_integers(lax.imag(key))]
+    if dtype == np.bool_:
+        return [lax.convert_element_type(key, np.uint8)]
+    if dtype in _FLOATS:
+        # All zeros become 0, and all NaNs the positive one, which is larger than infinity.
+        key = lax.select(lax.eq(key, lax.full_like(key, 0)), lax.full_like(key, 0), key)
+        key = lax.select(lax.ne(key, key), lax.full_like(key, np.nan), key)
+        signed = lax.bitcast_convert_type(key, np.dtype(f"int{8 * dtype.itemsize}"))
+        key = _ordered_bits(signed)
+    if not dtypes.issubdtype(key.dtype, np.signedinteger):
+        return [key]
+    unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
+    lowest = lax.full_like(key, dtypes.iinfo(key.dtype).min)
+    return [lax.bitcast_convert_type(lax.bitwise_xor(key, lowest), unsigned)]
+
+
+def _ordered_bits(bits: Any) -> Any:
+    """Returns integers in the order of the floats that have the bits; it is its own inverse."""
+    width = 8 * bits.dtype.itemsize
+    sign = lax.shift_right_arithmetic(bits, lax.full_like(bits, width - 1))
+    magnitude = lax.full_like(bits, dtypes.iinfo(bits.dtype).max)
+    return lax.bitwise_xor(bits, lax.bitwise_and(sign, magnitude))
+
+
+def _permuted(operand: Any, order: Any) -> Any:
+    """Returns the elements of each row in the given order."""
+    size = operand.size
+    length = operand.shape[-1]
+    places = lax.reshape(order, (size // length, length))
+    first_of_row = lax.broadcasted_iota(np.int32, places.shape, 0)
+    places = lax.add(places, lax.mul(first_of_row, lax.full_like(places, length)))
+    taken = lax.gather(
+        lax.reshape(operand, (size,)),
+        lax.reshape(places, (size, 1)),
+        lax.GatherDimensionNumbers((), (0,), (0,)),
+        (1,),
+        unique_indices=True,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+    return lax.reshape(taken, operand.shape)
+
+
+# ---- in NumPy, called by the program ----
+
+
+def _write_sorted(context: Any, result: Any, operand: Any) -> None:
+    """Sorts the rows of an array into a result of the same shape and dtype."""
+    values, out = np.asarray(operand), np.asarray(result)
+    dtype = values.dtype
+    if dtype in _INTEGERS:
+        out[...] = values
+        _sort_rows(out)
+        return
+    integer = np.dtype(f"i{dtype.itemsize}")
+    bits, sorted_bits = values.view(integer), out.view(integer)
+    if dtype.itemsize == 2:
+        _sort_halves(bits, sorted_bits, np.array(np.inf, dtype).view(integer))
+    else:
+        out[...] = values
+        out.sort(axis=-1)
+    _keep_order_of_equals(bits, sorted_bits, dtype)
+
+
+def _sort_halves(bits: Any, out: Any, infinity: Any) -> None:
+    """Sorts the bits of 16-bit floats, by the integers in the same order."""
+    np.right_shift(bits, 15, out=out)
+    out &= 0x7FFF
+    out ^= bits
+    if out.min() < ~infinity:  # negative NaNs
+        np.copyto(out, 0x7FFF, where=out < ~infinity)
+    _sort_rows(out)
+    out ^= (out >> 15) & 0x7FFF
+
+
+def _keep_order_of_equals(bits: Any, out: Any, dtype: Any) -> None:
+    """Gives floats that are equal and have different bits the order that they had.
+
+    These are NaNs and zeros. XLA flushes subnormal numbers to zero, except in float16, and so
+    they are equal to zero.
+
+    Args:
+      bits: the bits of the floats, as signed integers.
+      out: those of the sorted floats.
+      dtype: the dtype of the floats.
+    """
+    magnitude = np.iinfo(bits.dtype).max
+    infinity = np.array(np.inf, dtype).view(bits.dtype)
+    normal = 1 if dtype == np.float16 else np.array(_smallest_normal(dtype), dtype).view(bits.dtype)
+    magnitudes = bits & magnitude
+    zeros, nans = magnitudes < normal, magnitudes > infinity
+    if bits[zeros].any():
+        out[(out & magnitude) < normal] = bits[zeros]
+    if nans.any():
+        out[(out & magnitude) > infinity] = bits[nans]
+
+
+def _smallest_normal(dtype: Any) -> Any:
+    return dtypes.finfo(dtype).smallest_normal
+
+
+def _write_order(context: Any, result: Any, *operands: Any) -> None:
+    """Writes the positions that sort the rows of unsigned keys, the first of which decides."""
+    order = None
+    for digit in _digits([np.asarray(each) for each in operands]):
+        if order is None:
+            order = _order_of(digit)
+        else:
+            following = _order_of(np.take_along_axis(digit, order, -1))
+            order = np.take_along_axis(order, following, -1)
+    np.asarray(result)[...] = order
+
+
+def _digits(keys: Sequence[Any]) -> list[Any]:
+    """Returns the 32-bit digits of keys, the last first, without those that are all the same."""
+    digits = []
+    for key in reversed(keys):
+        if key.dtype.itemsize == 8:
+            digits += [key.astype(np.uint32), (key >> np.uint64(32)).astype(np.uint32)]
+        else:
+            digits.append(key)
+    differing = [digit for digit in digits if len(digits) == 1 or digit.min() != digit.max()]
+    return differing or digits[:1]
+
+
+def _order_of(digit: Any) -> Any:
+    """Returns the positions that sort each row; equal elements keep their order."""
+    length = digit.shape[-1]
+    shift = (length - 1).bit_length()
+    bits = 8 * digit.dtype.itemsize + shift
+    if bits > 32 and digit.dtype.itemsize <= 2:
+        return np.argsort(digit, axis=-1, kind="stable")  # a radix sort
+    packed = digit.astype(np.uint32 if bits <= 32 else np.uint64)
+    packed <<= packed.dtype.type(shift)
+    packed |= np.arange(length, dtype=packed.dtype)
+    packed.sort(axis=-1)
+    packed &= packed.dtype.type((1 << shift) - 1)
+    return packed.view(np.int64) if bits > 32 else packed
+
+
+def _sort_rows(integers: Any) -> None:
+    """Sorts the rows of integers in place: 8 and 16 bits by radix, wider ones by vectors."""
+    integers.sort(axis=-1, kind="stable" if integers.dtype.itemsize <= 2 else None)
