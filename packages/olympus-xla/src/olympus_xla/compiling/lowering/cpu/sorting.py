@@ -31,9 +31,9 @@ from .choice import is_static, may_call_numpy
 # From this number of elements XLA's sort takes longer than the call of NumPy, some 30 us.
 SMALLEST_SORT = 1024
 
-_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64", dtypes.bfloat16)))
-_INTEGERS = tuple(map(np.dtype, "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64".split()))
-_COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
+_FLOATS = (*map(np.dtype, "e f d".split()), np.dtype(dtypes.bfloat16))
+_INTEGERS = tuple(map(np.dtype, "? u1 u2 u4 u8 i1 i2 i4 i8".split()))
+_COMPLEX = tuple(map(np.dtype, "F D".split()))
 _PLAIN = frozenset(_FLOATS + _INTEGERS + _COMPLEX)
 
 
