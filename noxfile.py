@@ -228,6 +228,45 @@ def ecosystem(session: nox.Session) -> None:
     run_pytest(session, "integration_tests/test_ecosystem.py", "integration_tests/test_compat.py")
 
 
+# What the suites of more libraries need. Of all libraries, JAX is not installed with them.
+SUITES = (
+    *("blackjax==1.7.1", "brax==0.14.2", "chex==0.1.92", "distrax==0.1.9", "dm-haiku==0.0.17"),
+    *("dm-pix==0.4.5", "dynamax==1.0.3", "e3nn-jax==0.21.0", "einops==0.8.2", "equinox==0.13.8"),
+    *("flax==0.12.8", "flowjax==19.1.2", "gpjax==1.0.0", "interpax==0.3.16", "jax-md==0.2.29"),
+    *("jaxopt==0.8.5", "jaxtyping==0.3.11", "jraph==0.0.6.dev0", "lineax==0.1.1", "mctx==0.0.71"),
+    *("numpyro==0.22.0", "optax==0.2.8", "optimistix==0.1.0", "orbax-checkpoint==0.12.8"),
+    *("penzai==0.2.5", "rlax==0.1.9", "diffrax==0.7.2", "jmp==0.0.4"),
+    *("mujoco-mjx==3.17.0", "paramax==0.0.5", "jaxkd==0.1.2", "tfp-nightly==0.26.0.dev20261027"),
+)
+SUITES_REQUIREMENTS = (
+    *("array-api-compat==1.16.0", "array-api-extra==0.11.5", "array-api-strict==2.6.1"),
+    *("scipy==1.17.1", "numpy==2.4.6", "jaxlib==0.10.2", "ml-dtypes==0.6.0", "opt-einsum"),
+    *("pytest", "pytest-timeout", "pytest-rerunfailures", "parameterized", "hypothesis"),
+    *("ase", "beartype", "cloudpickle", "cola-ml", "decorator", "dill", "dm-env", "dm-tree"),
+    *("fastprogress", "frozendict", "gast", "gym", "jinja2", "ml-collections", "mujoco"),
+    *("netcdf4", "networkx", "pandas", "pillow", "pip", "scikit-learn", "six", "sympy"),
+    *("tensorboardX", "trimesh", "typeguard<3", "xarray"),
+)
+
+
+@nox.session(name="library-suites", reuse_venv=True)
+def library_suites(session: nox.Session) -> None:
+    """Test suites of libraries on OLYMPUS, and on JAX what fails; arguments are their names."""
+    install_workspace(session)
+    peer = Path(session.create_tmp()) / "peer"
+    session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
+    peer_python = str(next(p for p in peer.glob("*/python*") if p.stem == "python"))
+    requirements = (*ECOSYSTEM_REQUIREMENTS, *SUITES_REQUIREMENTS)
+    session.install("--no-deps", *SUITES)
+    session.install(*requirements)
+    in_peer = (peer_python, "-m", "pip", "install", "-q")
+    session.run(*in_peer, "--no-deps", *SUITES, "jax==0.10.2", external=True)
+    session.run(*in_peer, *requirements, external=True)
+    folder = str(Path(session.create_tmp()) / "suites")
+    suites = ("tools/library_suites.py", "--peer", peer_python, "--folder", folder)
+    session.run("python", *suites, *session.posargs)
+
+
 @nox.session(reuse_venv=True)
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""

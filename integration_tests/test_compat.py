@@ -230,7 +230,9 @@ for wrong in (1.01, np.ones(3)):
     raise SystemExit("that is not close")
 check_close(jnp.ones(2), np.full(2, 1.01), rtol={np.float32: 0.1})
 
-assert repr(jnp.asarray(TypedFloat(1.5, np.dtype("float32")))) == "Array(1.5, dtype=float32)"
+assert repr(jnp.asarray(TypedFloat(1.5, np.dtype("float32")))) == (
+    "Array(1.5, dtype=float32, weak_type=True)"
+)
 assert jax.jit(lambda x: x + TypedInt(2, np.dtype("int32")))(1.0).dtype == "float32"
 
 key = threefry2x32.threefry_seed(jnp.array(7))

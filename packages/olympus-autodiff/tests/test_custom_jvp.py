@@ -344,3 +344,17 @@ def test_traces_of_libraries_run_the_function():
     f.defjvp(lambda primals, tangents: (f(*primals), {"sine": tangents[0]}))
     with set_current_trace(Through(current.trace)):
         assert f(0.0) == {"sine": 0.0}
+
+
+def test_numbers_know_their_dtype():
+    seen = []
+
+    @functools.partial(custom_jvp, nondiff_argnums=(2,))
+    def f(x, pair, static):
+        seen.append((x.dtype, pair["n"].dtype, type(static)))
+        return lax.mul(x, 2.0)
+
+    f.defjvp(lambda static, primals, tangents: (f(*primals, static), tangents[0]))
+    f(1.0, {"n": 2}, 3)
+    grad(f)(1.0, {"n": 2.0}, 3)
+    assert seen == [("float32", "int32", int), ("float32", "float32", int)]

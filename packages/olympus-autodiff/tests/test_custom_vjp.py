@@ -245,3 +245,24 @@ def test_arguments_that_do_not_fit():
     for call in (f, grad(f)):
         with pytest.raises(TypeError, match=r"custom_vjp-decorated function .* could not be"):
             call(1.0)
+
+
+def test_numbers_know_their_dtype():
+    seen = []
+
+    @custom_vjp
+    def f(x, n):
+        seen.append((x.dtype, n.dtype))
+        return lax.mul(x, 2.0)
+
+    def forward(x, n):
+        return f(x, n), (x, n)
+
+    def backward(residuals, cotangent):
+        seen.append(tuple(leaf.dtype for leaf in residuals))
+        return cotangent, None
+
+    f.defvjp(forward, backward)
+    assert f(1.0, 2) == 2.0
+    assert grad(f)(1.0, 2) == 1.0
+    assert seen == [("float32", "int32")] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import fwd_and_bwd, grad, jvp, linearize, vjp
+from olympus_autodiff import fwd_and_bwd, grad, jvp, linearize, value_and_grad, vjp
 from olympus_batching import vmap
 from olympus_ir import Array, lax
 from olympus_ir.programs.jit import jit
@@ -136,3 +136,13 @@ def test_derivatives_are_arrays_where_they_are_constant():
     for result in results:
         assert isinstance(result, Array)
     assert results == [2.0, 0.0, 0.0, 0.0, 2.0]
+
+
+def test_numbers_that_pass_through_know_their_dtype():
+    value, pullback = vjp(lambda x, n: (x, n), 1.5, 2)
+    assert value == (1.5, 2)
+    assert [leaf.dtype for leaf in value] == ["float32", "int32"]
+    assert isinstance(value[0], float) and isinstance(value[1], int)
+    assert pullback((1.0, np.zeros((), dtypes.float0)))[0] == 1.0
+    (value, aux), gradient = value_and_grad(lambda x: (x, x), has_aux=True)(3.0)
+    assert value.dtype == aux.dtype == "float32" and (value, gradient) == (3.0, 1.0)

@@ -288,3 +288,14 @@ def test_values_that_do_not_fit_are_warned_of_as_by_numpy(convert, problem):
     with pytest.warns(RuntimeWarning, match=f"{problem} encountered in cast") as caught:
         convert()
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_asarray_of_an_array_of_the_dtype_is_the_array():
+    x = jnp.ones(3)
+    assert jnp.asarray(x) is x
+    for dtype in ("float32", jnp.float32, float, np.float32):
+        assert jnp.asarray(x, dtype) is x
+    assert jnp.float32(x) is x
+    assert jnp.asarray(x, copy=True) is not x
+    weak = jnp.asarray(1.0)
+    assert weak.weak_type and not jnp.asarray(weak, jnp.float32).weak_type

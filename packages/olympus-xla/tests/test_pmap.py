@@ -13,6 +13,7 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.settings import config
+from olympus_ir.trees import pytrees
 from olympus_sharding import NamedSharding, PartitionSpec, pmap
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import jit
@@ -140,6 +141,21 @@ def test_program_text():
     assert "in_specs=(P('i',),)" in text
     assert "psum" in text
     assert "sdy.manual_computation" in pmap(doubled).lower(X).as_text()
+
+
+def test_compiled_ahead_of_time_for_trees():
+    def fun(tree, *, factor):
+        return {"sum": lax.add(tree["x"], tree["rest"][0]), "product": lax.mul(tree["x"], factor)}
+
+    arguments = {"x": X, "rest": [2 * X]}
+    lowered = pmap(fun).lower(arguments, factor=X)
+    assert lowered.in_tree == pytrees.tree_structure(((arguments,), {"factor": X}))
+    assert set(lowered.in_avals[0][0]) == {"x", "rest"}
+    results = lowered.compile()(arguments, factor=X)
+    np.testing.assert_array_equal(results["sum"], 3 * X)
+    np.testing.assert_array_equal(results["product"], X * X)
+    with pytest.raises(TypeError, match="pytree"):
+        lowered.compile()(X, factor=X)
 
 
 def test_calls_are_traced_once_for_each_kind():

@@ -177,6 +177,8 @@ def _full(aval: Any, value: int) -> Any:
     dtype = aval.dtype
     if dtype == dtypes.float0:
         return float0_zeros(aval.shape)
+    if dtypes.is_extended(dtype):
+        return lax.broadcast(_extended_rules(dtype, "zero")(dtype), aval.shape)
     if aval.weak_type and not aval.shape:
         kind = dtypes.scalar_type_of(dtype)
         if kind is not bool and dtypes.python_scalar_dtype(kind) == dtype:
@@ -283,4 +285,23 @@ def add_tangents(x: Any, y: Any) -> Any:
         aval = aval_of(x)
         if known_types.is_high(aval):
             return aval.vspace_add(x, y)
+    if known_types.summed_by_rule:
+        dtype = aval_of(x).dtype
+        if dtypes.is_extended(dtype):
+            return _extended_rules(dtype, "add")(dtype, x, y)
     return lax.add_any_p.bind(x, y)
+
+
+def _extended_rules(dtype: Any, name: str) -> Callable[..., Any]:
+    """Returns a function of the rules of an extended dtype.
+
+    Raises:
+      TypeError: the dtype does not define it.
+    """
+    rule = getattr(getattr(dtype, "_rules", None), name, None)
+    if rule is None:
+        raise TypeError(
+            f"the extended dtype {dtype.name} has tangents of its own, and `_rules.{name}` of the "
+            "dtype, which defines their sum or zero, is missing"
+        )
+    return rule

@@ -7,8 +7,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.avals import aval_getters
+from olympus_ir.types.typed_scalars import typed, untyped_classes
 
 __all__ = [
     "CustomRuleFunction",
@@ -90,20 +93,35 @@ def _unresolved(fun: Callable[..., Any], what: str) -> str:
     )
 
 
-def call_unlifted(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], what: str
-) -> Any:
+def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: Any) -> Any:
     """Calls a decorated function where nothing is being transformed.
 
     Raises:
       TypeError: where arguments do not fit the signature, as `positional_arguments` says it.
     """
+    for arg in args:
+        if arg.__class__ in untyped_classes or arg.__class__ not in aval_getters:
+            args = _typed_arguments(args, function.nondiff_argnums)
+            break
+    if kwargs:
+        kwargs = {name: _typed_leaves(value) for name, value in kwargs.items()}
     try:
-        return fun(*args, **kwargs)
+        return function.fun(*args, **kwargs)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            positional_arguments(fun, args, kwargs, what)
+            positional_arguments(function.fun, args, kwargs, function.kind)
         raise
+
+
+def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
+    """Returns arguments with dtypes on the Python numbers in them, apart from fixed ones."""
+    count = len(args)
+    places = {number % count for number in fixed if -count <= number < count}
+    return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])
+
+
+def _typed_leaves(value: Any) -> Any:
+    return pytrees.tree_map(typed, value)
 
 
 def positional_count(fun: Callable[..., Any]) -> int | None:

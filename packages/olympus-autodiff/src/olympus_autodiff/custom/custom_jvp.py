@@ -16,6 +16,7 @@ from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.typed_scalars import typed
 
 from ..forward.checks import tangent_aval_of
 from ..zeros import SymbolicZero, Zero, aval_of, instantiate
@@ -111,10 +112,11 @@ class custom_jvp(CustomRuleFunction):
             )
         trace = current.trace
         if trace is evaluation_trace:
-            return call_unlifted(self.fun, args, kwargs, "custom_jvp")
+            return call_unlifted(self, args, kwargs)
         args = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
+        leaves = list(map(typed, leaves))
         for leaf in leaves:
             aval_of(leaf)
         out_tree = OutTree()

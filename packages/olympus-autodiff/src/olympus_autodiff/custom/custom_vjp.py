@@ -15,6 +15,7 @@ from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.typed_scalars import typed
 
 from ..forward.checks import tangent_aval_of
 from ..zeros import SymbolicZero, Zero, as_result, aval_of
@@ -143,12 +144,13 @@ class custom_vjp(CustomRuleFunction):
             )
         trace = current.trace
         if trace is evaluation_trace:
-            return call_unlifted(self.fun, args, kwargs, "custom_vjp")
+            return call_unlifted(self, args, kwargs)
         args = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         for place, value in fixed:
             self._check_not_traced(place, value)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
+        leaves = list(map(typed, leaves))
         in_avals = [aval_of(leaf) for leaf in leaves]
         out_tree, residual_tree = OutTree(), OutTree()
         flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))

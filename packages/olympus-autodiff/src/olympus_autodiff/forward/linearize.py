@@ -17,6 +17,7 @@ from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.programs.staging import StagingTracer
 from olympus_ir.programs.tracing import Trace, current, register_tracer_type
 from olympus_ir.trees import pytrees
+from olympus_ir.types.typed_scalars import typed
 
 from ..tables import linearize_rules
 from ..zeros import Zero, as_result, aval_of, can_move
@@ -154,7 +155,7 @@ def linearize_at(
         for leaf in leaves:
             check(leaf)
     trace = LinearizeTrace(current.trace)
-    inputs = list(map(trace.new_input, leaves))
+    inputs = [trace.new_input(typed(leaf)) for leaf in leaves]
     arguments = pytrees.tree_unflatten(in_tree, inputs)
     result, aux = call_differentiated(trace, fun, arguments, has_aux)
     return Linearization(trace, inputs, in_tree, result, aux)

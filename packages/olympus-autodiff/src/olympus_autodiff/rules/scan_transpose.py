@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.programs.olympuspr import (
+    Atom,
     ClosedOlympuspr,
     Equation,
     Literal,
@@ -16,13 +17,15 @@ from olympus_ir.programs.olympuspr import (
     close_olympuspr,
     joined_effects,
 )
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.types import dtypes
 
 from ..forward.linearized_programs import join_nonzero
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import transpose_rules
-from ..zeros import Zero, instantiate, is_undefined_primal
+from ..zeros import Zero, add_tangents, instantiate, is_undefined_primal
 from .calls import moving, partitioned
 from .scan import instantiated
 
@@ -80,7 +83,7 @@ def _transposed_scan(
     new_sums = []
     for total, atom in zip(sums, by_consts, strict=True):
         new_total = Var(total.aval)
-        equations.append(Equation([total, atom], [new_total], lax.add_any_p, {}))
+        equations.append(_sum_equation(total, atom, new_total))
         new_sums.append(new_total)
     program = olympuspr.replace(
         constvars=[],
@@ -96,6 +99,15 @@ def _transposed_scan(
         eqns=equations,
     )
     return _TransposedScan(close_olympuspr(program), transposed.consts, summed, carried, sliced)
+
+
+def _sum_equation(x: Atom, y: Atom, total: Var) -> Equation:
+    """Returns the equation that adds two cotangents."""
+    if not dtypes.is_extended(total.aval.dtype):
+        return Equation([x, y], [total], lax.add_any_p, {})
+    program, consts = trace_to_olympuspr(lambda x, y: [add_tangents(x, y)], [x.aval, y.aval])
+    closed = ClosedOlympuspr(program, consts)
+    return Equation([x, y], [total], lax.closed_call_p, {"call_jaxpr": closed})
 
 
 @transpose_rules.define(lax.scan_p)

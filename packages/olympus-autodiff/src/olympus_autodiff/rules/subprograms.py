@@ -15,8 +15,10 @@ from olympus_ir.programs.olympuspr import (
     Var,
     close_olympuspr,
 )
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.types import dtypes
 
-from ..zeros import explicit_layout, scalar
+from ..zeros import explicit_layout, scalar, zeros_like_aval
 
 
 def rearranged(
@@ -41,10 +43,20 @@ def rearranged(
 
 def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
     """Returns zeros of a type; adds an equation to make them if the type is not scalar."""
+    if dtypes.is_extended(aval.dtype):
+        return _staged_extended_zeros(equations, aval)
     zero = Literal(scalar(0, aval.dtype))
     if not aval.shape:
         return zero
     var = Var(aval)
     params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": explicit_layout(aval)}
     equations.append(Equation([zero], [var], lax.broadcast_in_dim_p, params))
+    return var
+
+
+def _staged_extended_zeros(equations: list[Equation], aval: Any) -> Atom:
+    program, consts = trace_to_olympuspr(lambda: [zeros_like_aval(aval)], [])
+    var = Var(aval)
+    params = {"call_jaxpr": ClosedOlympuspr(program, consts)}
+    equations.append(Equation([], [var], lax.closed_call_p, params))
     return var

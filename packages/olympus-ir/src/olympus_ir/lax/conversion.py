@@ -10,11 +10,12 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..programs.staging import StagingTrace, staging_rules
-from ..programs.tracing import Tracer, is_constant_dim
+from ..programs.tracing import Tracer, current, evaluation_trace, is_constant_dim
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
+from ..types.typed_scalars import typed
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
 from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
 
@@ -48,8 +49,11 @@ stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 
 def check_conversion(dtype: Any, new_dtype: Any) -> None:
-    """Raises ValueError if a conversion is from or to an extended dtype."""
-    if (dtypes.is_extended(dtype) or dtypes.is_extended(new_dtype)) and dtype != new_dtype:
+    """Raises ValueError if a conversion is from or to an extended dtype that does not allow it."""
+    if dtype == new_dtype:
+        return
+    allowed = not dtypes.is_extended(dtype) or dtype.converts_to(new_dtype)
+    if not allowed or (dtypes.is_extended(new_dtype) and not new_dtype.converts_from(dtype)):
         raise ValueError(
             f"Cannot convert_element_type from {dtypes.name_of(dtype)} to "
             f"{dtypes.name_of(new_dtype)}: elements of extended dtypes are not numbers. "
@@ -184,7 +188,8 @@ def convert_dtype(
         if new_dtype is None or not dtypes.issubdtype(new_dtype, np.inexact):
             raise
         return convert_dtype(float(operand), new_dtype, weak_type, sharding)  # of a large integer
-    if not aval.shape and not isinstance(operand, Array) and sharding is None:
+    plain = not dtypes.is_extended(new_dtype)
+    if not aval.shape and plain and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype
         check_conversion(aval.dtype, dtype)
         if operand.__class__ not in _PYTHON_SCALARS and not is_constant_dim(operand):
@@ -322,11 +327,18 @@ def stop_gradient(x: Any) -> Any:
     Example:
       >>> from olympus_ir import lax
       >>> lax.stop_gradient(2.0)
-      Array(2., dtype=float32, weak_type=True)
+      TypedFloat(2.0, dtype=float32)
     """
     return pytrees.tree_map(_stop_gradient, x)
 
 
 def _stop_gradient(x: ArrayLike) -> Array:
     # Elements of extended dtypes have no tangents.
-    return x if dtypes.is_extended(getattr(x, "dtype", None)) else stop_gradient_p.bind(x)
+    if dtypes.is_extended(getattr(x, "dtype", None)):
+        return x
+    if current.trace is evaluation_trace:
+        if isinstance(x, Array):
+            return x
+        if x.__class__ in (int, float, complex):
+            return typed(x)
+    return stop_gradient_p.bind(x)

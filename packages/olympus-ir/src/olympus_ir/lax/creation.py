@@ -163,7 +163,7 @@ def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> A
     if isinstance(fill_value, Array) and fill_value.dtype == dtype:
         return broadcast(fill_value, shape)
     element = dtype.physical_element_aval()
-    if isinstance(fill_value, int):
+    if isinstance(fill_value, int | float):
         fill_value = np.asarray(fill_value, element.dtype)
     return to_edtype(full((*shape, *element.shape), fill_value, element.dtype), dtype)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..diagnostics import source_info
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
+from ..diagnostics.errors import TracerBoolConversionError
 from ..diagnostics.name_stacks import marks_of
 from ..diagnostics.source_info import SourceInfo, capture, function_name
 from ..loading import deferred
@@ -318,6 +319,12 @@ class StagingTracer(Tracer):
 
     def concrete_or_none(self) -> Any:
         return self.atom.val if isinstance(self.atom, Literal) else None
+
+    def __bool__(self) -> bool:
+        # Also for a constant, by which libraries find out whether a program is being traced.
+        if self.atom.aval.size == 1:
+            raise TracerBoolConversionError(self)
+        return super().__bool__()
 
     def _origin_message(self) -> str:
         return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # a staging trace

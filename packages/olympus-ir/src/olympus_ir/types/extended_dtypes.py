@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import known_types
+
 
 class extended(np.generic):
     """The abstract scalar type of all extended dtypes.
@@ -33,7 +35,10 @@ class ExtendedDType(abc.ABC):
     """Base of extended dtypes. Subclasses are immutable, with equality and a hash.
 
     A subclass defines `name` and `physical_element_aval`. The dtypes of libraries may have, instead
-    of the latter, an object of static functions of the dtype, ``_rules``, that has it.
+    of the latter, an object of static functions of the dtype, ``_rules``, that has it. Other
+    functions of ``_rules`` allow conversions (``convert_from(dtype, other)``,
+    ``convert_to(other, dtype)``) and define tangents: ``tangent_dtype(dtype)``, their sum
+    ``add(dtype, x, y)``, and ``zero(dtype)``.
 
     Attributes:
         type: the abstract scalar type, a subclass of `extended`.
@@ -71,6 +76,21 @@ class ExtendedDType(abc.ABC):
         """The dtype of tangents; elements without a tangent space have ``float0``."""
         rules: Any = getattr(self, "_rules", None)
         return float0 if rules is None else rules.tangent_dtype(self)
+
+    def converts_to(self, dtype: Any) -> bool:
+        """Returns whether elements can be converted to another dtype."""
+        convert = getattr(getattr(self, "_rules", None), "convert_from", None)
+        return convert is not None and convert(self, dtype)
+
+    def converts_from(self, dtype: Any) -> bool:
+        """Returns whether elements of another dtype can be converted to this one."""
+        convert = getattr(getattr(self, "_rules", None), "convert_to", None)
+        return convert is not None and convert(dtype, self)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_rules" in vars(cls):
+            known_types.use_sums_by_rule()
 
     @property
     def alignment(self) -> int:

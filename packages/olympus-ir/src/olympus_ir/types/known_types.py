@@ -10,6 +10,7 @@ from typing import Any
 
 high = False  # True once a high type, whose values consist of several arrays, is registered
 mutable = False  # True once a type of mutable objects is registered
+summed_by_rule = False  # True once an extended dtype defines sums and zeros of its tangents
 
 
 def use_high_types() -> None:
@@ -21,6 +22,12 @@ def use_high_types() -> None:
 def is_high(aval: Any) -> bool:
     """Returns whether values of a type are made of several arrays."""
     return high and getattr(aval, "is_high", False) is True
+
+
+def use_sums_by_rule() -> None:
+    """Records that an extended dtype defines sums and zeros of its tangents."""
+    global summed_by_rule
+    summed_by_rule = True
 
 
 def use_mutable_types() -> None:

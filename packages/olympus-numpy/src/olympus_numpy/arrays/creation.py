@@ -165,7 +165,9 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if isinstance(value, Array):
         if must_copy:
             value = _copied(value)
-        return value if dtype is None else _converted(value, dtype)
+        if dtype is None or (value.dtype == dtype and not value.weak_type):
+            return value
+        return _converted(value, dtype)
     kind = value.__class__
     if kind in _python_scalars:
         return _from_scalar(value, dtype)
@@ -177,7 +179,7 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if convert_itself is not None:
         return _make(function, convert_itself(), dtype, must_copy)
     if isinstance(value, int | float | complex):
-        # Enumerations and other subclasses of Python's numbers, as `jit` accepts them.
+        # Typed scalars, enumerations and other subclasses of Python's numbers, as `jit` takes them.
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
         return _from_scalar(base(value), dtype)
     if value is None:
@@ -227,6 +229,8 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
         dtype = dtypes.canonicalize_dtype(value.dtype)
         if not dtypes.is_valid_dtype(dtype):
             raise TypeError(not_numbers(value if original is None else original, value.dtype))
+    if dtypes.is_extended(dtype):
+        return lax.convert_element_type(value, dtype)
     if value.dtype != dtype:
         with _cast_warnings():
             value = value.astype(dtype)

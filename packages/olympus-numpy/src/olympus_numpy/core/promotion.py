@@ -433,7 +433,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x if kind is not np.ndarray or x.dtype == dtype else x.astype(dtype)
-    if kind is np.ndarray and not weak_type:
+    if kind is np.ndarray and not weak_type and not dtypes.is_extended(dtype):
         with np.errstate(over="ignore", invalid="ignore"):
             return x.astype(dtype)
     return lax.convert_dtype(x, dtype, weak_type)

@@ -106,12 +106,12 @@ def pmap(
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        compiled, leaves = mapping.prepare(args, kwargs)
+        compiled, leaves, _ = mapping.prepare(args, kwargs)
         return compiled(*leaves)
 
     def lower(*args: Any, **kwargs: Any) -> Any:
-        compiled, leaves = mapping.prepare(args, kwargs)
-        return compiled.lower(*leaves)
+        compiled, leaves, in_tree = mapping.prepare(args, kwargs)
+        return compiled.lower(*leaves).with_in_tree(in_tree)
 
     mapped.lower = lower  # type: ignore[attr-defined]
     return mapped
@@ -163,8 +163,8 @@ class _Mapping:
         # By the structure of the arguments, the number of examples and the static arguments.
         self._calls: dict[Any, _Call] = {}
 
-    def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """Returns the compiled function for a call, and its flat operands."""
+    def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """Returns the compiled function for a call, its flat operands, and their structure."""
         statics: tuple = ()
         if self.static_argnums:
             args, statics = self._without_statics(args)
@@ -172,7 +172,7 @@ class _Mapping:
         call = self._calls.get((in_tree, statics))
         if call is None:
             call = self._calls[in_tree, statics] = _Call(self, args, kwargs, in_tree, statics)
-        return call.compiled(leaves), leaves
+        return call.compiled(leaves), leaves, in_tree
 
     def _without_statics(self, args: tuple) -> tuple[tuple, tuple]:
         count = len(args)

@@ -7,6 +7,7 @@ a `Compiled`, which is called like ``f``, with arguments of the types it was com
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -255,6 +256,25 @@ class Lowered(Stage):
         self._program = traced._program
         self._in_tree = traced._in_tree
         self._lowered = lowered
+
+    def with_in_tree(self, in_tree: Any) -> Lowered:
+        """Returns the stage of a function whose arguments have another structure.
+
+        Args:
+          in_tree: the structure of ``(args, kwargs)``; its leaves are the flat arguments of this
+            program.
+
+        Example:
+          >>> from olympus_ir.programs.jit import jit
+          >>> from olympus_ir.trees import pytrees
+          >>> lowered = jit(lambda x, y: x - y).lower(1.0, 2.0)
+          >>> tree = pytrees.tree_structure((({"x": 0, "y": 0},), {}))
+          >>> lowered.with_in_tree(tree).compile()({"x": 1.0, "y": 2.0})
+          Array(-1., dtype=float32, weak_type=True)
+        """
+        traced = copy.copy(self._traced)
+        traced._in_tree = in_tree
+        return Lowered(traced, self._lowered, self._placement)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Returns the module as text.

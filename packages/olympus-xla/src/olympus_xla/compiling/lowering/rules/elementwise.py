@@ -376,7 +376,7 @@ def _clamp(context: LoweringContext, low: Any, operand: Any, high: Any) -> Any:
 
 @lowering_rules.define(lax.convert_element_type_p)
 def _convert_element_type(context: LoweringContext, operand: Any, **params: Any) -> Any:
-    aval_in, aval = context.avals_in[0], context.aval_out
+    aval_in, aval = mlir.physical_aval(context.avals_in[0]), mlir.physical_aval(context.aval_out)
     old, new = aval_in.dtype, aval.dtype
     if old == new:
         return operand

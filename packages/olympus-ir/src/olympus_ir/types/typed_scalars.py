@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python numbers that know their dtype.
+
+A Python number that passes through a differentiated function or a custom rule comes out as one of
+these: it is still a number of Python, which is hashable and may be static, and programs may ask for
+its ``dtype`` as they would ask an array. As an operand it is the number that it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .avals import ShapedArray, get_aval
+
+__all__ = ["TypedComplex", "TypedFloat", "TypedInt", "typed", "untyped_classes"]
+
+
+class TypedInt(int):
+    """A Python integer that knows its dtype.
+
+    Example:
+      >>> TypedInt(2, np.dtype("int32")) + 1
+      3
+    """
+
+    dtype: np.dtype
+
+    def __new__(cls, value: int, dtype: np.dtype) -> TypedInt:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
+
+    def __repr__(self) -> str:
+        return f"TypedInt({int(self)}, dtype={self.dtype.name})"
+
+    __str__ = int.__repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedInt, (int(self), self.dtype)
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return get_aval(self)
+
+
+class TypedFloat(float):
+    """A Python float that knows its dtype.
+
+    Example:
+      >>> TypedFloat(2.0, np.dtype("float32")).dtype
+      dtype('float32')
+    """
+
+    dtype: np.dtype
+
+    def __new__(cls, value: float, dtype: np.dtype) -> TypedFloat:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
+
+    def __repr__(self) -> str:
+        return f"TypedFloat({float(self)}, dtype={self.dtype.name})"
+
+    __str__ = float.__repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedFloat, (float(self), self.dtype)
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return get_aval(self)
+
+
+class TypedComplex(complex):
+    """A Python complex number that knows its dtype.
+
+    Example:
+      >>> TypedComplex(2j, np.dtype("complex64"))
+      TypedComplex(2j, dtype=complex64)
+    """
+
+    dtype: np.dtype
+
+    def __new__(cls, value: complex, dtype: np.dtype) -> TypedComplex:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
+
+    def __repr__(self) -> str:
+        return f"TypedComplex({complex(self)}, dtype={self.dtype.name})"
+
+    __str__ = complex.__repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedComplex, (complex(self), self.dtype)
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return get_aval(self)
+
+
+_TYPED: dict[type, Any] = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
+
+untyped_classes = frozenset((*_TYPED, np.ndarray))
+"""The classes of values that `typed` may replace."""
+
+
+def typed(value: Any) -> Any:
+    """Returns a Python number with its dtype, and a NumPy array in the dtype that it has here.
+
+    Everything else is returned unchanged: Booleans have only one dtype, and all other values of
+    programs know theirs.
+
+    Args:
+      value: a value.
+
+    Raises:
+      OverflowError: an integer does not fit into its dtype.
+
+    Example:
+      >>> typed(1), typed(1.5), typed(True), typed(np.ones(2)).dtype
+      (TypedInt(1, dtype=int32), TypedFloat(1.5, dtype=float32), True, dtype('float32'))
+    """
+    kind = value.__class__
+    make = _TYPED.get(kind)
+    if make is not None:
+        dtype = dtypes.python_scalar_dtype(kind)
+        if kind is int:
+            dtypes.check_integer_fits(value, dtype)
+        return make(value, dtype)
+    if kind is np.ndarray:
+        dtype = dtypes.canonicalize_dtype(value.dtype)
+        return value if dtype == value.dtype else value.astype(dtype)
+    return value

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest that writes the outcome of each test at once, so that a crash loses none.
+
+The variable ``OUTCOMES`` names a file of JSON lines. Tests that it has already are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_RECORD = Path(os.environ["OUTCOMES"])
+
+
+def _write(test: str, outcome: str) -> None:
+    with _RECORD.open("a") as file:
+        file.write(json.dumps({"test": test, "outcome": outcome}) + "\n")
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Leaves out tests that an earlier process has started."""
+    lines = _RECORD.read_text().splitlines() if _RECORD.exists() else []
+    started = {json.loads(line)["test"] for line in lines}
+    items[:] = [item for item in items if item.nodeid not in started]
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Writes that a test starts."""
+    _write(nodeid, "started")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Writes the outcome of a test, and failures of its fixtures."""
+    if report.when == "call" or report.outcome != "passed":
+        in_fixture = report.failed and report.when != "call"
+        _write(report.nodeid, "error" if in_fixture else report.outcome)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Writes that a file cannot be imported."""
+    if report.failed:
+        _write(report.nodeid, "error")
