@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import calls, eager, programs, workloads  # noqa: F401
+from benchmarks import calls, eager, first_use, programs, workloads  # noqa: F401
 
 
 def leaves(result: Any) -> Iterator[np.ndarray]:

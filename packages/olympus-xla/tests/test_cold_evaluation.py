@@ -4,6 +4,7 @@
 import contextlib
 import gc
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -235,6 +236,11 @@ def test_long_loops_are_compiled(compilations):
         count = library_jit(lambda: lax.while_loop(lambda n: n < 9999, lambda n: n + 1, 0))()
     assert int(count) == 9999
     assert len(compilations) == 1
+
+
+def test_dtypes_that_xla_lacks_are_refused():
+    with pytest.raises(TypeError, match="arrays of dtype int1 cannot be compiled"):
+        library_jit(lambda x: lax.convert_element_type(x, ml_dtypes.int1))(np.ones(2, np.int32))
 
 
 def test_what_users_compile_is_compiled(compilations):

@@ -81,11 +81,18 @@ class ColdProgram:
             and not closed.effects
             and not any(program.params["donated_invars"])
             and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
-            and all(aval.dtype != dtypes.float0 for aval in avals)
+            and all(_is_common(aval.dtype) for aval in avals)
             and not on_host(avals)
             and all(aval.size <= _MOST_ELEMENTS for aval in avals)
         )
         self.float_constants = any(map(_is_float, closed.consts)) or _has_floats(closed.jaxpr)
+
+
+def _is_common(dtype: Any) -> bool:
+    """Returns whether NumPy and XLA both have the dtype; some small ones only one of them has."""
+    if dtypes.is_extended(dtype):
+        return True
+    return (dtype.isbuiltin == 1 and dtype != dtypes.float0) or dtype == dtypes.bfloat16
 
 
 def _is_float(value: Any) -> bool:
@@ -230,7 +237,9 @@ class _ExactTrace(_CloseTrace):
             return self._evaluate(primitive, args, params)  # the expansion's equations come here
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
         exactness = None if rule is None else rule(list(map(get_aval, args)), params)
-        if exactness is None or (primitive is div_p and self._rearranged):
+        if exactness is None:
+            raise _AbandonedError
+        if exactness is Exactness.ROUNDS and primitive is div_p and self._rearranged:
             raise _AbandonedError
         self._rearranged |= not primitive.elementwise
         results = self._evaluate(primitive, args, params)
