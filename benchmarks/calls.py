@@ -70,6 +70,20 @@ def _(lib: Any) -> Callable:
     return lambda: f(x, b=y)
 
 
+@workload("jit call, typed key", "jit call")
+def _(lib: Any) -> Callable:
+    state = {"key": lib.random.key(0), "x": lib.np.ones(3)}
+    f = lib.top.jit(lambda state: state["x"] + 1)
+    return lambda: f(state)
+
+
+@workload("jit call, typed keys as results", "jit call", compare=False)
+def _(lib: Any) -> Callable:
+    key = lib.random.key(0)
+    f = lib.top.jit(lambda key: lib.random.split(key))
+    return lambda: f(key)
+
+
 @workload("jit call, NumPy argument", "jit call")
 def _(lib: Any) -> Callable:
     x = np.ones((8, 8), np.float32)

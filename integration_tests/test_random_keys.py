@@ -9,6 +9,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import lax, random
 from olympus.experimental import checkify
+from olympus_xla.calls import jit as jit_calls
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 8)
@@ -29,6 +30,39 @@ def test_methods_of_arrays():
     np.testing.assert_array_equal(data(jnp.concatenate([KEYS, KEYS[:1]])), [*WORDS, WORDS[0]])
     chosen = jnp.where(jnp.arange(8) < 3, KEYS, KEYS[::-1])
     np.testing.assert_array_equal(data(chosen), [*WORDS[:3], *WORDS[::-1][3:]])
+
+
+def test_repeated_calls_with_keys_do_not_enter_python(monkeypatch):
+    @olympus.jit
+    def step(state):
+        key, other = random.split(state["key"])
+        return {"key": key, "x": state["x"] + random.uniform(other), "none": None}
+
+    first = step({"key": KEY, "x": jnp.float32(1), "none": None})
+    one = jnp.float32(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(jit_calls, "trace_call", None)  # which each call in Python needs
+        again = step({"key": KEY, "x": one, "none": None})
+    assert olympus.tree.structure(again) == olympus.tree.structure(first)
+    assert isinstance(again["key"], olympus.Array) and again["key"].dtype == KEY.dtype
+    np.testing.assert_array_equal(data(again["key"]), data(first["key"]))
+    assert float(again["x"]) == float(first["x"])
+    chained = step(again)
+    np.testing.assert_array_equal(data(chained["key"]), data(random.split(again["key"])[0]))
+
+
+def test_calls_tell_keys_from_their_words():
+    shape = olympus.jit(lambda x: x.shape)
+    assert [tuple(map(int, shape(x))) for x in (KEY, random.key_data(KEY), KEYS)] == [
+        (),
+        (2,),
+        (8,),
+    ]
+    name = olympus.jit(lambda key: random.bits(key))
+    rbg = random.wrap_key_data(jnp.zeros(4, jnp.uint32), impl="rbg")
+    assert [int(name(key)) for key in (KEY, rbg, KEY)] == [
+        int(random.bits(key)) for key in (KEY, rbg, KEY)
+    ]
 
 
 def test_keys_are_compared_as_a_whole():

@@ -36,6 +36,7 @@ __all__ = [
     "Traceback",
     "add_exclude_path",
     "all_leaves",
+    "call_registry",
     "canonicalize_partition",
     "canonicalize_partitions",
     "check_named_shardings_with",
@@ -160,7 +161,10 @@ treedef_tuple = _jax.pytree.treedef_tuple
 
 pytree_registry = PyTreeRegistry()
 none_leaf_registry = PyTreeRegistry(enable_none=False)
-# A treedef pickles its registry by reference, as the attribute that these two names denote.
-pytree_registry.__module__ = none_leaf_registry.__module__ = __name__
+# Compiled calls flatten by this one: an array of an extended dtype is a node over its plain array.
+call_registry = PyTreeRegistry()
+# A treedef pickles its registry by reference, as the attribute that these names denote.
+pytree_registry.__module__ = none_leaf_registry.__module__ = call_registry.__module__ = __name__
 pytree_registry.__name__ = "pytree_registry"
+call_registry.__name__ = "call_registry"
 none_leaf_registry.__name__ = "none_leaf_registry"

@@ -9,7 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._jaxlib import DictKey, none_leaf_registry, pytree_registry
+from .._jaxlib import DictKey, call_registry, none_leaf_registry, pytree_registry
 from ..loading import deferred
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ KeyLeafPairs = Iterable[tuple[Any, Any]]
 
 default_registry = pytree_registry
 # `none_leaf_registry` differs in that None is a leaf: for trees of options such as in_axes.
-_registries = (pytree_registry, none_leaf_registry)
+_registries = (pytree_registry, none_leaf_registry, call_registry)
 
 
 def register_pytree_node(

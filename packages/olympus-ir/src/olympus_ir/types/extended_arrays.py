@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._jaxlib import call_registry
 from . import layouts
 from .arrays import ConcreteArray, register_array_class
 from .avals import ShapedArray, register_value_type
@@ -187,4 +188,9 @@ def _aval_of(array: ExtendedArray) -> ShapedArray:
 
 
 register_value_type(ExtendedArray, _aval_of)
+call_registry.register_node(
+    ExtendedArray,
+    lambda array: ((array.physical,), array._aval),
+    lambda aval, children: ExtendedArray(children[0], aval),
+)
 register_array_class(ExtendedArray)

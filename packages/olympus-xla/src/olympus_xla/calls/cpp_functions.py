@@ -11,7 +11,7 @@ from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from olympus_ir._jaxlib import pytree_registry
+from olympus_ir._jaxlib import call_registry
 
 from .._jaxlib import PjitFunctionCache, pjit_function
 from ..arrays.transfer import put_leaf
@@ -89,7 +89,7 @@ def make_cpp_function(
         list(static_argnums),
         list(static_argnames),
         key,
-        pytree_registry,
+        call_registry,
         _put_argument,
         _shared_cache if shared else None,
     )

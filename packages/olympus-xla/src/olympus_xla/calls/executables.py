@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir._jaxlib import call_registry
 from olympus_ir.lax.tokens import Token
 from olympus_ir.settings.config_states import no_execution
 from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, abstract_token
 from olympus_ir.types.dtypes import float0
 from olympus_ir.types.extended_arrays import array_of_type, plain_array, plain_aval
@@ -88,6 +90,12 @@ def _result_of_type(array: Any, aval: Any) -> Any:
     if aval is abstract_token:
         return Token(array)
     return np.zeros(aval.shape, float0) if _is_trivial(aval) else array_of_type(array, aval)
+
+
+def _tree_of_plain_arrays(out_tree: Any, avals: Sequence[Any]) -> Any:
+    """Returns the structure by which C++ makes a result out of plain arrays."""
+    result = pytrees.tree_unflatten(out_tree, [array_of_type(object(), aval) for aval in avals])
+    return call_registry.flatten(result)[1]
 
 
 class Executable:
@@ -215,8 +223,8 @@ class Executable:
         """Returns the record for calls by C++; None if each call must enter Python."""
         if (
             self.ordered_effects
-            or self.extended_results  # C++ would return the plain arrays
             or any(map(_is_trivial, self.in_avals))  # C++ does not know their dtype
+            or any(map(_is_trivial, self.out_avals))
             or self.calls_python  # their exceptions are raised by `call`
             or self.needs_bound
         ):
@@ -224,10 +232,10 @@ class Executable:
         count = len(constants)
         return Fastpath(
             self.loaded,
-            out_tree,
+            _tree_of_plain_arrays(out_tree, self.out_avals) if self.extended_results else out_tree,
             list(self.in_shardings),
             list(self.out_shardings),
-            list(self.out_avals),
+            list(map(plain_aval, self.out_avals)),
             [self.committed] * len(self.out_avals),
             [True] * count + list(kept),
             [None] * len(self.in_shardings),
