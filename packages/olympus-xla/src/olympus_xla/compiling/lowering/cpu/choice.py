@@ -10,21 +10,18 @@ from olympus_ir.settings import config_flags
 from ..context import LoweringContext
 
 
-def is_for_one_cpu(context: LoweringContext) -> bool:
-    """Returns whether a block runs on one CPU device, and the flag allows lowerings for it.
+def is_for_this_cpu(context: LoweringContext) -> bool:
+    """Returns whether a block runs on one CPU device of this process, and the flag allows for it.
 
-    Programs for several platforms or devices keep XLA's operations.
+    Programs for several platforms or devices and exported programs keep XLA's operations.
     """
+    module = context.module
     return (
         context.platforms == ("cpu",)
-        and context.module.num_partitions == 1
+        and module.num_partitions == 1
+        and not module.portable
         and config_flags.cpu_lowerings.value
     )
-
-
-def may_call_numpy(context: LoweringContext) -> bool:
-    """Returns whether a block may call NumPy: it runs on one CPU device, in this process."""
-    return is_for_one_cpu(context) and not context.module.portable
 
 
 def is_static(shape: Sequence[object]) -> bool:

@@ -26,22 +26,21 @@ from olympus_ir.types.avals import ShapedArray
 
 from ....foreign.buffer_callbacks import buffer_callback
 from ..context import LoweringContext
-from .choice import is_static, may_call_numpy
+from .choice import is_for_this_cpu, is_static
+from .keys import FLOATS, INTEGERS, ordered_integers
 
 # From this number of elements XLA's sort takes longer than the call of NumPy, some 30 us.
 SMALLEST_SORT = 1024
 
-_FLOATS = (*map(np.dtype, "e f d".split()), np.dtype(dtypes.bfloat16))
-_INTEGERS = tuple(map(np.dtype, "? u1 u2 u4 u8 i1 i2 i4 i8".split()))
 _COMPLEX = tuple(map(np.dtype, "F D".split()))
-_PLAIN = frozenset(_FLOATS + _INTEGERS + _COMPLEX)
+_PLAIN = frozenset((np.dtype(np.bool_), *FLOATS, *INTEGERS, *_COMPLEX))
 
 
 def is_sorted_by_numpy(context: LoweringContext, avals: Sequence[Any], dimension: int) -> bool:
     """Returns whether `sort_by_numpy` replaces XLA's sort of arrays of these types."""
     shape = avals[0].shape
     return (
-        may_call_numpy(context)
+        is_for_this_cpu(context)
         and is_static(shape)
         and SMALLEST_SORT <= math.prod(shape) < 2**31
         and shape[dimension] > 1
@@ -61,7 +60,7 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
         kind = ShapedArray(operands[0].shape, operands[0].dtype)
         results = [buffer_callback(_write_sorted, kind)(operands[0])]
     else:
-        keys = [part for key in operands[:num_keys] for part in _ordered_integers(key)]
+        keys = [part for key in operands[:num_keys] for part in _unsigned_keys(key)]
         kind = ShapedArray(keys[0].shape, np.dtype(np.int32))
         order = buffer_callback(_write_order, kind)(*keys)
         results = [_permuted(each, order) for each in operands]
@@ -72,32 +71,18 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
 # ---- in the program: keys and permutations ----
 
 
-def _ordered_integers(key: Any) -> list[Any]:
+def _unsigned_keys(key: Any) -> list[Any]:
     """Returns unsigned integers in the order of a key's elements; two arrays if it is complex."""
-    dtype = key.dtype
-    if dtype in _COMPLEX:
-        return [*_ordered_integers(lax.real(key)), *_ordered_integers(lax.imag(key))]
-    if dtype == np.bool_:
+    if key.dtype in _COMPLEX:
+        return [*_unsigned_keys(lax.real(key)), *_unsigned_keys(lax.imag(key))]
+    if key.dtype == np.bool_:
         return [lax.convert_element_type(key, np.uint8)]
-    if dtype in _FLOATS:
-        # All zeros become 0, and all NaNs the positive one, which is larger than infinity.
-        key = lax.select(lax.eq(key, lax.full_like(key, 0)), lax.full_like(key, 0), key)
-        key = lax.select(lax.ne(key, key), lax.full_like(key, np.nan), key)
-        signed = lax.bitcast_convert_type(key, np.dtype(f"int{8 * dtype.itemsize}"))
-        key = _ordered_bits(signed)
-    if not dtypes.issubdtype(key.dtype, np.signedinteger):
+    key = ordered_integers(key)
+    if dtypes.issubdtype(key.dtype, np.unsignedinteger):
         return [key]
-    unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
     lowest = lax.full_like(key, dtypes.iinfo(key.dtype).min)
+    unsigned = np.dtype(f"uint{8 * key.dtype.itemsize}")
     return [lax.bitcast_convert_type(lax.bitwise_xor(key, lowest), unsigned)]
-
-
-def _ordered_bits(bits: Any) -> Any:
-    """Returns integers in the order of the floats that have the bits; it is its own inverse."""
-    width = 8 * bits.dtype.itemsize
-    sign = lax.shift_right_arithmetic(bits, lax.full_like(bits, width - 1))
-    magnitude = lax.full_like(bits, dtypes.iinfo(bits.dtype).max)
-    return lax.bitwise_xor(bits, lax.bitwise_and(sign, magnitude))
 
 
 def _permuted(operand: Any, order: Any) -> Any:
@@ -125,7 +110,7 @@ def _write_sorted(context: Any, result: Any, operand: Any) -> None:
     """Sorts the rows of an array into a result of the same shape and dtype."""
     values, out = np.asarray(operand), np.asarray(result)
     dtype = values.dtype
-    if dtype in _INTEGERS:
+    if dtype not in FLOATS:
         out[...] = values
         _sort_rows(out)
         return

@@ -15,6 +15,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
+from ..cpu.extremes import is_found_in_passes, position_in_passes
 from ..tables import lowering_rules
 from .elementwise import complex_extreme
 
@@ -133,6 +134,9 @@ def _arg_extremum(direction: str) -> Any:
         """Returns the first index of the extremum; the first NaN counts as extreme."""
         (axis,) = axes
         aval_in, aval = context.avals_in[0], context.aval_out
+        if is_found_in_passes(context, aval_in, axis):
+            params = {"axis": axis, "dtype": aval.dtype, "largest": direction == "GT"}
+            return context.inline_function(position_in_passes, (operand,), params)
         dtype, index_dtype = aval_in.dtype, aval.dtype
         positions = context.create(
             "stablehlo.iota",

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of extremes, found in two passes.
+
+XLA's CPU backend reduces pairs of values and positions one after the other: 2 to 8 ns an element. A
+pass for the extreme and one for its first position are vectorised: 0.2 to 1 ns. Along the last
+dimension the second pass only looks into the block that holds the extreme.
+
+The group ``extremes`` of the benchmarks covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+
+from ..context import LoweringContext
+from .choice import is_for_this_cpu, is_static
+from .keys import FLOATS, INTEGERS
+
+# From this number of elements, and this length of the axis, passes take less time than pairs.
+SMALLEST_SIZE = 1024
+SMALLEST_LENGTH = 64
+_SMALLEST_BLOCK = 16
+
+_DTYPES = frozenset(FLOATS + INTEGERS)
+
+
+def is_found_in_passes(context: LoweringContext, aval: Any, axis: int) -> bool:
+    """Returns whether `position_in_passes` replaces XLA's reduction of pairs."""
+    return (
+        is_for_this_cpu(context)
+        and is_static(aval.shape)
+        and math.prod(aval.shape) >= SMALLEST_SIZE
+        and aval.shape[axis] >= SMALLEST_LENGTH
+        and aval.dtype in _DTYPES
+    )
+
+
+def position_in_passes(operand: Any, *, axis: int, dtype: Any, largest: bool) -> Any:
+    """Returns the first position of the extreme along an axis; the first NaN counts as extreme."""
+    shape = operand.shape
+    length = shape[axis]
+    block = _block_length(length) if axis == len(shape) - 1 else None
+    if block is None:
+        extreme = _extreme(operand, axis, largest)
+        return lax.convert_element_type(_first_position(operand, extreme, axis), dtype)
+    blocks = lax.reshape(operand, (math.prod(shape) // length, length // block, block))
+    extremes = _extreme(blocks, 2, largest)
+    extreme = _extreme(extremes, 1, largest)
+    found = _first_position(extremes, extreme, 1)
+    place = _first_position(_rows_at(blocks, found), extreme, 1)
+    position = lax.add(lax.mul(found, lax.full_like(found, block)), place)
+    return lax.reshape(lax.convert_element_type(position, dtype), shape[:-1])
+
+
+def _block_length(length: int) -> int | None:
+    """Returns the divisor of a length that is nearest to its root; None if it is too small."""
+    root = math.isqrt(length)
+    for block in range(root, max(root // 4, _SMALLEST_BLOCK) - 1, -1):
+        if length % block == 0:
+            return block
+    return None
+
+
+def _extreme(operand: Any, axis: int, largest: bool) -> Any:
+    """Returns the extremes along an axis, NaN where a NaN is."""
+    extreme = (lax.reduce_max if largest else lax.reduce_min)(operand, (axis,))
+    if operand.dtype not in FLOATS:
+        return extreme
+    # XLA's vectorised extremes lose NaNs.
+    is_nan = lax.convert_element_type(lax.ne(operand, operand), operand.dtype)
+    has_nan = lax.gt(lax.reduce_max(is_nan, (axis,)), lax.full_like(extreme, 0))
+    return lax.select(has_nan, lax.full_like(extreme, np.nan), extreme)
+
+
+def _first_position(operand: Any, extreme: Any, axis: int) -> Any:
+    """Returns the first position along an axis of the extreme or of NaN, as int32."""
+    others = [d for d in range(operand.ndim) if d != axis]
+    hits = lax.eq(operand, lax.broadcast_in_dim(extreme, operand.shape, others))
+    if operand.dtype in FLOATS:
+        hits = lax.bitwise_or(hits, lax.ne(operand, operand))
+    places = lax.broadcasted_iota(np.int32, operand.shape, axis)
+    never = lax.full_like(places, operand.shape[axis])
+    return lax.reduce_min(lax.select(hits, places, never), (axis,))
+
+
+def _rows_at(blocks: Any, found: Any) -> Any:
+    """Returns one row of each matrix, by its index."""
+    count, _, length = blocks.shape
+    numbers = lax.GatherDimensionNumbers((1,), (1,), (1,), (0,), (0,))
+    return lax.gather(
+        blocks,
+        lax.reshape(found, (count, 1)),
+        numbers,
+        (1, 1, length),
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
