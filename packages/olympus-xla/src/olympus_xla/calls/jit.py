@@ -38,12 +38,14 @@ from .result_checks import check_results, checks_results
 # `stages` loads MLIR and the lowering rules, for which a program that only imports OLYMPUS does not
 # wait; the others load the rules of all transformations.
 if TYPE_CHECKING:
+    from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types
 
     from . import cold_evaluation, nested_shardings, stages
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
     cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
+    plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     stages = deferred(".stages", milliseconds=190.0)
 
@@ -73,6 +75,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
+    control_flow: bool = False,
 ) -> Any:
     """Compiles a function with XLA when it is called.
 
@@ -95,6 +98,9 @@ def jit(
       backend: the platform to run on.
       inline: whether a call under another `jit` is written out instead of kept as a call.
       compiler_options: options of XLA by name.
+      control_flow: whether Python's control flow may depend on traced values: ``if``, ``while``,
+        ``for`` over ranges, ``and``, ``or``, ``not`` and conditional expressions become operations
+        of the program. The source of the function must be available.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -124,9 +130,11 @@ def jit(
         "inline": inline,
         "compiler_options": compiler_options,
     }
-    if isinstance(fun, _NotGiven):
-        return lambda fun: _jit(fun, **keywords)
-    return _jit(fun, **keywords)
+
+    def compiled(fun: Callable[..., Any]) -> Any:
+        return _jit(plain_python.with_control_flow(fun) if control_flow else fun, **keywords)
+
+    return compiled if isinstance(fun, _NotGiven) else compiled(fun)
 
 
 def _jit(

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditionals on traced values: both blocks are traced, and their variables get common types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..lax.control_flow.conditionals import cond
+from ..programs.evaluation import eval_olympuspr
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.staging import trace_to_closed
+from ..types.avals import AbstractValue
+from .variables import (
+    Undefined,
+    Value,
+    converted,
+    copied,
+    is_array,
+    is_number,
+    joined_type,
+    placeholder,
+    same_constant,
+    shown,
+    taken_apart,
+)
+
+
+class _Slot:
+    """Place of an array among the results of a block's program."""
+
+    __slots__ = ("aval", "index")
+
+    def __init__(self, index: int, aval: Any) -> None:
+        self.index = index
+        self.aval = aval
+
+
+class Block(NamedTuple):
+    """A traced block.
+
+    Attributes:
+      program: the program of the arrays that the block gives.
+      values: the variables after the block. A leaf that is an array is the index of a result.
+    """
+
+    program: ClosedOlympuspr
+    values: list[Value]
+
+    def run(self, operands: Sequence[Any] = ()) -> list[Value]:
+        """Returns the variables after a run, within the current trace."""
+        results = eval_olympuspr(self.program.jaxpr, self.program.consts, *operands)
+        return [
+            Value(
+                tree, [results[leaf.index] if isinstance(leaf, _Slot) else leaf for leaf in leaves]
+            )
+            for tree, leaves in self.values
+        ]
+
+    def types(self) -> list[Value]:
+        """Returns the variables with the types of arrays in place of arrays."""
+        return [
+            Value(tree, [leaf.aval if isinstance(leaf, _Slot) else leaf for leaf in leaves])
+            for tree, leaves in self.values
+        ]
+
+
+def traced_block(fun: Callable[..., Sequence[Any]], avals: Sequence[Any] = ()) -> Block:
+    """Traces a block once.
+
+    Args:
+      fun: a function of arrays of the types ``avals`` that returns the values of the variables.
+      avals: the types of its operands.
+    """
+    values: list[Value] = []
+
+    def arrays(*operands: Any) -> list[Any]:
+        results: list[Any] = []
+        for value in fun(*operands):
+            tree, leaves = taken_apart(value)
+            values.append(Value(tree, [slot(leaf, results) for leaf in leaves]))
+        return results
+
+    def slot(leaf: Any, results: list[Any]) -> Any:
+        if not is_array(leaf):
+            return leaf
+        results.append(leaf)
+        return _Slot(len(results) - 1, None)
+
+    program = trace_to_closed(arrays, avals)
+    for value in values:
+        for leaf in value.leaves:
+            if isinstance(leaf, _Slot):
+                leaf.aval = program.out_avals[leaf.index]
+    return Block(program, values)
+
+
+def traced_if(
+    condition: Any,
+    then: Callable[..., Sequence[Any]],
+    orelse: Callable[..., Sequence[Any]],
+    values: Sequence[Any],
+    names: Sequence[str],
+    line: int,
+) -> list[Any]:
+    """Applies one of two blocks by a traced condition.
+
+    Args:
+      condition: a traced boolean scalar.
+      then: the block for a true condition: a function of the variables that returns them.
+      orelse: the other block.
+      values: the variables before.
+      names: the names of the variables that the blocks return.
+      line: the line of the statement, for error messages.
+
+    Returns:
+      The variables after the block.
+
+    Raises:
+      TypeError: a variable has two structures, shapes or constants after the blocks.
+    """
+    blocks = [
+        _traced_side(fun, values, line, side) for fun, side in ((then, "true"), (orelse, "false"))
+    ]
+    sides = zip(blocks[0].types(), blocks[1].types(), names, strict=True)
+    plans = [_join(one, other, name, line) for one, other, name in sides]
+
+    def side(number: int) -> Callable[[], list[Any]]:
+        return lambda: [
+            leaf
+            for plan, value in zip(plans, blocks[number].run(), strict=True)
+            for leaf in plan.selected(value)
+        ]
+
+    selected = iter(cond(condition, side(0), side(1)))
+    return [plan.result(selected) for plan in plans]
+
+
+def _traced_side(
+    fun: Callable[..., Sequence[Any]], values: Sequence[Any], line: int, side: str
+) -> Block:
+    try:
+        return traced_block(lambda: fun(*copied(values)))
+    except Exception as error:
+        error.add_note(
+            f"The condition on line {line} is traced, so both of its sides are traced; this error "
+            f"came from the side for a {side} condition. Errors that depend on values need "
+            "olympus.experimental.checkify."
+        )
+        raise
+
+
+class _Plan(NamedTuple):
+    """Plan of one variable after a conditional.
+
+    Attributes:
+      tree: the structure.
+      leaves: constants, and the types of leaves that the condition selects.
+      is_type: for each leaf, whether it is a type.
+    """
+
+    tree: Any
+    leaves: list[Any]
+    is_type: list[bool]
+
+    def selected(self, value: Value) -> list[Any]:
+        """Returns the leaves of one side that the condition selects."""
+        leaves = value.leaves if not value.is_not_returned else self.leaves
+        return [
+            converted(placeholder(leaf) if value.is_not_returned else leaf, aval)
+            for leaf, aval, is_type in zip(leaves, self.leaves, self.is_type, strict=True)
+            if is_type
+        ]
+
+    def result(self, selected: Any) -> Any:
+        leaves = [
+            next(selected) if is_type else leaf
+            for leaf, is_type in zip(self.leaves, self.is_type, strict=True)
+        ]
+        return Value(self.tree, leaves).together()
+
+
+def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
+    """Joins the types of a variable after both sides."""
+    if then.is_undefined or orelse.is_undefined:
+        reason = f"only one side of the condition on line {line} assigns it. Assign it before."
+        if then.is_undefined and orelse.is_undefined:
+            reason = ""
+        nothing = taken_apart(Undefined(name, reason))
+        return _Plan(nothing.tree, nothing.leaves, [False])
+    if then.is_not_returned or orelse.is_not_returned:
+        given = orelse if then.is_not_returned else then
+        return _Plan(given.tree, given.leaves, [_is_type(leaf) for leaf in given.leaves])
+    label = label_of(name)
+    if then.tree != orelse.tree:
+        raise TypeError(
+            f"{label} has two structures after the condition on line {line}, which is traced: "
+            f"{then.tree} where it is true and {orelse.tree} where it is false."
+        )
+    leaves, is_type = [], []
+    for one, other in zip(then.leaves, orelse.leaves, strict=True):
+        if not _is_type(one) and not _is_type(other) and same_constant(one, other):
+            leaves.append(one)
+            is_type.append(False)
+            continue
+        aval = None
+        if _is_selectable(one) and _is_selectable(other):
+            aval = joined_type(one, other)
+        if aval is None:
+            raise TypeError(
+                f"{label} has two types after the condition on line {line}, which is traced: "
+                f"{shown(one)} where it is true and {shown(other)} where it is false. Both sides "
+                "must give arrays or numbers of one shape."
+            )
+        leaves.append(aval)
+        is_type.append(True)
+    return _Plan(then.tree, leaves, is_type)
+
+
+def _is_type(leaf: Any) -> bool:
+    return isinstance(leaf, AbstractValue)
+
+
+def _is_selectable(leaf: Any) -> bool:
+    return _is_type(leaf) or is_number(leaf)
+
+
+def label_of(name: str) -> str:
+    """Returns how an error message calls a variable."""
+    return "The result of the function" if name.startswith("_olympus") else f"The variable `{name}`"

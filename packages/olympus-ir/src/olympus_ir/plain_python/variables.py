@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of traced control flow: the values that blocks take and give, and their common types.
+
+The value of a variable is a pytree. Its leaves are arrays and numbers, which a traced condition can
+select, and constants: any other object, which must be the same on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..lax.conversion import convert_dtype
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.avals import ShapedArray, get_aval, is_valid_value
+from ..types.promotion import promote
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Undefined:
+    """Value of a variable before its first assignment. Every use of it raises UnboundLocalError.
+
+    Args:
+      name: the variable.
+      reason: a sentence that says why the variable has no value.
+    """
+
+    __slots__ = ("_name", "_reason")
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        self._name = name
+        self._reason = reason
+
+    def refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Raises UnboundLocalError, which names the variable."""
+        reason = self._reason or "it is referenced before its assignment."
+        raise UnboundLocalError(f"The variable `{self._name}` has no value: {reason}")
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if attribute.startswith("__") and attribute.endswith("__"):
+            raise AttributeError(attribute)  # protocols ask for these
+        self.refuse()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = refuse
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = refuse
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = __invert__ = refuse
+    __call__ = __getitem__ = __iter__ = __len__ = __bool__ = __index__ = __float__ = refuse
+    __int__ = __eq__ = __ne__ = refuse  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+
+class _NotReturned:
+    """Result of a function that has not returned. No statement reads it."""
+
+    def __repr__(self) -> str:
+        return "<not returned>"
+
+
+NOT_RETURNED = _NotReturned()
+
+
+class Value(NamedTuple):
+    """The value of one variable, taken apart.
+
+    Attributes:
+      tree: the structure.
+      leaves: its leaves.
+    """
+
+    tree: Any
+    leaves: list[Any]
+
+    @property
+    def is_undefined(self) -> bool:
+        return len(self.leaves) == 1 and isinstance(self.leaves[0], Undefined)
+
+    @property
+    def is_not_returned(self) -> bool:
+        return len(self.leaves) == 1 and self.leaves[0] is NOT_RETURNED
+
+    def together(self) -> Any:
+        return pytrees.tree_unflatten(self.tree, self.leaves)
+
+
+def taken_apart(value: Any) -> Value:
+    """Returns the structure and the leaves of a variable's value."""
+    leaves, tree = pytrees.tree_flatten(value)
+    return Value(tree, leaves)
+
+
+def copied(values: Sequence[Any]) -> list[Any]:
+    """Returns the values in containers of their own, which a block may change."""
+    return [taken_apart(value).together() for value in values]
+
+
+def is_array(leaf: Any) -> bool:
+    """Returns whether a leaf is an array, not a Python number or another object."""
+    return leaf.__class__ not in _NUMBERS and is_valid_value(leaf)
+
+
+def is_number(leaf: Any) -> bool:
+    """Returns whether a leaf is an array or a number, which a traced condition can select."""
+    return isinstance(leaf, _NUMBERS) or is_array(leaf)
+
+
+def same_constant(one: Any, other: Any) -> bool:
+    """Returns whether two leaves are one constant, known when the program is traced."""
+    if one is other:
+        return True
+    if is_array(one) or is_array(other) or one.__class__ is not other.__class__:
+        return False
+    try:
+        return bool(one == other)
+    except Exception:  # an object of the user's may refuse
+        return False
+
+
+def joined_type(one: Any, other: Any) -> Any:
+    """Returns the type to which two leaves are converted; None where their shapes or kinds differ.
+
+    Args:
+      one: an array, a number or an abstract value.
+      other: likewise.
+    """
+    first, second = type_of(one), type_of(other)
+    if first == second:
+        return first
+    if not (isinstance(first, ShapedArray) and isinstance(second, ShapedArray)):
+        return None
+    if first.shape != second.shape:
+        return None
+    if dtypes.is_extended(first.dtype) or dtypes.is_extended(second.dtype):
+        return first if first.dtype == second.dtype else None
+    dtype, weak = promote(first.dtype, first.weak_type, second.dtype, second.weak_type)
+    return ShapedArray(first.shape, dtype, weak_type=weak)
+
+
+def type_of(leaf: Any) -> Any:
+    """Returns the type of an array or a number without its place on devices."""
+    aval = leaf if isinstance(leaf, ShapedArray) else get_aval(leaf)
+    if isinstance(aval, ShapedArray):
+        return ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return aval
+
+
+def converted(leaf: Any, aval: Any) -> Any:
+    """Returns a leaf as an array of a type to which it was joined."""
+    if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
+        return leaf
+    return convert_dtype(leaf, aval.dtype, aval.weak_type)
+
+
+def placeholder(aval: Any) -> Any:
+    """Returns a value of a type, for a side that never reads it."""
+    if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
+        raise TypeError(
+            f"A traced condition cannot decide whether a value of type {aval.str_short()} is "
+            "returned early. Assign it to a variable, and return that at the end."
+        )
+    return convert_dtype(np.zeros(aval.shape, aval.dtype), aval.dtype, aval.weak_type)
+
+
+def shown(leaf: Any) -> str:
+    """Returns a short description of a leaf, for error messages."""
+    if is_array(leaf) or isinstance(leaf, ShapedArray):
+        return (leaf if isinstance(leaf, ShapedArray) else get_aval(leaf)).str_short()
+    return repr(leaf)
