@@ -20,11 +20,54 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Deferral", "deferred", "deferred_modules", "lazy_exports"]
+__all__ = [
+    "Deferral",
+    "deferred",
+    "deferred_modules",
+    "import_seconds",
+    "lazy_exports",
+    "timed_import",
+]
+
+
+_loaded_at = time.perf_counter()
+
+
+class _TimedImport:
+    """Context manager that adds up the time of imports, each of which may cause others."""
+
+    __slots__ = ("depth", "seconds", "started")
+
+    def __init__(self) -> None:
+        self.seconds = self.started = 0.0
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        if not self.depth:
+            self.started = time.perf_counter()
+        self.depth += 1
+
+    def __exit__(self, *raised: object) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.seconds += time.perf_counter() - self.started
+
+    def add_since_loading(self) -> None:
+        """Adds the time since this module was loaded, which is among the first ones."""
+        self.seconds = time.perf_counter() - _loaded_at
+
+
+timed_import = _TimedImport()
+
+
+def import_seconds() -> float:
+    """Returns how long imports of OLYMPUS have taken so far."""
+    return timed_import.seconds
 
 
 class Deferral:
@@ -58,7 +101,8 @@ class _DeferredModule(ModuleType):
         try:
             return getattr(sys.modules[self.__name__], name)
         except (KeyError, AttributeError):  # not imported yet, or only in part by another thread
-            return getattr(importlib.import_module(self.__name__), name)
+            with timed_import:
+                return getattr(importlib.import_module(self.__name__), name)
 
     def __dir__(self) -> list[str]:
         return dir(importlib.import_module(self.__name__))

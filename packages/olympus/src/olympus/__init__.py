@@ -9,6 +9,7 @@ from __future__ import annotations
 # The evaluator comes first: functions of the packages below are compiled by it from the start.
 import olympus_xla.evaluator as _evaluator  # noqa: F401
 from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.loading import timed_import as _timed_import
 from olympus_ir.settings.config import config as config
 
 from . import _lazy
@@ -165,6 +166,7 @@ _SOURCES = {
     ),
     **_lazy.names_from("olympus_xla.calls.effect_tokens", "effects_barrier=barrier"),
     **_lazy.names_from("olympus_xla.calls.jit", "clear_caches", "jit"),
+    **_lazy.names_from("olympus_xla.compiling.time_report", "TimeReport", "time_report"),
     **_lazy.names_from(
         "olympus_xla.arrays.transfer",
         "block_until_ready",
@@ -177,3 +179,4 @@ _SOURCES = {
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, _SOURCES, _SUBMODULES)
 
 register_library_folder(__path__[0])
+_timed_import.add_since_loading()

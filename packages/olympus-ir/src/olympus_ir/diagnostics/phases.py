@@ -7,19 +7,45 @@ The events have JAX's names, by which programs that count or time compilations k
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..loading import deferred
+from ..loading import deferred, timed_import
 from ..settings.config_states import log_compiles
 from . import monitoring
 
-__all__ = ["Phase", "compiling", "lowering", "note", "tracing"]
+__all__ = [
+    "Phase",
+    "compiling",
+    "loaded_at",
+    "lowering",
+    "note",
+    "phase_counts",
+    "seconds_spent",
+    "tracing",
+]
 
 if TYPE_CHECKING:
     import logging
 else:
     logging = deferred("logging", milliseconds=4.0)
+
+#: Seconds spent in each kind of phase, without the phases inside of it, and how many there were.
+seconds_spent: dict[str, float] = {"tracing": 0.0, "lowering": 0.0, "compiling": 0.0}
+phase_counts: dict[str, int] = dict.fromkeys(seconds_spent, 0)
+#: The time at which this module was imported.
+loaded_at = time.time()
+_spending = threading.Lock()
+
+
+class _Thread(threading.local):
+    """The innermost phase of each thread."""
+
+    phase: Phase | None = None
+
+
+_thread = _Thread()
 
 _TRACING = "/jax/core/compile/jaxpr_trace_duration"
 _LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -33,6 +59,7 @@ class Phase:
       event: the name of the event.
       name: the computation's name.
       message: the log message, a format string of the name and the seconds.
+      kind: the entry of `seconds_spent` that it adds to, or None.
 
     Example:
       >>> from olympus_ir.diagnostics import monitoring
@@ -45,20 +72,32 @@ class Phase:
       >>> monitoring.unregister_event_duration_listener(listener)
     """
 
-    __slots__ = ("event", "message", "name", "started")
+    __slots__ = ("event", "imported", "inner", "kind", "message", "name", "outer", "started")
 
-    def __init__(self, event: str, name: str, message: str) -> None:
+    def __init__(self, event: str, name: str, message: str, kind: str | None = None) -> None:
         self.event = event
         self.name = name
         self.message = message
+        self.kind = kind
 
     def __enter__(self) -> None:
+        self.inner = 0.0
+        self.imported = timed_import.seconds
+        self.outer, _thread.phase = _thread.phase, self
         self.started = time.time()
         monitoring.record_scalar(self.event, self.started, fun_name=self.name)
 
     def __exit__(self, *raised: object) -> None:
         ended = time.time()
         seconds = ended - self.started
+        _thread.phase = self.outer
+        if self.outer is not None:
+            self.outer.inner += seconds - (timed_import.seconds - self.imported)
+        if self.kind is not None:
+            own = seconds - self.inner - (timed_import.seconds - self.imported)
+            with _spending:
+                seconds_spent[self.kind] += own
+                phase_counts[self.kind] += 1
         note(self.message, self.name, seconds)
         monitoring.record_event_duration_secs(self.event, seconds, fun_name=self.name)
         monitoring.record_event_time_span(self.event, self.started, ended, fun_name=self.name)
@@ -74,14 +113,15 @@ def note(message: str, *values: Any) -> None:
 
 def tracing(name: str) -> Phase:
     """The phase in which a function becomes a program."""
-    return Phase(_TRACING, name, "Finished tracing %s for jit in %.9f sec")
+    return Phase(_TRACING, name, "Finished tracing %s for jit in %.9f sec", "tracing")
 
 
 def lowering(name: str) -> Phase:
     """The phase in which a program becomes a module for the compiler."""
-    return Phase(_LOWERING, name, "Finished jaxpr to MLIR module conversion %s in %.9f sec")
+    message = "Finished jaxpr to MLIR module conversion %s in %.9f sec"
+    return Phase(_LOWERING, name, message, "lowering")
 
 
 def compiling(name: str) -> Phase:
     """The phase in which a module becomes machine code."""
-    return Phase(_COMPILING, name, "Finished XLA compilation of %s in %.9f sec")
+    return Phase(_COMPILING, name, "Finished XLA compilation of %s in %.9f sec", "compiling")

@@ -103,6 +103,12 @@ cold_evaluation = declare_flag(
     "Which eager programs NumPy runs, on CPUs, until they are worth compiling: those whose results "
     "equal the compiled program's bit for bit, all, or none.",
 )
+show_compilation = declare_flag(
+    "show_compilation",
+    True,
+    truth,
+    "Show on terminals and in notebooks which program is compiling, once that takes seconds.",
+)
 use_direct_linearize = declare_flag(
     "use_direct_linearize",
     True,

@@ -89,6 +89,8 @@ def compile_lowered(
             partitions=len(placement.devices),
             compiler_options=compiler_options,
             host_callbacks=lowered.host_callbacks,
+            source=lowered.closed.jaxpr.debug_info.func_src_info,
+            equations=len(lowered.closed.jaxpr.eqns),
         )
     except JaxRuntimeError as error:
         cause = find_cause(error)  # an exception of a function that inspects shardings

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import collections
+import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_ir.diagnostics import phases
 from olympus_ir.loading import deferred
@@ -15,13 +17,36 @@ from ..platforms.topologies import CompileOnlyExecutable
 from .compile_errors import raise_clear_error
 from .compile_options import compile_options
 from .lowering import isolation
+from .progress import shown
 
 if TYPE_CHECKING:
     from . import compilation_cache
 else:
     compilation_cache = deferred(".compilation_cache", milliseconds=10.0)
 
-__all__ = ["compile_module"]
+__all__ = ["CompiledProgram", "compile_module", "compiled_programs"]
+
+
+class CompiledProgram(NamedTuple):
+    """Record of a program that was compiled, or loaded from disk.
+
+    Attributes:
+      name: the name of the computation.
+      source: the function and its place, ``f at file.py:3``.
+      equations: the number of its equations.
+      seconds: how long that took.
+      from_disk: whether the executable was found on disk.
+    """
+
+    name: str
+    source: str
+    equations: int
+    seconds: float
+    from_disk: bool
+
+
+#: The last programs that this process compiled or loaded, in order.
+compiled_programs: collections.deque[CompiledProgram] = collections.deque(maxlen=10_000)
 
 
 def compile_module(
@@ -32,6 +57,8 @@ def compile_module(
     partitions: int = 1,
     compiler_options: dict[str, Any] | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
+    source: str = "",
+    equations: int = 0,
 ) -> Any:
     """Compiles a StableHLO module for devices and loads the executable.
 
@@ -42,6 +69,8 @@ def compile_module(
       partitions: the number of devices over which the computation is partitioned.
       compiler_options: XLA's options by name.
       host_callbacks: the Python functions that the computation calls.
+      source: the function that the computation comes from, for reports.
+      equations: the number of its equations, for reports.
 
     Returns:
       jaxlib's loaded executable, or one that cannot run where the devices are only described.
@@ -54,7 +83,11 @@ def compile_module(
         [device.id for device in devices], partitions=partitions, options=compiler_options
     )
 
+    compiled = False
+
     def compile_with(options: Any) -> Any:
+        nonlocal compiled
+        compiled = True
         try:
             return _compile(module, devices, options, host_callbacks)
         except JaxRuntimeError as error:
@@ -64,10 +97,17 @@ def compile_module(
     cache = None
     if compilation_cache_dir.value and not host_callbacks and not is_description(devices[0]):
         cache = compilation_cache.cache_in_use()
-    with phases.compiling(name):
+    started = time.monotonic()
+    with phases.compiling(name), shown(name, equations):
         if cache is None:
-            return compile_with(options)
-        return compilation_cache.load_or_compile(cache, module, devices, options, compile_with)
+            loaded = compile_with(options)
+        else:
+            loaded = compilation_cache.load_or_compile(
+                cache, module, devices, options, compile_with
+            )
+    seconds = time.monotonic() - started
+    compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))
+    return loaded
 
 
 def _compile(

@@ -4,10 +4,13 @@
 import functools as _functools
 import typing as _typing
 
-import olympus_numpy as _numpy
-from olympus_numpy.methods import array_methods as _array_methods
+from olympus_ir.loading import timed_import as _timed_import
 
 from .. import _lazy
+
+with _timed_import:
+    import olympus_numpy as _numpy
+    from olympus_numpy.methods import array_methods as _array_methods
 
 if _typing.TYPE_CHECKING:
     from olympus_numpy import *  # noqa: F403

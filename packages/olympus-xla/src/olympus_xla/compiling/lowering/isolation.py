@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .. import progress
 from . import mlir
 
 # Contexts that no compilation uses at present. `append` and `pop` of a list are atomic.
@@ -37,7 +38,8 @@ def isolated(module: Any) -> Iterator[Any]:
     Yields:
       The module itself in a process of one thread, otherwise a copy in another context.
     """
-    alone = threading.active_count() == 1 and not _compiler_calls_python
+    others = threading.active_count() - 1 - progress.watching_threads()
+    alone = not others and not _compiler_calls_python
     if alone or isinstance(module, bytes):
         yield module
         return
