@@ -14,6 +14,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
+from ..cpu import trigonometry
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -27,7 +28,6 @@ for _primitive, _operation in {
     lax.expm1_p: "stablehlo.exponential_minus_one",
     lax.tanh_p: "stablehlo.tanh",
     lax.logistic_p: "stablehlo.logistic",
-    lax.tan_p: "stablehlo.tan",
     lax.asin_p: "chlo.asin",
     lax.acos_p: "chlo.acos",
     lax.atan_p: "chlo.atan",
@@ -265,8 +265,8 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
     return cosh, lax.mul(half, lax.sub(up, down))
 
 
-def _trigonometric(operation: str, of_complex: Any) -> Any:
-    """Returns the rule of sine or cosine.
+def _trigonometric(operation: str, in_double: Any, of_complex: Any = None) -> Any:
+    """Returns the rule of sine, cosine or tangent.
 
     The compiler's operations on complex numbers lose the signs of zeros, and give NaNs for
     infinities on the imaginary axis.
@@ -274,15 +274,23 @@ def _trigonometric(operation: str, of_complex: Any) -> Any:
     plain = nary(operation)
 
     def rule(context: LoweringContext, operand: Any, **params: Any) -> Any:
-        if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
+        aval = context.aval_out
+        if of_complex is not None and dtypes.issubdtype(aval.dtype, np.complexfloating):
             return context.inline_function(of_complex, (operand,), {})
+        if params.get("accuracy") is None and trigonometry.is_double_arithmetic(context, aval):
+            return context.inline_function(in_double, (operand,), {})
         return plain(context, operand, **params)
 
     return rule
 
 
-lowering_rules.define(lax.sin_p, _trigonometric("stablehlo.sine", _sine_of_complex))
-lowering_rules.define(lax.cos_p, _trigonometric("stablehlo.cosine", _cosine_of_complex))
+lowering_rules.define(
+    lax.sin_p, _trigonometric("stablehlo.sine", trigonometry.sine, _sine_of_complex)
+)
+lowering_rules.define(
+    lax.cos_p, _trigonometric("stablehlo.cosine", trigonometry.cosine, _cosine_of_complex)
+)
+lowering_rules.define(lax.tan_p, _trigonometric("stablehlo.tan", trigonometry.tangent))
 
 
 @lowering_rules.define(lax.conj_p)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sine, cosine and tangent in double precision: exact to 0.51 units in the last place.
+
+    python test_cpu_trigonometry.py
+
+checks all numbers of single precision, in some minutes.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.reference import reference_evaluator
+from olympus_ir.settings.config_flags import cpu_lowerings
+from olympus_testing import assert_close, cases
+from olympus_xla import clear_caches, jit
+from olympus_xla.calls import eager
+from olympus_xla.compiling.lowering.cpu import trigonometry
+
+FUNCTIONS = {"sin": (lax.sin, np.sin), "cos": (lax.cos, np.cos), "tan": (lax.tan, np.tan)}
+BOUND = 0.51
+RNG = np.random.default_rng(0)
+
+
+def errors(ours, expected):
+    """Errors in units in the last place; the expected values are doubles."""
+    info = ml_dtypes.finfo(ours.dtype)
+    exponent = np.frexp(expected)[1] - 1
+    exponent = np.maximum(exponent, info.minexp)
+    return np.abs(ours.astype(np.float64) - expected) / np.ldexp(1.0, exponent - info.nmant)
+
+
+def largest_error(name, x):
+    ours, numpys = FUNCTIONS[name]
+    function = jit(ours)
+    expected = numpys(x.astype(np.float64))
+    # Results below the normal numbers are flushed to zero; the tangent of a half overflows.
+    info = ml_dtypes.finfo(x.dtype)
+    kept = np.abs(expected) >= float(info.smallest_normal)
+    kept &= np.abs(expected) < float(info.max)
+    return errors(np.asarray(function(x)), expected)[kept].max()
+
+
+def finite_floats(bits):
+    x = bits.view(np.float32)
+    return np.where(np.isfinite(x), x, np.float32(1))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_single_precision(name):
+    samples = finite_floats(RNG.integers(0, 2**32, 300_000, dtype=np.uint64).astype(np.uint32))
+    # Next to multiples of pi/2 the result has the fewest digits.
+    multiples = (np.arange(1, 100_000) * (np.pi / 2)).astype(np.float32)
+    hard = np.float32(16367173.0) * np.float32(2.0) ** np.arange(-30, 104, dtype=np.float32)
+    x = np.concatenate([samples, multiples, -multiples, hard])
+    assert largest_error(name, x) <= BOUND
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_half_precision(name, dtype):
+    bits = np.arange(2**16, dtype=np.uint16)
+    infinity = np.array(np.inf, dtype).view(np.uint16)
+    x = bits[(bits & 0x7FFF) < infinity].view(dtype)
+    assert largest_error(name, x) <= BOUND
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_special_values(name):
+    function, numpys = FUNCTIONS[name]
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e-30], np.float32)
+    x = np.resize(values, 7 * 1000)
+    with np.errstate(invalid="ignore"):
+        expected = numpys(x)
+    actual = np.asarray(jit(function)(x))
+    assert np.array_equal(actual, expected, equal_nan=True)
+    assert np.array_equal(np.signbit(actual[:2]), np.signbit(expected[:2]))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_not_less_exact_than_the_operation_of_xla(name):
+    x = RNG.normal(0, 100, 50_000).astype(np.float32)
+    ours = largest_error(name, x)
+    cpu_lowerings.update(False)
+    try:
+        assert ours <= largest_error(name, x)
+    finally:
+        cpu_lowerings.update(True)
+
+
+def test_derivatives_and_batches():
+    x = RNG.normal(size=(100, 100)).astype(np.float32)
+    wide = x.astype(np.float64)
+    slopes = jit(vmap(vmap(grad(lax.sin))))(x)
+    assert errors(np.asarray(slopes), np.cos(wide)).max() <= BOUND
+    slopes = jit(vmap(vmap(grad(lax.tan))))(x)
+    np.testing.assert_allclose(slopes, 1 / np.cos(wide) ** 2, rtol=1e-6)
+
+
+def temporary_bytes(function, x):
+    return jit(function).lower(x).compile().memory_analysis().temp_size_in_bytes
+
+
+def test_no_array_of_double_precision_is_kept():
+    x = np.ones((1000, 1000), np.float32)
+    programs = lax.sin, lambda x: lax.reduce_sum(lax.mul(lax.sin(x), lax.cos(x)), (0, 1))
+    ours = [temporary_bytes(program, x) for program in programs]
+    cpu_lowerings.update(False)
+    try:
+        theirs = [temporary_bytes(program, x) for program in programs]
+    finally:
+        cpu_lowerings.update(True)
+    assert all(own <= other for own, other in zip(ours, theirs, strict=True)), (ours, theirs)
+
+
+def test_small_arrays_and_other_platforms_keep_the_operation():
+    def lowered(size, **options):
+        return jit(lax.sin).lower(np.zeros(size, np.float32), **options).as_text()
+
+    assert "stablehlo.sine" not in lowered(4096)
+    assert "stablehlo.sine" in lowered(4095)
+    assert "stablehlo.sine" in lowered(4096, lowering_platforms=("cuda",))
+    assert "stablehlo.sine" in lowered(4096, lowering_platforms=("cpu", "cuda"))
+
+
+@pytest.fixture
+def every_size(monkeypatch):
+    """Arrays of all sizes are computed in double precision."""
+    monkeypatch.setattr(trigonometry, "SMALLEST", 0)
+    clear_caches()
+    yield
+    monkeypatch.undo()
+    clear_caches()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in cases() if case.primitive in (lax.sin_p, lax.cos_p, lax.tan_p)],
+    ids=str,
+)
+def test_samples(case, every_size):
+    with case.context():
+        expected = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
+        assert_close(eager.evaluate(case.primitive, case.args, dict(case.params)), expected)
+
+
+def check_all_floats():
+    """Prints the largest error over all numbers of single precision."""
+    count = 2**24
+    for name in FUNCTIONS:
+        chunks = (np.arange(start, start + count) for start in range(0, 2**32, count))
+        largest = max(
+            largest_error(name, finite_floats(chunk.astype(np.uint32))) for chunk in chunks
+        )
+        print(f"{name}: {largest:.6f} units in the last place")
+        assert largest <= BOUND
+
+
+if __name__ == "__main__":
+    check_all_floats()
