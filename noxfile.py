@@ -316,6 +316,13 @@ def newer(session: nox.Session) -> None:
     run_pytest(session, "integration_tests")
 
 
+@nox.session(name="all-floats", reuse_venv=True)
+def all_floats(session: nox.Session) -> None:
+    """Checks the errors of vectorised functions over all numbers of single precision: minutes."""
+    install_workspace(session, *test_requirements())
+    session.run("python", "packages/olympus-xla/tests/test_cpu_trigonometry.py")
+
+
 def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
     """Runs the benchmarks with JAX in an environment of its own, on the same jaxlib.
 
