@@ -266,3 +266,41 @@ def test_numbers_know_their_dtype():
     assert f(1.0, 2) == 2.0
     assert grad(f)(1.0, 2) == 1.0
     assert seen == [("float32", "int32")] * 3
+
+
+@custom_vjp
+def constant_rule(x):
+    """Returns ``x``; the cotangent of ``x`` is 100, whatever that of the result is."""
+    return x
+
+
+constant_rule.defvjp(lambda x: (x, None), lambda _, cotangent: (100.0,))
+
+
+@custom_vjp
+def no_cotangent(x):
+    return x
+
+
+no_cotangent.defvjp(lambda x: (x, None), lambda _, cotangent: (None,))
+
+
+def plus(fun):
+    return lambda x: lax.add(fun(x), x)
+
+
+@pytest.mark.parametrize(
+    "fun, expected",
+    [
+        (plus(lambda x: no_cotangent(constant_rule(x))), 101),
+        (plus(lambda x: no_cotangent(lax.sin(constant_rule(x)))), 101),
+        (plus(lambda x: jit(no_cotangent)(constant_rule(x))), 101),
+        (plus(lambda x: lax.cond(True, lambda x: no_cotangent(constant_rule(x)), lax.sin, x)), 101),
+        (lambda x: (constant_rule(x), x)[1], 1),
+        (plus(lambda x: lax.stop_gradient(constant_rule(x))), 1),
+    ],
+)
+def test_backward_rules_run_where_no_cotangent_arrives(fun, expected):
+    assert grad(fun)(2.0) == expected
+    assert jit(grad(fun))(2.0) == expected
+    assert vjp(fun, 2.0)[1](1.0) == (expected,)

@@ -24,6 +24,7 @@ from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.types.avals import ShapedArray
 
 from ..forward.checks import check_no_tracers
+from ..forward.custom_linear import custom_lin_p
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..tables import transpose_rules
@@ -69,6 +70,7 @@ def backward_pass(
     """
     named = named and current.trace is not evaluation_trace
     rules = transpose_rules.rules
+    dropped: set[Any] = set()  # variables to which a rule has returned no cotangent
     received = _cotangents_by_variable(outvars, cotangents)
     laid_out = abstract_mesh.value is not None or any(
         atom.aval.layout is not None for atom in (*invars, *outvars)
@@ -80,7 +82,9 @@ def backward_pass(
             primitive = equation.primitive
             if primitive.multiple_results:
                 cotangent = [received.pop(var, None) for var in outs]
-                if all(ct is None for ct in cotangent):
+                if all(ct is None for ct in cotangent) and not (
+                    dropped and _is_run_on_zeros(equation, dropped)
+                ):
                     continue
                 cotangent = [
                     _zero_cotangent(var.aval) if ct is None else ct
@@ -89,6 +93,8 @@ def backward_pass(
             else:
                 cotangent = received.pop(outs[0], None)
                 if cotangent is None:
+                    if outs[0] in dropped:
+                        _is_run_on_zeros(equation, dropped)
                     continue
             operands = [
                 atom.val if isinstance(atom, Literal) else UndefinedPrimal(atom.aval)
@@ -103,6 +109,8 @@ def backward_pass(
             results = rule(cotangent, *operands, **equation.params)
             for atom, result in zip(equation.invars, results, strict=True):
                 if result is None or result.__class__ is Zero or atom.__class__ is Literal:
+                    if atom.__class__ is not Literal:
+                        dropped.add(atom)
                     continue
                 if laid_out:
                     result = laid_out_as(result, atom.aval.to_ct_aval())
@@ -113,6 +121,26 @@ def backward_pass(
     return [
         _zero_cotangent(var.aval) if (ct := received.get(var)) is None else ct for var in invars
     ]
+
+
+def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
+    """Returns whether an equation whose results have received no cotangents is transposed.
+
+    The backward rule of a `custom_vjp` function is called with zeros where the rules of what its
+    results are used for return no cotangents: rules such as those of quantized operations return
+    values that do not depend on cotangents.
+
+    Args:
+      equation: the equation.
+      dropped: the variables to which rules have returned no cotangent. The operands are added if
+        a result is among them.
+    """
+    if dropped.isdisjoint(equation.outvars):
+        return False
+    if equation.primitive is custom_lin_p:
+        return True
+    dropped.update(atom for atom in equation.invars if atom.__class__ is not Literal)
+    return False
 
 
 def _cotangents_by_variable(outvars: Sequence[Atom], cotangents: Sequence[Any]) -> dict[Any, Any]:

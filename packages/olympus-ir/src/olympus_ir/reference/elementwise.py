@@ -334,7 +334,7 @@ def _from_unsigned(unsigned: np.ndarray, dtype: Any) -> np.ndarray:
 def _convert_element_type(
     x: np.ndarray, *, new_dtype: Any, weak_type: bool, sharding: Any
 ) -> np.ndarray:
-    if dtypes.is_extended(new_dtype) or x.dtype.kind == "V":  # elements keep their bytes
+    if dtypes.is_extended(new_dtype) or x.dtype.type is np.void:  # elements keep their bytes
         bytes_of_x = np.ascontiguousarray(x).reshape(*x.shape, 1)
         plain = np.dtype((np.void, x.itemsize)) if dtypes.is_extended(new_dtype) else new_dtype
         return bytes_of_x.view(plain).reshape(x.shape)
