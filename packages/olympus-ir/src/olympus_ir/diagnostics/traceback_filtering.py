@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..loading import deferred
 from ..settings.config_flags import traceback_filtering
+from ..settings.naming import naming
 from .source_info import is_user_file, register_library_folder
 
 if TYPE_CHECKING:
@@ -43,7 +44,15 @@ NOTE = (
 
 
 class UnfilteredStackTrace(Exception):
-    """The cause given to an error in the mode ``remove_frames``: all its frames, as text."""
+    """The cause given to an error in the mode ``remove_frames``: its traceback has all frames.
+
+    The error's own cause and context become those of this exception.
+
+    Attributes:
+        shown: the filtered traceback of the error.
+    """
+
+    shown: TracebackType | None = None
 
 
 def register_exclusion(path: str) -> None:
@@ -110,13 +119,39 @@ def filter_exception(error: BaseException) -> None:
             tb = tb.tb_next
         return
     filtered = filter_traceback(error.__traceback__)
-    if mode == "remove_frames" and error.__cause__ is None and error.__context__ is None:
-        error.__cause__ = UnfilteredStackTrace(
-            "the traceback with all frames:\n\n" + "".join(traceback.format_exception(error))
-        )
+    if mode == "remove_frames":
+        _keep_all_frames(error, filtered)
     error.__traceback__ = filtered
     if NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
+
+
+def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> None:
+    """Keeps the whole traceback in the cause of an error."""
+    cause, entry = error.__cause__, error.__traceback__
+    if isinstance(cause, UnfilteredStackTrace):  # an inner function has filtered the frames below
+        outer: list[TracebackType] = []
+        while entry is not None and entry is not cause.shown:
+            outer.append(entry)
+            entry = entry.tb_next
+        whole = cause.__traceback__
+        for entry in reversed(outer):
+            whole = TracebackType(whole, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        cause.__traceback__ = whole
+    else:
+        text = "".join(traceback.format_exception_only(error)).strip()
+        whole, cause = (
+            entry,
+            UnfilteredStackTrace(
+                f"{text}\n\nThe stack trace below excludes {naming.library}-internal frames.\n"
+                "The preceding is the original exception that occurred, unmodified."
+            ),
+        )
+        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
+        cause.__suppress_context__ = error.__suppress_context__
+        cause.__traceback__ = whole
+        error.__cause__ = cause
+    cause.shown = filtered
 
 
 def api_boundary(fun: F) -> F:
