@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir._jaxlib import pytree_registry
+from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 
 __all__ = [
@@ -56,7 +57,8 @@ def register_pytree_node_serialization(
       ``nodetype``.
 
     Raises:
-      ValueError: the type, or the name, is registered already.
+      ValueError: the type, or the name, is registered already, or the type is no node of pytrees
+        and ``from_children`` is not given.
 
     Example:
       >>> import olympus
@@ -80,11 +82,27 @@ def register_pytree_node_serialization(
             f"Duplicate serialization registration for serialized_name `{serialized_name}`. "
             f"Previous registration was for type `{_by_name[serialized_name].nodetype}`."
         )
+    if from_children is None and not _is_node(nodetype):
+        raise ValueError(
+            "If `from_children` is not present, you must call first "
+            f"`{naming.module}.tree_util.register_pytree_node` for `{nodetype}`"
+        )
     serialization = _NodeSerialization(
         nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
     )
     _by_type[nodetype] = _by_name[serialized_name] = serialization
     return nodetype
+
+
+def _is_node(nodetype: type) -> bool:
+    """Returns whether values of a type are nodes of pytrees."""
+    if nodetype in (tuple, list, dict) or _is_namedtuple(nodetype):
+        return True
+    try:
+        leaves = type(_LEAF).from_node_data_and_children(pytree_registry, (nodetype, None), [])
+    except RuntimeError:  # the registry does not know the type
+        return False
+    return leaves.num_leaves == 0
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
@@ -98,6 +116,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       ``nodetype``.
 
     Raises:
+      TypeError: ``nodetype`` is no type.
       ValueError: ``nodetype`` is no named tuple, or is registered already.
 
     Example:
@@ -105,6 +124,10 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       >>> Pair = collections.namedtuple("Pair", "first second")
       >>> _ = register_namedtuple_serialization(Pair, serialized_name="example.Pair")
     """
+    if not isinstance(nodetype, type):
+        raise TypeError(
+            f"register_namedtuple_serialization: nodetype must be a class, got {nodetype!r}"
+        )
     if not _is_namedtuple(nodetype):
         raise ValueError(
             f"{nodetype} is no named tuple. Use `olympus.export.register_pytree_node_serialization`"
@@ -119,9 +142,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
 
 def _is_namedtuple(nodetype: type) -> bool:
-    return (
-        isinstance(nodetype, type) and issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")
-    )
+    return issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")
 
 
 def _keys_to_bytes(keys: Sequence[Any]) -> bytes:
@@ -142,9 +163,9 @@ register_pytree_node_serialization(
 
 def _checked_key(key: Any) -> str:
     if not isinstance(key, str) or "\0" in key:
-        raise ValueError(
-            f"Cannot serialize a dictionary with the key {key!r} of type {type(key).__name__}: the "
-            "keys of dictionaries in exported functions' arguments and results are strings"
+        raise TypeError(
+            "Serialization is supported only for dictionaries with string keys. Found key "
+            f"{key} of type {type(key)}."
         )
     return key
 
@@ -156,6 +177,7 @@ def tree_to_json(tree: Any) -> Any:
     """Returns a structure as JSON: null is a leaf.
 
     Raises:
+      TypeError: a dictionary has keys that are no strings.
       ValueError: the structure has nodes of types that are not registered.
     """
     node = tree.node_data()

@@ -34,6 +34,7 @@ __all__ = [
     "Sharding",
     "SingleDeviceSharding",
     "Traceback",
+    "TracebackScope",
     "add_exclude_path",
     "all_leaves",
     "call_registry",
@@ -75,6 +76,8 @@ JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
 # Source positions.
 Traceback: TypeAlias = _jax.Traceback
+# Within such a scope, tracebacks begin at the frame that entered it.
+TracebackScope = _jax.TracebackScope
 add_exclude_path = _jax.add_exclude_path
 tracebacks_enabled = _jax.tracebacks_enabled
 set_tracebacks_enabled = _jax.set_tracebacks_enabled

@@ -115,6 +115,7 @@ __all__ = [
     "global_transfer_guard_state",
     "gloo_collectives",
     "hlo_module_cost_analysis",
+    "hlo_text_with_origins",
     "hlo_without_metadata",
     "ifrt_programs",
     "import_dlpack",
@@ -423,6 +424,13 @@ def xla_computation(bytecode: bytes) -> Any:
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
+
+
+def hlo_text_with_origins(computation: Any) -> str:
+    """Returns an XLA computation as text, with the names and the source lines of instructions."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = True
+    return computation.get_hlo_module().to_string(options)
 
 
 @functools.cache

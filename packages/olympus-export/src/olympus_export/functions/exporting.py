@@ -223,7 +223,11 @@ def _shardings(
             named.append(None)
             hlo.append(None)
         elif hasattr(sharding, "spec"):
-            named.append(type(sharding)(sharding.mesh.abstract_mesh, sharding.spec))
+            named.append(
+                type(sharding)(
+                    sharding.mesh.abstract_mesh, sharding.spec, memory_kind=sharding.memory_kind
+                )
+            )
             hlo.append(None)
         else:
             named.append(None)

@@ -13,10 +13,11 @@ import struct
 from olympus_ir.types.effects import Effect
 from olympus_xla.foreign.ffi_primitive import FfiEffect
 
-__all__ = ["EFFECTS", "FORMAT_VERSION", "LENGTHS", "MAGIC"]
+__all__ = ["EFFECTS", "FORMAT_VERSION", "LENGTHS", "MAGIC", "READABLE_VERSIONS"]
 
 MAGIC = b"\x89OLYMPUS-EXPORT\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: types have layouts and memory spaces, shardings memory kinds and devices
+READABLE_VERSIONS = (1, 2)
 LENGTHS = struct.Struct("<IIQ")  # version of the format, checksum, length of the header
 
 # Effects that exported programs may have, by name.

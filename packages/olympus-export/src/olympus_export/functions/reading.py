@@ -13,13 +13,14 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import Effect
 from olympus_ir.types.extended_dtypes import ExtendedDType
-from olympus_ir.types.placement import AbstractMesh, AxisType, PartitionSpec
+from olympus_ir.types.memory_spaces import MemorySpace
+from olympus_ir.types.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
 from olympus_sharding import NamedSharding
 from olympus_xla._jaxlib import HloSharding, OpSharding
 
 from ..trees import tree_from_json
 from .exported import Exported
-from .format import EFFECTS, FORMAT_VERSION, LENGTHS, MAGIC
+from .format import EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS
 from .safety_checks import DisabledSafetyCheck
 
 __all__ = ["deserialize"]
@@ -44,10 +45,10 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     if len(blob) < start:
         raise ValueError(f"deserialize: the exported function is cut off after {len(blob)} bytes")
     version, checksum, header_length = LENGTHS.unpack_from(blob, len(MAGIC))
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
         raise ValueError(
             f"deserialize: the exported function is in version {version} of the format, and this "
-            f"version of OLYMPUS reads {FORMAT_VERSION}"
+            f"version of OLYMPUS reads {', '.join(map(str, READABLE_VERSIONS))}"
         )
     body = memoryview(blob)[start:]
     if zlib.crc32(body) != checksum:
@@ -90,9 +91,16 @@ def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
 
 
 def _aval_from_json(data: list[Any], scope: Any) -> ShapedArray:
-    shape, dtype, weak_type = data
+    shape, dtype, weak_type, *placement = data  # version 1 of the format has no placement
     sizes = tuple(_size_from_json(size, scope) if type(size) is str else size for size in shape)
-    return ShapedArray(sizes, _dtype_of_name(dtype), weak_type)
+    layout, space = placement or (None, None)
+    return ShapedArray(
+        sizes,
+        _dtype_of_name(dtype),
+        weak_type,
+        sharding=_named_from_json(layout),
+        memory_space=None if space is None else MemorySpace[space],
+    )
 
 
 def _size_from_json(text: str, scope: Any) -> Any:
@@ -128,6 +136,7 @@ def _named_from_json(data: Any) -> Any:
         tuple(data["axis_sizes"]),
         tuple(data["axis_names"]),
         axis_types=tuple(AxisType[name] for name in data["axis_types"]),
+        abstract_device=AbstractDevice(*data["device"]) if data.get("device") else None,
     )
     entries = [
         PartitionSpec.UNCONSTRAINED
@@ -137,7 +146,12 @@ def _named_from_json(data: Any) -> Any:
         else entry
         for entry in data["spec"]
     ]
-    return NamedSharding(mesh, PartitionSpec(*entries))
+    spec = PartitionSpec(
+        *entries,
+        unreduced=frozenset(data.get("unreduced", ())),
+        reduced=frozenset(data.get("reduced", ())),
+    )
+    return NamedSharding(mesh, spec, memory_kind=data.get("memory_kind"))
 
 
 def _hlo_from_json(data: int | None, pieces: Sequence[bytes]) -> Any:

@@ -78,7 +78,14 @@ def _to_json(exported: Exported, vjp_order: int, pieces: _Pieces) -> dict[str, A
 
 def _aval_to_json(aval: Any) -> list[Any]:
     shape = [size if type(size) is int else str(size) for size in aval.shape]
-    return [shape, dtypes.name_of(aval.dtype), aval.weak_type]
+    space = getattr(aval, "memory_space", None)
+    return [
+        shape,
+        dtypes.name_of(aval.dtype),
+        aval.weak_type,
+        _named_to_json(getattr(aval, "layout", None)),
+        None if space is None else space.name,
+    ]
 
 
 def _constraints_to_json(exported: Exported) -> list[str] | None:
@@ -94,7 +101,10 @@ def _named_to_json(sharding: Any) -> Any:
     if sharding is None:
         return None
     mesh, spec = sharding.mesh, sharding.spec
+    device = mesh.abstract_mesh.abstract_device
     return {
+        "memory_kind": sharding.memory_kind,
+        "device": device and [device.device_kind, device.num_cores, device.platform],
         "axis_names": list(mesh.axis_names),
         "axis_sizes": list(mesh.axis_sizes),
         "axis_types": [axis_type.name for axis_type in mesh.axis_types],
@@ -106,6 +116,8 @@ def _named_to_json(sharding: Any) -> Any:
             else entry
             for entry in spec
         ],
+        "unreduced": sorted(spec.unreduced),
+        "reduced": sorted(spec.reduced),
     }
 
 

@@ -7,14 +7,18 @@ Compiling and running programs is the evaluator's business.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
+from ..diagnostics import source_info
+from ..settings.naming import naming
 from ..trees import pytrees
+from ..trees.flattening import function_name
 from .calls.options import JitOptions
 from .calls.tracing import trace_call
 from .evaluation import evaluator
 from .olympuspr import ClosedOlympuspr
 from .primitives import instruction
+from .staging import StagingTrace
 from .tracing import current
 
 __all__ = ["call_under_trace", "jit", "jit_p"]
@@ -36,11 +40,23 @@ def call_under_trace(
 
     A function to be inlined is simply called: its equations are recorded one by one.
     """
+    if options.compiler_options and isinstance(current.trace, StagingTrace):
+        _refuse_compiler_options(fun, options)
     if options.inline:
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
     results = current.trace.process_primitive(jit_p, [*program.hoisted, *leaves], program.params)
     return pytrees.tree_unflatten(program.out_tree, results)
+
+
+def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> NoReturn:
+    """Raises ValueError: a call in a program is compiled with the program, by its options."""
+    source = source_info.SourceInfo(source_info.capture(), ())
+    raise ValueError(
+        f"`compiler_options` can only be passed to top-level `{naming.module}.jit`. Got "
+        f"compiler_options={dict(options.compiler_options)} specified on a nested jit with name: "
+        f"{options.name or function_name(fun)} and source info: {source_info.summarize(source)}"
+    )
 
 
 def jit(fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._jaxlib import TracebackScope
 from ..diagnostics import source_info
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.errors import TracerBoolConversionError
@@ -446,7 +447,8 @@ def trace_to_olympuspr(
     saved_source, saved_name_stack = current.source, current.name_stack
     current.source, current.name_stack = None, marks_of(saved_name_stack)
     try:
-        with set_current_trace(trace):
+        # Programs are cached: their equations tell no lines of the call that traced them.
+        with TracebackScope(), set_current_trace(trace):
             outputs = fun(*tracers)
         olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
     finally:

@@ -18,7 +18,7 @@ from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from .._jaxlib import hlo_module_cost_analysis, xla_computation
+from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_computation
 from ..arrays.layouts import Format, Layout
 from ..compiling import program_lowering
 from ..compiling.lowering import mlir
@@ -290,7 +290,8 @@ class Lowered(Stage):
         if dialect is None or dialect == "stablehlo":
             with mlir.lowering_lock:
                 return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
-        return self.compiler_ir(dialect).as_hlo_text()
+        computation = self.compiler_ir(dialect)
+        return hlo_text_with_origins(computation) if debug_info else computation.as_hlo_text()
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Returns the module as an object.

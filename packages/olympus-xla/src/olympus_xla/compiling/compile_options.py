@@ -47,10 +47,37 @@ def compile_options(
             np.asarray(device_ids, np.int32).reshape(replicas, partitions)
         )
     _set_efforts(build)
-    if options:
-        overrides = [(name, _option_value(name, value)) for name, value in options.items()]
+    overrides = []
+    for name, value in (options or {}).items():
+        if name in _OF_THE_BUILD:
+            _set_build_option(build, name, value)
+        else:
+            overrides.append((name, _option_value(name, value)))
+    if overrides:
         result.env_option_overrides = overrides
     return result
+
+
+# Compiler options that are no flags of XLA, with the types of their values.
+_OF_THE_BUILD: dict[str, tuple[type, ...]] = {
+    "exec_time_optimization_effort": (int, float),
+    "memory_fitting_effort": (int, float),
+    "optimization_level": (int,),
+    "memory_fitting_level": (int,),
+    "fdo_profile": (bytes,),
+}
+
+
+def _set_build_option(build: Any, name: str, value: Any) -> None:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, _OF_THE_BUILD[name]):
+        wanted = " or ".join(kind.__name__ for kind in _OF_THE_BUILD[name])
+        raise TypeError(f"compiler option {name!r} must be {wanted}, got {value!r}")
+    if "effort" in name:
+        set_effort(build, name, value)
+    else:
+        setattr(build, name, value)
 
 
 # XLA's numbers for levels of effort.

@@ -6,6 +6,7 @@ One record for each: passes such as `donate` and `annotate_shardings` write into
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,6 @@ __all__ = [
     "annotate_paths",
     "annotate_shardings",
     "donate",
-    "donate_to_compiler",
 ]
 
 
@@ -71,9 +71,11 @@ class Result:
 
 
 def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: int) -> None:
-    """Lets results take the memory of donated operands of their shape and dtype.
+    """Lets results take the memory of donated operands.
 
-    Warns of donated operands that no result fits.
+    An operand gives its memory to a result of the same type, whose parts on each device have the
+    same shape. Where there is none, the compiler may give it to a result of as many bytes, or to
+    one whose sharding it chooses. Warns of the other donated operands.
 
     Args:
       operands: the operands.
@@ -81,30 +83,49 @@ def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: i
       num_tokens: the number of tokens that come before the results.
     """
     free: dict[Any, list[int]] = {}
+    several = any(operand.sharding is not None for operand in operands)
+    undecided = several and any(result.sharding is None for result in results)
     for position, result in enumerate(results):
-        free.setdefault((result.aval.shape, result.aval.dtype), []).append(position + num_tokens)
-    unusable = []
+        if not several or result.sharding is not None:
+            free.setdefault(_part(result), []).append(position)
+    left = []
     for operand in operands:
         if not operand.donated:
             continue
-        targets = free.get((operand.aval.shape, operand.aval.dtype))
+        targets = free.get(_part(operand))
         if targets:
-            operand.attributes["tf.aliasing_output"] = mlir.i32(targets.pop(0))
+            operand.attributes["tf.aliasing_output"] = mlir.i32(targets.pop(0) + num_tokens)
         else:
+            left.append(operand)
+    sizes = [_part(results[place])[:1] for places in free.values() for place in places]
+    unusable = []
+    for operand in left:
+        size = _part(operand)[:1]
+        if undecided or size in sizes:
+            if not undecided:
+                sizes.remove(size)
             operand.attributes["jax.buffer_donor"] = mlir.boolean(True)
-            unusable.append(operand.aval)
+        else:
+            unusable.append(operand)
     if unusable:
-        shown = ", ".join(aval.str_short() for aval in unusable)
+        shown = ", ".join(_part_aval(operand).str_short() for operand in unusable)
         warn_user(
-            f"Some donated buffers were not usable: {shown}. No result has their shape and dtype."
+            f"Some donated buffers were not usable: {shown}. No result has their size."
         )
 
 
-def donate_to_compiler(operands: Sequence[Operand]) -> None:
-    """Offers donated operands to the compiler, which chooses results once it has laid them out."""
-    for operand in operands:
-        if operand.donated:
-            operand.attributes["jax.buffer_donor"] = mlir.boolean(True)
+def _part_aval(value: Operand | Result) -> Any:
+    """Returns the type of the part of an operand or a result on each device."""
+    if value.sharding is None or not hasattr(value.aval, "shape"):
+        return value.aval
+    return value.aval.update(shape=value.sharding.shard_shape(value.aval.shape), sharding=None)
+
+
+def _part(value: Operand | Result) -> tuple[Any, ...]:
+    """Returns size and memory of the part on each device, its shape and its dtype."""
+    aval = _part_aval(value)
+    space = MemorySpace.Host if aval.memory_space is MemorySpace.Host else MemorySpace.Device
+    return (math.prod(aval.shape) * aval.dtype.itemsize, space), aval.shape, aval.dtype
 
 
 def annotate_shardings(values: Sequence[Operand | Result]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir import lax
-from olympus_ir.diagnostics import phases
+from olympus_ir.diagnostics import phases, source_info
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.tokens import Token
@@ -39,7 +39,6 @@ from .main_function import (
     annotate_paths,
     annotate_shardings,
     donate,
-    donate_to_compiler,
 )
 from .placement import Placement
 
@@ -170,6 +169,7 @@ def lower(
             program,
             shown,
             tokens,
+            callers=(source_info.capture(), None),
             arg_attributes=_attributes(operands),
             result_attributes=_attributes(results),
         )
@@ -371,10 +371,7 @@ def _annotate(
 ) -> None:
     """Writes donation, shardings, memories and layouts into the records' attributes."""
     if any(operand.donated for operand in operands):
-        if placement is not None and len(placement.devices) > 1:
-            donate_to_compiler(operands)
-        else:
-            donate(operands, results, num_tokens)
+        donate(operands, results, num_tokens)
     for values in (operands, results):
         annotate_shardings(values)
         annotate_memories(values)

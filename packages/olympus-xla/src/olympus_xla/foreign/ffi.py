@@ -206,10 +206,10 @@ def ffi_call(
             "The use of the legacy_backend_config parameter requires custom_call_api_version < 4; "
             f"got {custom_call_api_version}. Attributes of typed calls are keyword arguments."
         )
-    if custom_call_api_version not in (1, 2, 3, 4):
+    if custom_call_api_version < 0:
         raise ValueError(
-            "custom_call_api_version must be 1, 2, 3 or 4, the typed one; got "
-            f"{custom_call_api_version}"
+            "custom_call_api_version must be 0 or positive, and 4 or above for the typed "
+            f"interface; got {custom_call_api_version}"
         )
     several = isinstance(result_shape_dtypes, Sequence) and not isinstance(result_shape_dtypes, str)
     result_avals = _result_avals(result_shape_dtypes if several else (result_shape_dtypes,))
@@ -218,6 +218,7 @@ def ffi_call(
     elif not several:
         output_layouts = (output_layouts,)
     result_layouts = minor_to_major_layouts(output_layouts, result_avals, "output")
+    type_of_results = list if isinstance(result_shape_dtypes, list) else tuple
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and custom_call_api_version < 4:
@@ -243,7 +244,7 @@ def ffi_call(
                 (name, hashable_attribute(name, value)) for name, value in sorted(kwargs.items())
             ),
         )
-        return results if several else results[0]
+        return type_of_results(results) if several else results[0]
 
     return call
 

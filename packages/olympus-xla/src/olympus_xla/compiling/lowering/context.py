@@ -160,6 +160,7 @@ class ModuleLowering:
         *,
         public: bool = False,
         platforms: tuple[str, ...] | None = None,
+        callers: Any = None,
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
     ) -> str:
@@ -208,6 +209,7 @@ class ModuleLowering:
         block = function.regions[0].blocks.append(*in_types, arg_locs=[location] * len(in_types))
         context: Any = self.new_context(block, name_prefix)
         context.platforms = platforms
+        context.callers = callers
         arguments = list(block.arguments)
         if index:
             context.platform_index = arguments.pop(0)
@@ -275,12 +277,15 @@ class LoweringContext:
       platforms: the platforms on which the block may run.
       platform_index: the value of the platform's index; None for one platform.
       location: the location of the operations being built.
+      callers: the tracebacks of the calls around the program being lowered, innermost first, as
+        nested pairs: equations know only the lines of the program that they belong to.
       insertion_point: the end of the block.
     """
 
     __slots__ = (
         "_constants",
         "block",
+        "callers",
         "equation",
         "insertion_point",
         "location",
@@ -297,6 +302,7 @@ class LoweringContext:
         self.insertion_point = ir.InsertionPoint(block)
         self.name_prefix = name_prefix
         self.location = mlir.unknown_location()
+        self.callers: Any = None
         self.equation: Any = None
         self.tokens: dict[Any, Any] = {}
         self.platforms = module.platforms
@@ -365,6 +371,7 @@ class LoweringContext:
         )
         inner = self.module.new_context(block, self.name_prefix)
         inner.location = self.location
+        inner.callers = self.callers
         inner.equation = self.equation
         inner.tokens = dict(self.tokens)
         inner.platforms = self.platforms
@@ -478,8 +485,10 @@ class LoweringContext:
         values: dict[Any, Any] = dict(zip(olympuspr.invars, arguments, strict=True))
         for var, constant in zip(olympuspr.constvars, closed.consts, strict=True):
             values[var] = self.constant_value(constant)
-        outer_equation, outer_location = self.equation, self.location
-        prefix, locations = self.name_prefix, _locations
+        outer_equation, outer_location, outer_callers = self.equation, self.location, self.callers
+        if outer_equation is not None:
+            self.callers = (outer_equation.source_info.traceback, outer_callers)
+        prefix, locations, callers = self.name_prefix, _locations, self.callers
         rules = lowering_rules.rules
         special: dict[Any, Any] = {}
         if len(self.platforms) == 1 and self.platforms[0] in platform_rules:
@@ -493,7 +502,7 @@ class LoweringContext:
             ]
             self.equation = equation
             source = equation.source_info
-            key = (source.traceback, primitive, source.name_stack, prefix)
+            key = (source.traceback, primitive, source.name_stack, prefix, callers)
             self.location = locations.get(key) or _new_location(key)
             rule = special[primitive] if primitive in special else rules.get(primitive)
             if rule is None or len(self.platforms) > 1:
@@ -509,7 +518,7 @@ class LoweringContext:
             self.literal(atom) if atom.__class__ is Literal else values[atom]
             for atom in olympuspr.outvars
         ]
-        self.equation, self.location = outer_equation, outer_location
+        self.equation, self.location, self.callers = outer_equation, outer_location, outer_callers
         return results
 
     def find_rule(self, primitive: Any) -> Any:
@@ -567,18 +576,18 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 }
 
 
-# Locations by (traceback, primitive, name stack, prefix). Emptied when it grows large: tracebacks
+# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it grows large: tracebacks
 # hold code objects.
 _locations = mlir.locations
 
 
 def _new_location(key: Any) -> Any:
-    traceback, primitive, name_stack, prefix = key
+    traceback, primitive, name_stack, prefix, callers = key
     names = (prefix, name_stack_text(name_stack), primitive.name)
     name = "/".join(filter(None, names))
     if len(_locations) > 65536:
         _locations.clear()
-    location = _locations[key] = mlir.traceback_location(traceback, name)
+    location = _locations[key] = mlir.traceback_location(traceback, name, callers)
     return location
 
 

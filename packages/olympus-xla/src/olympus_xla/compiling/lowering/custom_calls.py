@@ -8,6 +8,8 @@ from typing import Any
 
 from . import mlir
 
+_TYPED = 4  # the first version of the interface whose attributes are a dictionary
+
 
 def custom_call_attributes(
     target: str,
@@ -26,24 +28,34 @@ def custom_call_attributes(
     Args:
       target: the name under which the function is registered.
       num_results: the number of results.
-      backend_config: the function's own attributes, or a text for the older interfaces.
+      backend_config: the function's own attributes: a dictionary for the typed interface, a text
+        for the older ones.
       has_side_effect: whether it is called even if its results are not used.
       operand_layouts: for each operand its dimensions from minor to major.
       result_layouts: likewise for the results.
       operand_output_aliases: from operands to the results that take their memory.
       api_version: the interface; 4 is the typed one.
       attributes: further attributes of the operation.
+
+    Raises:
+      ValueError: the interface is typed and ``backend_config`` is not a dictionary.
     """
+    if api_version >= _TYPED and not isinstance(backend_config, dict | None):
+        raise ValueError(
+            "When api_version >= 4, backend_config must be a dictionary of attributes, got "
+            f"{backend_config!r} for the foreign function {target!r}"
+        )
+    typed = api_version >= _TYPED
     attrs: dict[str, Any] = {
         "call_target_name": mlir.string(target),
-        "api_version": mlir.i32(api_version),
+        # XLA knows typed calls by their dictionary of attributes.
+        "api_version": mlir.i32(1 if typed else api_version),
         "has_side_effect": mlir.boolean(has_side_effect),
+        "backend_config": mlir.string("" if typed else backend_config or ""),
         **(attributes or {}),
     }
-    if isinstance(backend_config, dict):
-        attrs["backend_config"] = mlir.dictionary(backend_config)
-    elif backend_config is not None:
-        attrs["backend_config"] = mlir.string(backend_config)
+    if typed:
+        attrs["mhlo.backend_config"] = mlir.dictionary(backend_config or {})
     if operand_layouts is not None:
         attrs["operand_layouts"] = _layouts(operand_layouts)
     if result_layouts is not None:

@@ -442,19 +442,44 @@ for _flag in (
     _flag.add_global_hook(_forget_locations)
 
 
-def traceback_location(traceback: Any, name: str) -> Any:
-    """Returns the location of an equation: its name in the program, and the user's lines."""
+def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
+    """Returns the location of an equation: its name in the program, and the user's lines.
+
+    Args:
+      traceback: the traceback of the equation, which begins at the program that it belongs to.
+      name: the name.
+      callers: the tracebacks of the calls around, as `LoweringContext.callers` holds them.
+    """
     limit = _frame_limit()
-    if traceback is None or not limit:
-        return ir.Location.name(name, childLoc=unknown_location(), context=context())
+    pieces = []
+    while limit:
+        if traceback is not None:
+            piece = _lines_of(traceback, limit)
+            if piece != unknown_location():
+                pieces.append(piece)
+                if limit == 1:
+                    break
+        if callers is None:
+            break
+        traceback, callers = callers
+    if not pieces:
+        inner = unknown_location()
+    elif len(pieces) == 1:
+        inner = pieces[0]
+    else:
+        inner = ir.Location.callsite(pieces[0], pieces[1:], context=context())
+    return ir.Location.name(name, childLoc=inner, context=context())
+
+
+def _lines_of(traceback: Any, limit: int) -> Any:
+    """Returns the user's lines of a traceback as a location; unknown without such lines."""
     cache = _cached(
         ("locations", limit),
         lambda: _jax_mlir_ext.TracebackToLocationCache(
             code_to_filename=_file_name, frame_limit=limit, context=context()
         ),
     )
-    inner = cache.get(traceback)
-    return ir.Location.name(name, childLoc=inner, context=context())
+    return cache.get(traceback)
 
 
 def index_elements(values: Sequence[int]) -> Any:

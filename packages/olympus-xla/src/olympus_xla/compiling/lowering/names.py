@@ -36,4 +36,5 @@ def scope_of(context: LoweringContext, name: str) -> str:
 def name_call(context: LoweringContext, name: str) -> None:
     """Sets another name for the operations of the equation being lowered."""
     traceback = context.equation.source_info.traceback
-    context.location = mlir.traceback_location(traceback, scope_of(context, name))
+    names = scope_of(context, name)
+    context.location = mlir.traceback_location(traceback, names, context.callers)

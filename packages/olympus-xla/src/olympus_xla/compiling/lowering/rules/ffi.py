@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import _jaxlib
 from ....foreign.ffi_attributes import FrozenDict, HashableArray, TypedScalar
 from ....foreign.ffi_primitive import ffi_call_p
 from .. import mlir
@@ -29,6 +30,8 @@ def _ffi_call(
     attributes: tuple,
     **params: Any,
 ) -> list[Any]:
+    if "cpu" in context.platforms:
+        _jaxlib.register_called_routines(target_name.encode())
     config: Any = legacy_backend_config
     if custom_call_api_version >= 4:
         config = {name: mlir_attribute(value) for name, value in attributes}
@@ -63,7 +66,7 @@ def mlir_attribute(value: Any) -> Any:
         return mlir.boolean(bool(value))
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise ValueError(
+            raise OverflowError(
                 f"the integer attribute {value} of a foreign call does not fit into 64 bits"
             )
         return mlir.i64(value)
