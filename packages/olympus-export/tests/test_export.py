@@ -476,3 +476,49 @@ def test_exported_programs_bring_routines_with_them(tmp_path):
     command = [sys.executable, "-c", _EXPORTED_ELSEWHERE, str(path)]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert found.stdout.strip() == "[1.0, 3.0]"
+
+
+def test_types_of_files_have_layouts_and_memories(mesh, devices):
+    explicit = make_mesh((2, 2), ("x", "y"), (AxisType.Explicit,) * 2, devices=devices[:4])
+    placed = NamedSharding(explicit, PartitionSpec("x", None))
+    host = NamedSharding(mesh, PartitionSpec("x"), memory_kind="pinned_host")
+    summed = export.export(jit(lambda x: x.sum(1)))(ShapeDtypeStruct((4, 4), F32, sharding=placed))
+    kept = export.export(jit(lambda x: x, in_shardings=host, out_shardings=host))(
+        device_put(np.zeros((4, 4), F32), host)
+    )
+    for before in (summed, kept):
+        after = deserialize(before.serialize())
+        assert after.in_avals == before.in_avals
+        assert after.out_avals == before.out_avals
+        for name in ("_in_named_shardings", "_out_named_shardings"):
+            for left, right in zip(getattr(after, name), getattr(before, name), strict=True):
+                assert left == right
+                assert left.memory_kind == right.memory_kind
+                assert left.mesh.abstract_device == right.mesh.abstract_device
+    assert str(deserialize(summed.serialize()).in_avals[0]) == "float32[4@x,4]"
+    assert str(deserialize(kept.serialize()).in_avals[0]) == "float32<host>[4,4]"
+
+
+def test_registrations_are_checked():
+    class Opaque:
+        pass
+
+    def register(nodetype, **more):
+        return export.register_pytree_node_serialization(
+            nodetype,
+            serialized_name="checked",
+            serialize_auxdata=lambda _: b"",
+            deserialize_auxdata=lambda _: None,
+            **more,
+        )
+
+    with pytest.raises(ValueError, match="If `from_children` is not present, you must call first"):
+        register(Opaque)
+    assert register(Opaque, from_children=lambda _, children: Opaque()) is Opaque
+    with pytest.raises(TypeError, match="must be a class, got 3"):
+        export.register_namedtuple_serialization(3, serialized_name="three")
+    with pytest.raises(ValueError, match="register_pytree_node_serialization` for types other"):
+        export.register_namedtuple_serialization(tuple, serialized_name="plain")
+    keyed = export.export(jit(lambda x: x))({1: F32(2)})
+    with pytest.raises(TypeError, match="only for dictionaries with string keys. Found key 1"):
+        keyed.serialize()

@@ -52,7 +52,7 @@ def hits(caplog):
 
 
 def test_second_compilation_is_a_hit(cache, caplog):
-    caplog.set_level(logging.DEBUG, "olympus.compilation_cache")
+    caplog.set_level(logging.DEBUG, "olympus._src")
     assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
     (name,) = entries(cache)
     assert name.startswith("jit__lambda-")
@@ -67,10 +67,10 @@ def test_second_compilation_is_a_hit(cache, caplog):
 def test_other_processes_find_it(run_python, tmp_path):
     code = """
 import logging, numpy as np
-logging.getLogger("olympus.compilation_cache").setLevel(logging.DEBUG)
+logging.getLogger("olympus._src.compiler").setLevel(logging.DEBUG)
 seen = []
 handler = logging.Handler(); handler.emit = lambda record: seen.append(record.getMessage())
-logging.getLogger("olympus.compilation_cache").addHandler(handler)
+logging.getLogger("olympus._src.compiler").addHandler(handler)
 from olympus_ir import lax
 from olympus_ir.diagnostics import monitoring
 from olympus_xla import jit
@@ -346,3 +346,28 @@ def test_listeners_are_told(cache):
     assert events == [place + "compile_requests_use_cache", place + "cache_hits"]
     told = ["compile_time_saved_sec", "cache_retrieval_time_sec"]
     assert [event for event in durations if event.startswith(place)] == [place + t for t in told]
+
+
+def test_log_lines_have_the_names_of_jax(cache, caplog):
+    caplog.set_level(logging.DEBUG, "olympus._src")
+    jit(lambda x: lax.tan(x))(X)
+    clear_caches()
+    jit(lambda x: lax.tan(x))(X)
+    (entry,) = entries(cache)
+    key = entry.removesuffix("-cache")
+    told = [
+        (record.name.removeprefix("olympus._src."), record.getMessage())
+        for record in caplog.records
+        if "cache" in record.getMessage()
+    ]
+    assert told == [
+        ("compilation_cache", f"Initialized persistent compilation cache at {cache}"),
+        ("compiler", f"PERSISTENT COMPILATION CACHE MISS for 'jit__lambda' with key '{key}'"),
+        (
+            "compilation_cache",
+            f"Writing jit__lambda to persistent compilation cache with key '{key}'",
+        ),
+        ("compiler", f"Persistent compilation cache hit for 'jit__lambda' with key '{key}'"),
+    ]
+    names = {record.name for record in caplog.records if "Finished" in record.getMessage()}
+    assert names == {"olympus._src.dispatch"}

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ahead-of-time compilation: what each stage says, and calls of compiled functions."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
 from olympus_autodiff import grad
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import JaxRuntimeError
-from olympus_ir.programs.make import ShapeDtypeStruct
+from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape
 from olympus_ir.settings.config import disable_jit
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
@@ -238,3 +241,112 @@ def test_results_are_described_with_the_shardings_asked_for():
         function.lower(X).out_info,
     ):
         assert first.sharding == place and second.sharding is None
+
+
+def main_of(lowered):
+    return next(line for line in lowered.as_text().splitlines() if "func public @main" in line)
+
+
+ALIAS, DONOR = "tf.aliasing_output", "jax.buffer_donor"
+
+
+@pytest.mark.parametrize(
+    ("function", "marked", "warns"),
+    [
+        (lambda x: x * 2, ALIAS, False),
+        (lambda x: lax.convert_element_type(x, np.int32), DONOR, False),
+        (lambda x: x[:2], None, True),
+    ],
+)
+def test_donation_in_the_text(recwarn, function, marked, warns):
+    text = main_of(jit(function, donate_argnums=0).lower(X))
+    assert [mark for mark in (ALIAS, DONOR) if mark in text] == [marked] * (marked is not None)
+    told = [str(each.message) for each in recwarn if "donated buffers" in str(each.message)]
+    assert [("not usable: float32[3,4]" in each) for each in told] == [True] * warns
+
+
+def test_donation_between_shardings(mesh):
+    rows, columns = (NamedSharding(mesh, PartitionSpec(*each)) for each in (("x",), (None, "y")))
+    value = np.zeros((4, 4), F32)
+
+    def text(source, target):
+        double = jit(lambda x: x * 2, donate_argnums=0, in_shardings=source, out_shardings=target)
+        return main_of(double.lower(value))
+
+    assert ALIAS in text(rows, rows)
+    assert DONOR in text(rows, columns)  # parts of as many bytes
+    assert DONOR in text(rows, None)  # the compiler chooses
+    with pytest.warns(UserWarning, match="not usable: float32.4,4."):
+        replicated = text(NamedSharding(mesh, PartitionSpec()), rows)
+    assert ALIAS not in replicated
+    assert DONOR not in replicated
+    given = device_put(value, rows)
+    double = jit(lambda x: x * 2, donate_argnums=0, in_shardings=rows, out_shardings=rows)
+    assert np.array_equal(double(given), value * 2)
+    assert given.is_deleted()
+
+
+def test_hlo_text_with_origins():
+    lowered = jit(lambda x: lax.sin(x)).lower(X)
+    text = lowered.as_text("hlo", debug_info=True)
+    assert 'op_name="jit(<lambda>)/sin"' in text
+    assert __file__ in text
+    assert "metadata" not in lowered.as_text("hlo")
+
+
+def lines_of(lowered):
+    text = lowered.as_text(debug_info=True)
+    return {int(line) for line in re.findall(rf'"{re.escape(__file__)}":(\d+)', text)}
+
+
+def shared(x):
+    return lax.sin(x)
+
+
+def line_here():
+    return sys._getframe(1).f_lineno
+
+
+def test_debug_text_has_the_lines_of_the_caller_at_hand():
+    jitted, body = jit(shared), shared.__code__.co_firstlineno + 1
+    for lowered, line in (
+        (jit(lambda x: jitted(x)).lower(X), line_here()),
+        (jit(lambda x: jitted(x)).lower(X), line_here()),
+        (jitted.lower(X), line_here()),
+        (jitted.lower(X), line_here()),
+    ):
+        assert lines_of(lowered) == {body, line}
+
+
+def test_debug_text_of_loops_has_the_lines_around_them():
+    def step(c, x):
+        return lax.cos(c), x
+
+    first = jit(lambda x: lax.scan(step, x[0, 0], x)).lower(X), line_here()
+    second = jit(lambda x: lax.scan(step, x[0, 0], x)).lower(X), line_here()
+    for lowered, line in (first, second):
+        assert lines_of(lowered) == {step.__code__.co_firstlineno + 1, line}
+
+
+def test_compiler_options_that_are_no_flags():
+    lowered = jit(lambda x: lax.sin(x)).lower(X)
+    for name, value in (
+        ("exec_time_optimization_effort", 0.5),
+        ("memory_fitting_effort", 1),
+        ("optimization_level", 1),
+        ("memory_fitting_level", 2),
+        ("fdo_profile", b""),
+    ):
+        assert np.allclose(lowered.compile({name: value})(X), np.sin(X))
+    with pytest.raises(TypeError, match="'optimization_level' must be int, got 'O1'"):
+        lowered.compile({"optimization_level": "O1"})
+
+
+def test_compiler_options_belong_to_the_outermost_function():
+    inner = jit(lambda x: lax.sin(x), compiler_options={"xla_embed_ir_in_executable": True})
+    assert np.allclose(inner(X), np.sin(X))
+    assert eval_shape(inner, X).shape == X.shape
+    with pytest.raises(
+        ValueError, match="only be passed to top-level `olympus.jit`.*name: <lambda>"
+    ):
+        jit(lambda x: inner(x))(X)

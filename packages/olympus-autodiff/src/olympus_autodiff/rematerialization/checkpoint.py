@@ -22,6 +22,7 @@ from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import Tracer, current
 from olympus_ir.settings import config
 from olympus_ir.settings.config_flags import log_checkpoint_residuals
+from olympus_ir.settings.naming import logger_name
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.function_caches import FunctionCache
@@ -331,7 +332,7 @@ def _log_residuals(closed: ClosedOlympuspr, staged: Any, frontier: Sequence[Var]
         f"  {var.aval.str_short()}{'' if var in inputs else ' (computed by it)'}"
         for var in frontier
     ]
-    logging.getLogger("olympus.checkpoint").warning(
+    logging.getLogger(logger_name("ad_checkpoint")).warning(
         "the checkpointed function %s keeps for the backward pass:\n%s",
         closed.debug_info.func_src_info,
         "\n".join(lines) or "  nothing",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..loading import deferred, timed_import
 from ..settings.config_states import log_compiles
+from ..settings.naming import logger_name
 from . import monitoring
 
 __all__ = [
@@ -98,17 +99,23 @@ class Phase:
             with _spending:
                 seconds_spent[self.kind] += own
                 phase_counts[self.kind] += 1
-        note(self.message, self.name, seconds)
+        note("dispatch", self.message, self.name, seconds)
         monitoring.record_event_duration_secs(self.event, seconds, fun_name=self.name)
         monitoring.record_event_time_span(self.event, self.started, ended, fun_name=self.name)
 
 
-def note(message: str, *values: Any) -> None:
-    """Logs a step of a compilation, as a warning if the flag ``log_compiles`` is set."""
+def note(subject: str, message: str, *values: Any) -> None:
+    """Logs a step of a compilation, as a warning if the flag ``log_compiles`` is set.
+
+    Args:
+      subject: the subject of the logger; see `logger_name`.
+      message: the message, a format string of the values.
+      *values: the values.
+    """
     if not log_compiles.value and "logging" not in sys.modules:
         return  # nobody can be listening, and the import takes milliseconds
     level = logging.WARNING if log_compiles.value else logging.DEBUG
-    logging.getLogger("olympus.compilation").log(level, message, *values)
+    logging.getLogger(logger_name(subject)).log(level, message, *values)
 
 
 def tracing(name: str) -> Phase:

@@ -136,6 +136,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
+    own = getattr(fun, "eval_shape", None)
+    if callable(own):  # a compiled function is traced by its options
+        return own(*args, **kwargs)
     if known_types.mutable:
         if mutable_types.concerns(fun, args, kwargs):
             return mutable_types.types_of_call(eval_shape, fun, args, kwargs)

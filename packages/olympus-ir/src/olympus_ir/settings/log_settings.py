@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's loggers, as the flags about logs set them.
 
-OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus.compilation"``.
-``olympus_logging_level`` sets the level of all of them, ``olympus_debug_log_modules`` shows all
-that some of them have to say. Without either, the application's own configuration of `logging`
-holds.
-
+OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus._src.compiler"``: those of
+JAX under the name of this library. ``olympus_logging_level`` sets the level of all of them,
+``olympus_debug_log_modules`` shows all that some of them have to say. Without either, the
+application's own configuration of `logging` holds.
 """
 
 from __future__ import annotations

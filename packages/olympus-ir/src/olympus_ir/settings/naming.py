@@ -7,7 +7,7 @@ a setting; `olympus.compat` changes it.
 
 from __future__ import annotations
 
-__all__ = ["naming"]
+__all__ = ["logger_name", "naming"]
 
 
 class Naming:
@@ -27,3 +27,16 @@ class Naming:
 
 
 naming = Naming()
+
+
+def logger_name(subject: str) -> str:
+    """Returns the name of the logger of a subject, which is that of JAX's module for it.
+
+    Args:
+      subject: the module, such as ``"dispatch"``, ``"compiler"`` or ``"interpreters.pxla"``.
+
+    Example:
+      >>> logger_name("dispatch")
+      'olympus._src.dispatch'
+    """
+    return f"{naming.module}._src.{subject}"

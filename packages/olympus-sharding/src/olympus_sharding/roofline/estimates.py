@@ -15,14 +15,13 @@ from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 from olympus_ir.programs.tracing import typeof
+from olympus_ir.settings.naming import logger_name
 from olympus_ir.trees import pytrees
 
 from ..manual.shard_map import shard_map
 from .results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules
 
 __all__ = ["roofline", "roofline_and_grad"]
-
-_logger = logging.getLogger("olympus.roofline")
 
 
 class _Estimate:
@@ -65,7 +64,8 @@ class _Estimate:
                 return self.program(inner.jaxpr if isinstance(inner, ClosedOlympuspr) else inner)
         rule = roofline_rules.find(equation.primitive)
         if rule is None:
-            _logger.warning("No roofline rule for %s, skipping: %s", name, equation)
+            logger = logging.getLogger(logger_name("roofline"))
+            logger.warning("No roofline rule for %s, skipping: %s", name, equation)
             return RooflineResult.zeros()
         context = RooflineRuleContext(
             name_stack=getattr(equation.source_info, "name_stack", None),

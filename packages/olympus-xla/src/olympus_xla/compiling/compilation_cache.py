@@ -29,6 +29,7 @@ from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_ir.settings import config_states
+from olympus_ir.settings.naming import logger_name
 
 from .. import _jaxlib
 from . import cache_key
@@ -41,7 +42,6 @@ else:
 
 __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 
-_logger = logging.getLogger("olympus.compilation_cache")
 
 _MAGIC = b"OLYMPUS-EXECUTABLE\n"
 _HEADER = struct.Struct("<IQd")  # checksum, length once unpacked, seconds of compilation
@@ -105,7 +105,7 @@ class ProgramCache:
         contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
         most = flags.compilation_cache_max_size.value
         if self._is_bounded() and len(contents) > most:
-            _logger.info("%s is larger than the whole cache may be", path.name)
+            _log("compilation_cache", "%s is larger than the whole cache may be", path.name)
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self.directory)
@@ -157,18 +157,25 @@ def _remove(path: Path) -> None:
 # ---- the cache of the process ----
 
 _cache: ProgramCache | None = None
+_told_disabled = False  # whether listeners know that a flag turns the cache off
 
 
 def cache_in_use() -> ProgramCache | None:
     """Returns the cache that the flags configure; None without one."""
-    global _cache
+    global _cache, _told_disabled
     directory = flags.compilation_cache_dir.value
-    if not directory or not flags.enable_compilation_cache.value:
+    if not directory:
+        return None
+    if not flags.enable_compilation_cache.value:
+        if not _told_disabled:
+            _told_disabled = True
+            _record("task_disabled_cache")
         return None
     if flags.compilation_cache_max_size.value == 0:
         return None
     if _cache is None or os.fspath(_cache.directory) != os.path.normpath(directory):
         _cache = ProgramCache(directory)
+        _log("compilation_cache", "Initialized persistent compilation cache at %s", directory)
         _record("tasks_using_cache")
     return _cache
 
@@ -202,8 +209,8 @@ def reset_cache() -> None:
       >>> is_initialized()
       False
     """
-    global _cache
-    _cache = None
+    global _cache, _told_disabled
+    _cache, _told_disabled = None, False
 
 
 # ---- compiling through the cache ----
@@ -231,6 +238,7 @@ def load_or_compile(
     _record("compile_requests_use_cache")
     name = mlir.module_name(module)
     path = cache.path_of(name, key)
+    shown = path.name.removesuffix(_SUFFIX)
     started = time.monotonic()
     try:
         found = cache.get(path)
@@ -240,7 +248,7 @@ def load_or_compile(
             _record("cache_hits")
             _record_seconds("compile_time_saved_sec", found[1] - seconds)
             _record_seconds("cache_retrieval_time_sec", seconds)
-            _logger.debug("Persistent compilation cache hit for '%s' with key %s", name, key)
+            _log("compiler", "Persistent compilation cache hit for '%s' with key '%s'", name, shown)
             if flags.compilation_cache_check_contents.value:
                 _check_same(name, loaded, compile_module(options))
             return loaded
@@ -248,17 +256,35 @@ def load_or_compile(
         if isinstance(error, CacheContentsError) or flags.raise_persistent_cache_errors.value:
             raise
         warn_user(f"Error reading persistent compilation cache entry for '{name}': {error}")
-    explain = config_states.explain_cache_misses.value
-    _logger.log(
-        logging.WARNING if explain else logging.DEBUG,
-        "PERSISTENT COMPILATION CACHE MISS for '%s' with key %s",
-        name,
-        key,
-    )
+    miss = "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'"
+    _log("compiler", miss, name, shown, explains=True)
     started = time.monotonic()
     loaded = compile_module(options)
     _store(cache, path, name, loaded, time.monotonic() - started)
     return loaded
+
+
+def note_host_callbacks(module: Any) -> None:
+    """Reports a request for a program that cannot be stored because it calls Python functions."""
+    _record("compile_requests_use_cache")
+    _log("compiler", _NOT_WRITTEN + "it uses host callbacks", mlir.module_name(module))
+
+
+_NOT_WRITTEN = "Not writing persistent cache entry for '%s' because "
+
+
+def _log(subject: str, message: str, *values: Any, explains: bool = False) -> None:
+    """Logs what the cache does.
+
+    Args:
+      subject: the subject of the logger; see `logger_name`.
+      message: the message, a format string of the values.
+      *values: the values.
+      explains: whether the message is a warning under the flag ``explain_cache_misses``.
+    """
+    warns = explains and config_states.explain_cache_misses.value
+    logger = logging.getLogger(logger_name(subject))
+    logger.log(logging.WARNING if warns else logging.DEBUG, message, *values)
 
 
 def _record(event: str) -> None:
@@ -284,17 +310,30 @@ def _check_same(name: str, cached: Any, compiled: Any) -> None:
 def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: float) -> None:
     least = flags.persistent_cache_min_compile_time_secs.value
     if seconds < least:
-        _logger.debug("'%s' compiled in %.2f s, and is not stored (%.2f s)", name, seconds, least)
+        took = "it took < %.2f seconds to compile (%.2fs)"
+        _log("compiler", _NOT_WRITTEN + took, name, least, seconds)
         return
+    took = "'%s' took at least %.2f seconds to compile (%.2fs)"
+    _log("compiler", took, name, least, seconds)
+    key = path.name.removesuffix(_SUFFIX)
     try:
         serialized = _jaxlib.serialize_executable(loaded)
         if serialized is None:
-            _logger.debug("'%s' cannot be serialized, and is not stored", name)
+            _log("compiler", _NOT_WRITTEN + "its executable cannot be serialized", name)
             return
         least_bytes = flags.persistent_cache_min_entry_size_bytes.value
         if len(serialized) < least_bytes:
-            _logger.debug("'%s' has %d bytes, and is not stored", name, len(serialized))
+            _log(
+                "compilation_cache",
+                "Not writing persistent cache entry with key '%s' since its size (%d bytes) is less"
+                " than threshold (%d bytes)",
+                key,
+                len(serialized),
+                least_bytes,
+            )
             return
+        writing = "Writing %s to persistent compilation cache with key '%s'"
+        _log("compilation_cache", writing, name, key, explains=True)
         cache.put(path, serialized, seconds)
         _record("cache_misses")
     except Exception as error:

@@ -94,11 +94,14 @@ def compile_module(
             raise_clear_error(error, devices[0].platform)
             raise
 
-    cache = None
-    if compilation_cache_dir.value and not host_callbacks and not is_description(devices[0]):
-        cache = compilation_cache.cache_in_use()
     started = time.monotonic()
     with phases.compiling(name), shown(name, equations):
+        cache = None
+        if compilation_cache_dir.value and not is_description(devices[0]):
+            cache = compilation_cache.cache_in_use()
+        if cache is not None and host_callbacks:
+            compilation_cache.note_host_callbacks(module)
+            cache = None
         if cache is None:
             loaded = compile_with(options)
         else:

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir.settings.naming import logger_name
+
 from .._jaxlib import clear_compiler_pass, register_compiler_pass
 from ..platforms import backends
 
@@ -16,8 +18,6 @@ __all__ = [
     "clear_hlo_module_transformation",
     "register_hlo_module_transformation",
 ]
-
-_logger = logging.getLogger("olympus.compiler")
 
 
 class PipelineStage(enum.Enum):
@@ -124,7 +124,8 @@ def _register_waiting(clients: dict[str, Any]) -> None:
             try:
                 register_compiler_pass(client, name, stage.value, callback)
             except RuntimeError as error:  # of a plugin that does not support passes in Python
-                _logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
+                logger = logging.getLogger(logger_name("compiler"))
+                logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
     _waiting.clear()
 
 

@@ -150,6 +150,7 @@ def lower(
     annotate_paths(results, closed.debug_info.result_paths)
     shown = f"jit({name})"
     phases.note(
+        "interpreters.pxla",
         "Compiling %s with global shapes and types %s. Argument mapping: %s.",
         shown,
         tuple(operand.aval for operand in operands),

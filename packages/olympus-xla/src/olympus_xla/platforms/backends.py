@@ -24,6 +24,7 @@ from olympus_ir.settings.config_flags import (
     platforms,
     xla_backend,
 )
+from olympus_ir.settings.naming import logger_name
 from olympus_sharding.meshes.mesh import set_default_devices
 
 from .. import _jaxlib
@@ -69,7 +70,7 @@ __all__ = [
 
 
 def _logger() -> Any:
-    return logging.getLogger("olympus.backends")
+    return logging.getLogger(logger_name("xla_bridge"))
 
 
 # "gpu" means whichever of these is available.

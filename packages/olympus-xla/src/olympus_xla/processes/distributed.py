@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
+from olympus_ir.settings.naming import logger_name
 from olympus_sharding.meshes.mesh import set_process_conversions
 
 from .._jaxlib import (
@@ -41,7 +42,6 @@ else:
 
 __all__ = ["DistributedRuntime", "ProcessFailureError", "initialize", "is_initialized", "shutdown"]
 
-_logger = logging.getLogger("olympus.distributed")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -330,7 +330,8 @@ def _leave(wait: bool) -> None:
             if wait and membership.service is None:
                 client.key_value_set(_left(membership.process_id), "1")
         except JaxRuntimeError as error:
-            _logger.warning("Not all processes left together: %s", error)
+            logger = logging.getLogger(logger_name("distributed"))
+            logger.warning("Not all processes left together: %s", error)
     monitor.stop()
     monitor.join(timeout=10)
     monitor.restore_signal()

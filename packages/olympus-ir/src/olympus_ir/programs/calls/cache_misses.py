@@ -11,12 +11,11 @@ from ..._jaxlib import config_trace_context_names
 from ...diagnostics import source_info
 from ...diagnostics.debug_info import DebugInfo
 from ...diagnostics.name_stacks import no_names
+from ...settings.naming import logger_name
 from ...trees.pytree_paths import keystr
 from ...trees.pytree_prefix import equality_errors_of_structures
 
 __all__ = ["explain"]
-
-_logger = logging.getLogger("olympus.tracing")
 
 # Places of calls of functions that had not been seen before.
 _places: set[str] = set()
@@ -51,7 +50,7 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
                 "  being re-defined repeatedly, preventing caching?"
             )
         _places.add(place)
-    _logger.warning("\n".join(lines))
+    logging.getLogger(logger_name("interpreters.partial_eval")).warning("\n".join(lines))
 
 
 def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:

@@ -576,8 +576,8 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 }
 
 
-# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it grows large: tracebacks
-# hold code objects.
+# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it grows large:
+# tracebacks hold code objects.
 _locations = mlir.locations
 
 

@@ -20,6 +20,7 @@ from olympus_ir.settings.config_flags import (
     mock_gpu_topology,
     mock_num_gpu_processes,
 )
+from olympus_ir.settings.naming import logger_name
 
 from ... import _jaxlib
 from .. import backends
@@ -90,7 +91,7 @@ def _load_nvidia_libraries() -> None:
                 try:
                     ctypes.cdll.LoadLibrary(str(candidates[-1]))
                 except OSError as error:
-                    logger = logging.getLogger("olympus.plugins")
+                    logger = logging.getLogger(logger_name("xla_bridge"))
                     logger.info("cannot load %s: %s", candidates[-1], error)
                 break
 
