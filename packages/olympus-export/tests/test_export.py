@@ -377,7 +377,7 @@ def test_structures():
         export.register_namedtuple_serialization(Pair, serialized_name="tests.OtherPair")
     with pytest.raises(ValueError, match="is no named tuple"):
         export.register_namedtuple_serialization(dict, serialized_name="tests.dict")
-    with pytest.raises(ValueError, match="dictionary with the key 3 of type int"):
+    with pytest.raises(TypeError, match="with string keys. Found key 3 of type <class 'int'>"):
         export.export(jit(function))({3: X}).serialize()
 
 

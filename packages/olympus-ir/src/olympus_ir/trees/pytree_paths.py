@@ -14,6 +14,7 @@ from .._jaxlib import (
     SequenceKey,
     pytree_registry,
 )
+from .deep_trees import recursion_error
 from .pytree_prefix import structure_mismatch
 
 __all__ = [
@@ -56,7 +57,10 @@ def tree_flatten_with_path(
     if is_leaf is not None and not is_leaf_takes_path:
         is_subtree_leaf = is_leaf
         return _flatten_with_path(tree, lambda _, subtree: is_subtree_leaf(subtree))
-    return _flatten_with_path(tree, is_leaf)
+    try:
+        return _flatten_with_path(tree, is_leaf)
+    except SystemError as error:
+        raise recursion_error(error) from None
 
 
 def tree_leaves_with_path(

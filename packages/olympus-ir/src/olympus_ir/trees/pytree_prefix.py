@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
 from ..loading import deferred
+from .deep_trees import flatten
 
 if TYPE_CHECKING:
     import difflib
@@ -31,8 +32,6 @@ __all__ = [
 
 IsLeaf = Callable[[Any], bool]
 
-_flatten = pytree_registry.flatten
-
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     """Returns, for each leaf of a tree, the leaf of its prefix that it comes under.
@@ -49,14 +48,14 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
         >>> broadcast_prefix([1, 2], ["a", ("b", "c")])
         [1, 2, 2]
     """
-    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    prefix_leaves, prefix_treedef = flatten(prefix_tree, is_leaf)
     try:
         subtrees = prefix_treedef.flatten_up_to(full_tree)
     except ValueError as error:
         raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
     result: list[Any] = []
     for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
-        result.extend([leaf] * _flatten(subtree, is_leaf)[1].num_leaves)
+        result.extend([leaf] * flatten(subtree, is_leaf)[1].num_leaves)
     return result
 
 
@@ -70,14 +69,14 @@ def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
         >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
         [0, None]
     """
-    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    prefix_leaves, prefix_treedef = flatten(prefix_tree, is_leaf)
     try:
         subtrees = prefix_treedef.flatten_up_to(full_tree)
     except ValueError as error:
         raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
     result: list[Any] = []
     for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
-        result.extend([leaf] * _flatten(subtree)[1].num_leaves)
+        result.extend([leaf] * flatten(subtree)[1].num_leaves)
     return result
 
 
@@ -97,7 +96,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
         [1, (2, 2)]
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    return _flatten(full_tree, is_leaf)[1].unflatten(leaves)
+    return flatten(full_tree, is_leaf)[1].unflatten(leaves)
 
 
 # --- Explanations --------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any
 from .._jaxlib import PyTreeDef, pytree_registry
 from .._jaxlib import all_leaves as _all_leaves
 from .._jaxlib import treedef_tuple as _treedef_tuple
+from .deep_trees import recursion_error
 from .pytree_paths import (
     DictKey,
     FlattenedIndexKey,
@@ -124,11 +125,17 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
         tree: the pytree.
         is_leaf: a function of a subtree that says whether to take it for a leaf.
 
+    Raises:
+        RecursionError: the tree is nested too deeply, or contains itself.
+
     Example:
         >>> tree_flatten({"a": 1, "b": (2, None)})
         ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
     """
-    return _flatten(tree, is_leaf)
+    try:
+        return _flatten(tree, is_leaf)
+    except SystemError as error:
+        raise recursion_error(error) from None
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -151,7 +158,10 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
         >>> tree_leaves([1, {"a": 2}])
         [1, 2]
     """
-    return _flatten(tree, is_leaf)[0]
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except SystemError as error:
+        raise recursion_error(error) from None
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
@@ -161,7 +171,10 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
         >>> tree_structure([1, {"a": 2}])
         PyTreeDef([*, {'a': *}])
     """
-    return _flatten(tree, is_leaf)[1]
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except SystemError as error:
+        raise recursion_error(error) from None
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
@@ -180,7 +193,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
         {'a': 11, 'b': [22]}
     """
-    leaves, treedef = _flatten(tree, is_leaf)
+    leaves, treedef = tree_flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten(map(f, leaves))
     columns = [leaves]
@@ -210,7 +223,7 @@ def tree_reduce(
         >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)])
         6
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    leaves = tree_flatten(tree, is_leaf)[0]
     if initializer is _NOT_GIVEN:
         return functools.reduce(function, leaves)
     return functools.reduce(function, leaves, initializer)
@@ -235,7 +248,7 @@ def tree_reduce_associative(
         >>> tree_reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
         '((ab)(cd))'
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    leaves = tree_flatten(tree, is_leaf)[0]
     if not leaves:
         if identity is _NOT_GIVEN:
             raise TypeError(
@@ -261,7 +274,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
         >>> tree_all([True, {"a": True, "b": False}])
         False
     """
-    return all(_flatten(tree, is_leaf)[0])
+    return all(tree_flatten(tree, is_leaf)[0])
 
 
 def tree_transpose(
@@ -283,7 +296,7 @@ def tree_transpose(
         >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
         {'a': [1, 2]}
     """
-    leaves, treedef = _flatten(pytree_to_transpose, None)
+    leaves, treedef = tree_flatten(pytree_to_transpose, None)
     if inner_treedef is None:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         if not subtrees:
@@ -291,7 +304,7 @@ def tree_transpose(
                 "tree_transpose needs the argument inner_treedef, because the outer tree "
                 f"{outer_treedef} has no leaves."
             )
-        inner = _flatten(subtrees[0], None)[1]
+        inner = tree_flatten(subtrees[0], None)[1]
     else:
         inner = inner_treedef
     inner_size, outer_size = inner.num_leaves, outer_treedef.num_leaves

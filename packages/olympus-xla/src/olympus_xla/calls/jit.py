@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types
 
-    from . import cold_evaluation, nested_shardings, stages
+    from . import cold_evaluation, interpreter_exit, nested_shardings, stages
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
     cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
     plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
+    interpreter_exit = deferred(".interpreter_exit", milliseconds=1.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     stages = deferred(".stages", milliseconds=190.0)
 
@@ -293,6 +294,7 @@ def _release_devices() -> None:
         finally:
             clear_caches()
             clear_backends()
+            interpreter_exit.park_daemon_threads()
 
 
 # ---- methods of jitted functions ----

@@ -16,6 +16,7 @@ from .._jaxlib import DeviceList, JaxRuntimeError, is_description
 from ..platforms.topologies import CompileOnlyExecutable
 from .compile_errors import raise_clear_error
 from .compile_options import compile_options
+from .interruption import interruptibly
 from .lowering import isolation
 from .progress import shown
 
@@ -121,4 +122,4 @@ def _compile(
         if is_description(devices[0]):
             return CompileOnlyExecutable(client.compile(program, order, options))
         callbacks = [list(host_callbacks)] if host_callbacks else []
-        return client.compile_and_load(program, order, options, *callbacks)
+        return interruptibly(lambda: client.compile_and_load(program, order, options, *callbacks))

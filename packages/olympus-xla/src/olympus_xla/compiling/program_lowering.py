@@ -27,6 +27,7 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import ArrayImpl
 from ..arrays.layouts import Layout, constrains_layouts
+from .interruption import await_abandoned
 from .lowering import mlir
 from .lowering.context import ModuleLowering, constant_handlers
 from .lowering.repetition import outlined
@@ -157,6 +158,7 @@ def lower(
         None if placement is None else placement.in_shardings,
     )
     operands = [*constant_operands, *operands]
+    await_abandoned()
     with phases.lowering(shown), mlir.lowering_lock, mlir.context(), mlir.unknown_location():
         module = _empty_module(
             f"jit_{name}", platforms, tokens, operands, is_symbolic, len(constants), name_of_operand

@@ -50,5 +50,8 @@ def isolated(module: Any) -> Iterator[Any]:
         context = mlir.OlympusIrContext()
     try:
         yield mlir.ir.Module.parse(code, context=context)
-    finally:
+    except Exception:
         _idle_contexts.append(context)
+        raise
+    # After Ctrl-C, the compilation goes on in the context, which is dropped.
+    _idle_contexts.append(context)

@@ -8,6 +8,7 @@ dictionary. The context is made with the first program that is lowered.
 from __future__ import annotations
 
 import io
+import math
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -159,13 +160,37 @@ def element_type(dtype: Any) -> Any:
 _tensor_types: dict[Any, Any] = {}
 
 
+# XLA ends the process where sizes in bytes, or products of leading sizes, do not fit into 63 bits.
+_MOST_BYTES = 2**62
+
+
+def _check_size(shape: Sequence[int], dtype: Any) -> None:
+    """Raises OverflowError if an array is larger than XLA can address."""
+    size = np.dtype(dtype).itemsize
+    for extent in shape:
+        size *= int(extent)
+        if size > _MOST_BYTES:
+            break
+    if size > _MOST_BYTES:
+        total = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
+        raise OverflowError(
+            f"an array of type {dtypes.name_of(dtype)}[{','.join(map(str, shape))}] has {total} "
+            f"bytes, and the compiler addresses at most {_MOST_BYTES}"
+        )
+
+
 def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
-    """Returns the MLIR type of an array."""
+    """Returns the MLIR type of an array.
+
+    Raises:
+      OverflowError: the array is larger than XLA can address.
+    """
     key = (tuple(shape), dtype)
     found = _tensor_types.get(key)
     if found is None:
         if has_symbolic(shape):
             return SymbolicType(key[0], dtype)
+        _check_size(key[0], dtype)
         found = _tensor_types[key] = ir.RankedTensorType.get(
             list(shape), element_type(dtype), loc=unknown_location()
         )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that must end in a Python error, or in a normal end of the process: each in a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SETUP = """
+import sys, threading, time
+import numpy as np
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+"""
+
+
+def start(code):
+    return subprocess.Popen(
+        [sys.executable, "-c", SETUP + code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(code):
+    process = start(code)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return output
+
+
+def test_sizes_beyond_63_bits_are_errors():
+    output = run("""
+struct = olympus.ShapeDtypeStruct((2**62,), np.float32)
+for attempt in (
+    lambda: jnp.zeros(2**62),
+    lambda: jnp.ones((2**31, 2**31)),
+    lambda: jnp.arange(2**62),
+    lambda: jnp.zeros(2**63),
+    lambda: jnp.zeros(2**63 - 1, jnp.int4),
+    lambda: jnp.broadcast_to(1.0, (2**31, 2**32)),
+    lambda: jnp.zeros((0,)).reshape(2**62, 0),
+    lambda: jnp.eye(2**32),
+    lambda: olympus.random.normal(olympus.random.key(0), (2**62,)),
+    lambda: olympus.jit(lambda: jnp.zeros(2**62).sum())(),
+    lambda: olympus.jit(lambda x: x + 1).lower(struct),
+    lambda: olympus.vmap(lambda x: x, axis_size=2**62, in_axes=None)(1.0),
+):
+    try:
+        attempt()
+        print("no error")
+    except OverflowError as error:
+        print("bytes" in str(error))
+print(jnp.zeros((0, 2**62)).shape, olympus.eval_shape(lambda: jnp.zeros(2**62)).shape)
+""")
+    *attempts, shapes = output.splitlines()
+    assert attempts == ["True"] * 12
+    assert shapes == f"(0, {2**62}) ({2**62},)"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x = olympus.jit(lambda x: x @ x / 300)(x)",
+        "np.asarray(jnp.sin(x) + olympus.device_put(np.ones(300)))",
+        "olympus.jit(lambda y: y @ x)(x)",  # compiles anew each time
+    ],
+)
+def test_exit_while_daemon_threads_compute(step):
+    output = run(f"""
+started = threading.Barrier(4)
+def work():
+    x = jnp.ones((300, 300))
+    (x @ x).block_until_ready()
+    started.wait()
+    while True:
+        {step}
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+started.wait()
+time.sleep(0.3)
+print("end", flush=True)
+""")
+    assert output == "end\n"
+
+
+def test_interrupt_during_a_compilation():
+    process = start("""
+def many(x):
+    for i in range(70):
+        x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
+    return x
+lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
+print("lowered", flush=True)
+try:
+    lowered.compile()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print(float(jnp.float32(3) * 2), flush=True)
+""")
+    assert process.stdout.readline() == "lowered\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert output == "interrupted\n6.0\n"
+
+
+def test_exit_after_an_interrupted_compilation():
+    process = start("""
+def many(x):
+    for i in range(70):
+        x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
+    return x
+lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
+print("lowered", flush=True)
+lowered.compile()
+""")
+    assert process.stdout.readline() == "lowered\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode in (1, -signal.SIGINT), errors
+    assert "KeyboardInterrupt" in errors
+
+
+def test_trees_nested_too_deeply():
+    output = run("""
+tree = np.ones(2)
+for _ in range(20_000):
+    tree = [tree]
+for function in (
+    olympus.tree.leaves,
+    olympus.tree.structure,
+    olympus.tree.leaves_with_path,
+    lambda tree: olympus.tree.map(lambda x: x, tree),
+    lambda tree: olympus.tree.broadcast(1, tree),
+    olympus.jit(lambda tree: tree),
+    olympus.vmap(lambda tree: tree),
+    olympus.grad(lambda tree: 1.0),
+    olympus.device_put,
+):
+    try:
+        function(tree)
+    except RecursionError:
+        print("RecursionError")
+while tree.__class__ is list:  # spares the destructor the recursion
+    tree = tree.pop()
+""")
+    assert output.split() == ["RecursionError"] * 9

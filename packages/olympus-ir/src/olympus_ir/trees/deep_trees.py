@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of pytrees that are nested too deeply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._jaxlib import PyTreeDef, pytree_registry
+
+__all__ = ["flatten", "recursion_error"]
+
+_flatten = pytree_registry.flatten
+
+
+def recursion_error(error: SystemError) -> Exception:
+    """Returns the error to raise for one of jaxlib's functions of pytrees.
+
+    Where a tree is nested more deeply than the interpreter's limit of recursion, they raise
+    SystemError from RecursionError.
+
+    Args:
+      error: the error of jaxlib's function.
+    """
+    cause = error.__cause__
+    return RecursionError(*cause.args) if isinstance(cause, RecursionError) else error
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Returns leaves and structure of a pytree.
+
+    Raises:
+      RecursionError: the tree is nested too deeply, or contains itself.
+    """
+    try:
+        return _flatten(tree, is_leaf)
+    except SystemError as error:
+        raise recursion_error(error) from None

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilations that Ctrl-C interrupts.
+
+Python handles signals in the main thread, between two instructions of Python. A compilation is one
+call of C++, which may take minutes. So the main thread has another thread make the call, and waits
+for it in a way that signals interrupt. The compilation cannot be stopped: an interrupted one goes
+on in the background, and its executable is dropped.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["await_abandoned", "interruptibly"]
+
+T = TypeVar("T")
+
+
+class _Call:
+    """A call in another thread.
+
+    Attributes:
+      done: a lock that is held until the call has returned.
+    """
+
+    __slots__ = ("done", "error", "function", "result")
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function: Callable[[], object] | None = function
+        self.result: object = None
+        self.error: BaseException | None = None
+        self.done = _thread.allocate_lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        try:
+            assert self.function is not None
+            self.result = self.function()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.function = None
+            self.done.release()
+
+
+# Interrupted calls that still use the MLIR context in which programs are built.
+_abandoned: list[_Call] = []
+
+
+def _handles_signals() -> bool:
+    """Returns whether this thread runs Python functions when the user interrupts the process."""
+    return threading.current_thread() is threading.main_thread() and callable(
+        signal.getsignal(signal.SIGINT)
+    )
+
+
+def interruptibly(function: Callable[[], T]) -> T:
+    """Calls a function so that signals interrupt the wait for its result.
+
+    Args:
+      function: a function whose call releases the interpreter's lock.
+
+    Returns:
+      What it returns.
+    """
+    if not _handles_signals():
+        return function()
+    call = _Call(function)
+    _thread.start_new_thread(call.run, ())
+    try:
+        call.done.acquire()
+    except BaseException:
+        _abandoned.append(call)
+        raise
+    if call.error is not None:
+        raise call.error
+    return call.result  # type: ignore[return-value]
+
+
+def await_abandoned() -> None:
+    """Waits for interrupted compilations; they use the context in which programs are built."""
+    while _abandoned:
+        call = _abandoned[-1]
+        call.done.acquire()
+        call.done.release()
+        if call in _abandoned:
+            _abandoned.remove(call)
