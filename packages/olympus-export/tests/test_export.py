@@ -2,9 +2,11 @@
 """Export: what an exported function says, how it is called, and that it survives being a file."""
 
 import collections
+import json
 import os
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import olympus_export as export
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
 from olympus_export import DisabledSafetyCheck, deserialize
+from olympus_export.functions import format as file_format
 from olympus_ir import lax
 from olympus_ir.lax import linalg
 from olympus_ir.lax.callbacks import pure_callback
@@ -522,3 +525,55 @@ def test_registrations_are_checked():
     keyed = export.export(jit(lambda x: x))({1: F32(2)})
     with pytest.raises(TypeError, match="only for dictionaries with string keys. Found key 1"):
         keyed.serialize()
+
+
+def test_damaged_files_are_errors():
+    blob = bytes(export.export(jit(lambda x: lax.sin(x)))(X).serialize())
+    for position in range(len(blob)):
+        damaged = bytearray(blob)
+        damaged[position] ^= 0x55
+        with pytest.raises(ValueError, match="deserialize"):
+            deserialize(damaged)
+        with pytest.raises(ValueError, match="deserialize"):
+            deserialize(blob[:position])
+
+
+def with_header(blob, change):
+    """Returns an exported function with another header and a checksum that fits it."""
+    start = len(file_format.MAGIC) + file_format.LENGTHS.size
+    version, _, length = file_format.LENGTHS.unpack_from(blob, len(file_format.MAGIC))
+    header = json.loads(blob[start : start + length])
+    change(header["exported"])
+    encoded = json.dumps(header).encode()
+    body = encoded + blob[start + length :]
+    lengths = file_format.LENGTHS.pack(version, zlib.crc32(body), len(encoded))
+    return file_format.MAGIC + lengths + body
+
+
+def test_files_whose_parts_do_not_fit_are_errors():
+    blob = bytes(export.export(jit(lambda x: lax.sin(x)))(X).serialize())
+    assert np.allclose(deserialize(with_header(blob, lambda fields: None)).call(X), np.sin(X))
+    names = ("in_avals", "out_avals", "in_tree", "platforms", "module", "module_kept_var_idx")
+    for name in names:
+        with pytest.raises(ValueError, match="deserialize: the exported function is damaged"):
+            deserialize(with_header(blob, lambda fields, name=name: fields.pop(name)))
+    with pytest.raises(ValueError, match="its fields do not fit"):
+        deserialize(with_header(blob, lambda fields: fields.update(module_kept_var_idx=[0, 1])))
+
+    def retype(fields):
+        fields["in_avals"][0][0] = [5, 5]
+
+    wrong = deserialize(with_header(blob, retype))
+    with pytest.raises(ValueError, match="is damaged: its main function has the types"):
+        wrong.call(np.zeros((5, 5), F32))
+
+
+def test_calls_of_strangers_are_refused_before_they_run():
+    allowed = DisabledSafetyCheck.custom_call("stranger")
+    function = jit(ffi.ffi_call("stranger", ShapeDtypeStruct((3, 4), F32)))
+    blob = bytes(export.export(function, disabled_checks=[allowed])(X).serialize())
+    refused = deserialize(
+        with_header(blob, lambda fields: fields.update(disabled_safety_checks=[]))
+    )
+    with pytest.raises(ValueError, match="custom calls whose targets have no compatibility"):
+        refused.call(X)

@@ -17,6 +17,7 @@ from olympus_xla.compiling.lowering.platforms import by_platform, index_type
 from olympus_xla.compiling.lowering.shardings import spec_attribute
 from olympus_xla.compiling.lowering.tables import lowering_rules
 
+from .checking import check_module
 from .exported import Exported, call_exported_p
 from .safety_checks import DisabledSafetyCheck
 
@@ -135,6 +136,7 @@ def _merged(module: ModuleLowering, exported: Exported) -> str:
 def _merge(module: ModuleLowering, exported: Exported) -> str:
     register_called_routines(exported.mlir_module_serialized)
     source = mlir.portable_module(exported.mlir_module_serialized)
+    check_module(exported, source)
     main = ""
     renamed: list[tuple[Any, str, str]] = []
     for operation in list(source.body.operations):

@@ -55,12 +55,52 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         raise ValueError(
             "deserialize: the exported function is damaged or cut off: its checksum differs"
         )
-    header = json.loads(bytes(body[:header_length]))
+    try:
+        return _from_body(body, header_length)
+    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(
+            f"deserialize: the exported function is damaged: {type(error).__name__}: {error}"
+        ) from None
+
+
+def _from_body(body: memoryview, header_length: int) -> Exported:
+    try:
+        header = json.loads(bytes(body[:header_length]))
+    except ValueError as error:
+        raise ValueError(f"deserialize: the exported function is damaged: {error}") from None
     pieces, position = [], header_length
     for length in header["lengths"]:
         pieces.append(bytes(body[position : position + length]))
         position += length
-    return _from_json(header["exported"], pieces)
+    if position != len(body):
+        raise ValueError(
+            f"deserialize: the exported function is damaged: its parts have {position} bytes, and "
+            f"there are {len(body)}"
+        )
+    return _checked(_from_json(header["exported"], pieces))
+
+
+def _checked(exported: Exported) -> Exported:
+    """Returns an exported function whose fields fit each other.
+
+    Raises:
+      ValueError: they do not.
+    """
+    num_in, num_out = len(exported.in_avals), len(exported.out_avals)
+    kept = exported.module_kept_var_idx
+    fits = (
+        exported.in_tree.num_leaves == num_in
+        and exported.out_tree.num_leaves == num_out
+        and len(exported._in_named_shardings) == len(exported.in_shardings_hlo) == num_in
+        and len(exported._out_named_shardings) == len(exported.out_shardings_hlo) == num_out
+        and list(kept) == sorted(set(kept) & set(range(num_in)))
+        and all(isinstance(platform, str) for platform in exported.platforms)
+        and isinstance(exported.fun_name, str)
+        and isinstance(exported.nr_devices, int)
+    )
+    if not fits:
+        raise ValueError("deserialize: the exported function is damaged: its fields do not fit")
+    return exported
 
 
 def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:

@@ -150,13 +150,7 @@ def lower(
         annotate_shardings(constant_operands)
     annotate_paths(results, closed.debug_info.result_paths)
     shown = f"jit({name})"
-    phases.note(
-        "interpreters.pxla",
-        "Compiling %s with global shapes and types %s. Argument mapping: %s.",
-        shown,
-        tuple(operand.aval for operand in operands),
-        None if placement is None else placement.in_shardings,
-    )
+    _note(shown, operands, placement)
     operands = [*constant_operands, *operands]
     await_abandoned()
     with phases.lowering(shown), mlir.lowering_lock, mlir.context(), mlir.unknown_location():
@@ -192,6 +186,17 @@ def lower(
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
         needs_refinement=module.needs_refinement,
+    )
+
+
+def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) -> None:
+    """Logs which program is lowered, for which operands."""
+    phases.note(
+        "interpreters.pxla",
+        "Compiling %s with global shapes and types %s. Argument mapping: %s.",
+        shown,
+        tuple(operand.aval for operand in operands),
+        None if placement is None else placement.in_shardings,
     )
 
 

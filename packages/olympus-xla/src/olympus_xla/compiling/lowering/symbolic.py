@@ -58,11 +58,12 @@ class SymbolicModuleLowering(ModuleLowering):
         name_prefix: str,
         effects: Sequence[Any] = (),
         *,
+        callers: Any = None,
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
     ) -> None:
         """Emits the program, and the public function that finds the variables and calls it."""
-        inner = self.add_function("_program", closed, name_prefix, effects)
+        inner = self.add_function("_program", closed, name_prefix, effects, callers=callers)
         olympuspr = closed.jaxpr
         tokens = [mlir.token_type()] * len(effects)
         inputs = mlir.plain_types([mlir.aval_type(var.aval) for var in olympuspr.invars])

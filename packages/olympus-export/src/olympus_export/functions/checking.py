@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of exported modules before they become part of a program.
+
+A module may come from a file, and the compiler trusts what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
+
+from .exported import Exported
+from .stable_targets import check_custom_calls
+
+__all__ = ["check_module"]
+
+
+def check_module(exported: Exported, module: Any) -> None:
+    """Checks that a module is well formed, has the types it is said to have, and calls no stranger.
+
+    Args:
+      exported: the exported function.
+      module: its module.
+
+    Raises:
+      ValueError: the module is malformed, its main function has other types, or it calls foreign
+        functions that are neither known nor allowed.
+    """
+    try:
+        well_formed = module.operation.verify()
+    except Exception as error:
+        raise _damaged(exported, str(error)) from None
+    if not well_formed:
+        raise _damaged(exported, "it is malformed")
+    _check_types(exported, module)
+    check_custom_calls(module, exported.disabled_safety_checks)
+
+
+def _check_types(exported: Exported, module: Any) -> None:
+    """Raises ValueError if the main function has other types than the exported function."""
+    found = [each for each in module.body.operations if _name_of(each) == "main"]
+    if len(found) != 1:
+        raise _damaged(exported, "it has no main function")
+    kind = ir.FunctionType(ir.TypeAttr(found[0].attributes["function_type"]).value)
+    inputs = [exported.in_avals[position] for position in exported.module_kept_var_idx]
+    skipped = len(exported.ordered_effects) + (len(exported.platforms) > 1)
+    for given, wanted in (
+        (kind.inputs[skipped:], inputs),
+        (kind.results[len(exported.ordered_effects) :], exported.out_avals),
+    ):
+        types = mlir.plain_types([mlir.aval_type(aval) for aval in wanted])
+        if list(given) != types:
+            shown = f"{list(map(str, given))} in place of {list(map(str, types))}"
+            raise _damaged(exported, f"its main function has the types {shown}")
+
+
+def _name_of(operation: Any) -> str | None:
+    attributes = operation.attributes
+    return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
+
+
+def _damaged(exported: Exported, reason: str) -> ValueError:
+    return ValueError(
+        f"the module of the exported function {exported.fun_name} is damaged: {reason}"
+    )
