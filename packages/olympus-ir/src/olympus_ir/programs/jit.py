@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..diagnostics import source_info
+from ..diagnostics.name_stacks import no_names
 from ..settings.naming import naming
 from ..trees import pytrees
 from ..trees.flattening import function_name
@@ -51,7 +52,7 @@ def call_under_trace(
 
 def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> NoReturn:
     """Raises ValueError: a call in a program is compiled with the program, by its options."""
-    source = source_info.SourceInfo(source_info.capture(), ())
+    source = source_info.SourceInfo(source_info.capture(), no_names)
     raise ValueError(
         f"`compiler_options` can only be passed to top-level `{naming.module}.jit`. Got "
         f"compiler_options={dict(options.compiler_options)} specified on a nested jit with name: "

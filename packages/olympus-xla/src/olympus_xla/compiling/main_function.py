@@ -109,9 +109,7 @@ def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: i
             unusable.append(operand)
     if unusable:
         shown = ", ".join(_part_aval(operand).str_short() for operand in unusable)
-        warn_user(
-            f"Some donated buffers were not usable: {shown}. No result has their size."
-        )
+        warn_user(f"Some donated buffers were not usable: {shown}. No result has their size.")
 
 
 def _part_aval(value: Operand | Result) -> Any:

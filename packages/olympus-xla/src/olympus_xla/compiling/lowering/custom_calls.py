@@ -40,22 +40,12 @@ def custom_call_attributes(
     Raises:
       ValueError: the interface is typed and ``backend_config`` is not a dictionary.
     """
-    if api_version >= _TYPED and not isinstance(backend_config, dict | None):
-        raise ValueError(
-            "When api_version >= 4, backend_config must be a dictionary of attributes, got "
-            f"{backend_config!r} for the foreign function {target!r}"
-        )
-    typed = api_version >= _TYPED
     attrs: dict[str, Any] = {
         "call_target_name": mlir.string(target),
-        # XLA knows typed calls by their dictionary of attributes.
-        "api_version": mlir.i32(1 if typed else api_version),
         "has_side_effect": mlir.boolean(has_side_effect),
-        "backend_config": mlir.string("" if typed else backend_config or ""),
+        **_configuration(target, backend_config, api_version),
         **(attributes or {}),
     }
-    if typed:
-        attrs["mhlo.backend_config"] = mlir.dictionary(backend_config or {})
     if operand_layouts is not None:
         attrs["operand_layouts"] = _layouts(operand_layouts)
     if result_layouts is not None:
@@ -72,6 +62,26 @@ def custom_call_attributes(
             ]
         )
     return attrs
+
+
+def _configuration(
+    target: str, config: dict[str, Any] | str | None, api_version: int
+) -> dict[str, Any]:
+    """Returns the attributes that hold the function's own attributes and its interface."""
+    if api_version < _TYPED:
+        text = config if isinstance(config, str) else ""
+        return {"api_version": mlir.i32(api_version), "backend_config": mlir.string(text)}
+    if isinstance(config, str):
+        raise ValueError(
+            "When api_version >= 4, backend_config must be a dictionary of attributes, got "
+            f"{config!r} for the foreign function {target!r}"
+        )
+    return {
+        # XLA knows typed calls by their dictionary of attributes.
+        "api_version": mlir.i32(1),
+        "backend_config": mlir.string(""),
+        "mhlo.backend_config": mlir.dictionary(config or {}),
+    }
 
 
 def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
