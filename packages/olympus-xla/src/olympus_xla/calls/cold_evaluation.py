@@ -140,7 +140,8 @@ def evaluate(
             values = eval_olympuspr(
                 closed.jaxpr, closed.consts, *map(_reference_array, operands, closed.in_avals)
             )
-    except (_AbandonedError, MissingRuleError):
+    except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
+        # NumPy raises the last two for arrays that are too large.
         cold.calls = 0
         return None
     sharding, committed = placement.replicated, placement.committed
