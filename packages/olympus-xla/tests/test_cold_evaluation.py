@@ -301,6 +301,15 @@ def test_results_have_memory_of_their_own():
     assert not np.asarray(of_numpy).flags.writeable
 
 
+def test_objects_that_become_arrays_are_operands():
+    class Holder:
+        def __jax_array__(self):
+            return put_leaf(np.arange(3, dtype=np.float32))
+
+    assert np.asarray(lax.neg(Holder())).tolist() == [0, -1, -2]
+    assert np.asarray(library_jit(lax.neg)(Holder())).tolist() == [0, -1, -2]
+
+
 def test_errors_are_those_of_compiled_programs():
     operand = put_leaf(np.ones(7, np.float32))
     operand.delete()

@@ -32,7 +32,7 @@ from olympus_ir.reference import ReferenceArray, reference_evaluator, reference_
 from olympus_ir.settings import config_states
 from olympus_ir.settings.config_flags import cold_evaluation, dump_ir_to
 from olympus_ir.types import dtypes
-from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
 from olympus_ir.types.memory_spaces import on_host
 
@@ -177,7 +177,9 @@ def _reference_array(operand: Any, aval: ShapedArray) -> Any:
         return ExtendedArray(_reference_array(physical, get_aval(physical)), aval)
     if type(operand) is ArrayImpl:
         return ReferenceArray(host_value(operand), aval)
-    return ReferenceArray(np.array(operand, dtype=aval.dtype), aval)
+    convert = array_conversion(operand)  # of objects that say how they become arrays
+    value = operand if convert is None else convert()
+    return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
 
 def _device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
