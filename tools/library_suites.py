@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the test suites of libraries written for JAX on OLYMPUS, and on JAX what fails there.
 
-``python tools/library_suites.py --peer PYTHON [library ...]``, where ``PYTHON`` is the interpreter
-of an environment with JAX and the same libraries. The suites are those of the source distributions
-that ``integration_tests/ecosystem/suites.toml`` lists; they are downloaded with pip. A test that
-fails on OLYMPUS and passes on JAX is a difference. The command fails where a difference is not
-listed among the library's ``private`` tests, or where a listed one has disappeared.
+``python tools/library_suites.py --peer PYTHON --folder FOLDER [library ...]``, where ``PYTHON`` is
+the interpreter of an environment with JAX and the same libraries. The suites are those of the
+source distributions that ``integration_tests/ecosystem/suites.toml`` lists; they are downloaded
+with pip. A test that fails on OLYMPUS and passes on JAX is a difference. The command fails where a
+difference is not listed among the library's ``private`` tests, or where a listed one passes.
 """
 
 from __future__ import annotations
@@ -172,9 +172,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Compares suites of libraries with JAX.")
     parser.add_argument("--peer", required=True, help="the interpreter of an environment with JAX")
     parser.add_argument("--folder", type=Path, required=True, help="sources and logs")
+    parser.add_argument("--seconds", type=int, help="stop each run of a suite after that long")
     parser.add_argument("libraries", nargs="*", help="names in suites.toml; all by default")
     options = parser.parse_args(arguments)
     suites = read_suites()
+    if options.seconds is not None:
+        limit = ("--session-timeout", str(options.seconds))
+        suites = {
+            name: dataclasses.replace(suite, arguments=(*suite.arguments, *limit))
+            for name, suite in suites.items()
+        }
     chosen = options.libraries or list(suites)
     same = [compare(name, suites[name], options.peer, options.folder) for name in chosen]
     return 0 if all(same) else 1
