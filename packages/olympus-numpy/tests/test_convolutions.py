@@ -153,3 +153,12 @@ def test_bad_polynomials():
         jnp.polydiv(np.ones(2), np.float32(1))
     with pytest.raises(IndexError, match="divisor"):
         jnp.polydiv(np.ones(2), np.ones(0))
+
+
+@pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "ii->i", "ii", "ij->ji", "ij,jk->ik"])
+def test_einsum_of_booleans_is_the_disjunction_of_conjunctions(subscripts):
+    x = np.array([[True, False], [True, True]])
+    operands = [x] * (subscripts.count(",") + 1)
+    expected = np.einsum(subscripts, *(each.astype(int) for each in operands)) > 0
+    found = jnp.einsum(subscripts, *operands)
+    assert found.dtype == bool and found.tolist() == expected.tolist()

@@ -299,3 +299,26 @@ def test_asarray_of_an_array_of_the_dtype_is_the_array():
     assert jnp.asarray(x, copy=True) is not x
     weak = jnp.asarray(1.0)
     assert weak.weak_type and not jnp.asarray(weak, jnp.float32).weak_type
+
+
+@pytest.mark.parametrize("call", [lambda f: f(), lambda f: jit(f)()], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "int8", "uint8", "float32"])
+@pytest.mark.parametrize("value", [2**31, 2**32 - 1, 2**40, -1, -(2**31) - 1])
+def test_fill_values_out_of_range_wrap_around(value, dtype, call):
+    expected = np.array(value, np.int64).astype(dtype)
+    assert call(lambda: jnp.full(2, value, dtype)).tolist() == [expected] * 2
+    assert call(lambda: jnp.full_like(jnp.zeros(1, dtype), value)).tolist() == [expected]
+
+
+def test_fill_values_without_a_dtype_are_of_the_default_integers():
+    filled = jnp.full(1, 2**31)
+    assert (filled.tolist(), str(filled.dtype), filled.weak_type) == ([-(2**31)], "int32", True)
+    with pytest.raises(OverflowError):
+        jnp.full(1, 2**64)
+    with pytest.raises(TypeError, match=r"float\(\) argument must be"):
+        jnp.full(2, 1 + 2j, "float32")
+
+
+def test_float0_is_made_under_a_trace():
+    zeros = jit(lambda: jnp.zeros((2,), dtypes.float0))()
+    assert zeros.dtype == dtypes.float0 and zeros.shape == (2,)

@@ -347,3 +347,13 @@ def test_axes_without_elements():
 def test_fill_values_are_scalars():
     with pytest.raises(ValueError, match="must be a scalar"):
         jnp.zeros(3).at[5].get(mode="fill", fill_value=np.ones(1))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (0, 0)])
+def test_masks_with_sizes_of_zero_select_nothing(shape):
+    x = jnp.arange(12.0).reshape(3, 4)
+    mask = np.zeros(shape, bool)
+    assert x[mask].shape == (0, *x.shape[len(shape) :])
+    assert x.at[mask].set(9.0).tolist() == x.tolist()
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[np.zeros((2, 0), bool)]

@@ -58,3 +58,16 @@ def test_weights(q, axis):
     expected = np.quantile(X.astype(float), q, axis=axis, weights=weights, method="inverted_cdf")
     found = jnp.quantile(X, jnp.array(q), axis=axis, weights=weights, method="inverted_cdf")
     check(found, np.asarray(expected))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_positions_in_long_lines_of_16_bits_are_exact(dtype):
+    # 4999 and 2.5 * 1000 have no exact representation in 16 bits.
+    line = jnp.asarray(np.random.default_rng(0).normal(size=5000), dtype)
+    exact = np.asarray(line).astype(np.float64)
+    for part in (0.3, 0.5, 0.77):
+        expected = np.quantile(exact, part)
+        found = jnp.quantile(line, part)
+        assert found.dtype == line.dtype
+        np.testing.assert_allclose(float(found), expected, rtol=2.0**-8)
+    np.testing.assert_allclose(float(jnp.median(line)), np.median(exact), rtol=2.0**-8)

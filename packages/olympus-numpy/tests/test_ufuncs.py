@@ -261,3 +261,30 @@ def test_vectorize_says_what_does_not_fit():
         jnp.vectorize(lambda x: x, signature="()->(),()")(1.0)
     with pytest.raises(ValueError, match=r"excluded=\{1\} is invalid for 1 argument"):
         jnp.vectorize(lambda x: x, excluded={1})(1.0)
+
+
+def test_functions_made_of_the_same_function_are_equal():
+    def join(x, y):
+        return x + 2 * y
+
+    first, second = (jnp.frompyfunc(join, 2, 1) for _ in range(2))
+    assert first == second and hash(first) == hash(second)
+    assert first != jnp.frompyfunc(join, 2, 1, identity=0)
+
+
+def test_reduceat_of_nothing():
+    assert jnp.add.reduceat(jnp.arange(6), jnp.array([], int)).tolist() == []
+    with pytest.raises(IndexError, match="from an empty axis"):
+        jnp.add.reduceat(jnp.arange(0), jnp.array([0]))
+
+
+def test_missing_arguments_are_named():
+    with pytest.raises(TypeError, match=r"add\(\) missing 1 required positional argument: 'y'"):
+        jnp.add(1)
+    with pytest.raises(TypeError, match=r"add\(\) takes 2 positional arguments but 3 were given"):
+        jnp.add(1, 2, 3)
+
+
+def test_updates_in_place_are_refused_with_what_to_write():
+    with pytest.raises(NotImplementedError, match=r"arr = jnp.multiply.at\(arr, ind, val, inplace"):
+        jnp.multiply.at(jnp.arange(3), 0, 1)

@@ -95,3 +95,23 @@ def test_wrong_arguments():
         scale_and_translate(X, X.shape, (0, 1), one, one, "linear")
     with pytest.raises(ValueError, match="not one of spatial_dims"):
         scale_and_translate(X, (6, 9), (0,), one, one, "linear")
+
+
+@pytest.mark.parametrize("name", ["bicubic-pytorch", "cubic-pytorch"])
+def test_bicubic_resampling_of_pytorch(name):
+    # Keys's kernel with the parameter -3/4 at the four nearest samples; the border is repeated.
+    def kernel(distance):
+        if distance < 1:
+            return 1.25 * distance**3 - 2.25 * distance**2 + 1
+        return -0.75 * (distance**3 - 5 * distance**2 + 8 * distance - 4)
+
+    old, new = 4, 7
+    expected = np.zeros((old, new))
+    for column in range(new):
+        place = (column + 0.5) * old / new - 0.5
+        for sample in np.floor(place) + np.arange(-1, 3):
+            expected[int(np.clip(sample, 0, old - 1)), column] += kernel(abs(place - sample))
+    found = resize(np.eye(old), (old, new), name, antialias=False)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    smoothed = resize(np.eye(old), (old, 2), name)
+    np.testing.assert_allclose(smoothed, resize(np.eye(old), (old, 2), "bicubic"), atol=1e-6)

@@ -336,3 +336,22 @@ def test_polar_factors_of_several_matrices(method):
 def test_exponentials_of_half_precision_are_refused():
     with pytest.raises(TypeError, match="A.dtype=float16 is not supported"):
         linalg.expm(np.eye(2, dtype=np.float16))
+
+
+@pytest.mark.parametrize("method", ["schur", "eigen"])
+def test_batches_of_sylvester_equations(method):
+    generator = np.random.default_rng(0)
+    a, b, c = (generator.normal(size=shape) for shape in [(2, 3, 3), (5, 1, 2, 2), (2, 3, 2)])
+    with config.enable_x64(True):
+        x = np.asarray(linalg.solve_sylvester(a, b, c, method=method))
+    assert x.shape == (5, 2, 3, 2)
+    np.testing.assert_allclose(a @ x + x @ b, np.broadcast_to(c, x.shape), atol=1e-9)
+
+
+def test_batches_of_schur_forms():
+    matrices = np.random.default_rng(0).normal(size=(4, 3, 3))
+    with config.enable_x64(True):
+        forms = [scipy.linalg.schur(matrix) for matrix in matrices]
+        t, z = (np.asarray(each) for each in linalg.rsf2csf(*map(np.stack, zip(*forms))))
+    np.testing.assert_allclose(np.tril(t, -1), 0, atol=1e-12)
+    np.testing.assert_allclose(z @ t @ z.conj().swapaxes(-1, -2), matrices, atol=1e-12)

@@ -119,3 +119,17 @@ def test_bad_input():
         minimize(rosenbrock, start, method="BFGS", options={"steps": 3})
     with pytest.raises(TypeError, match="scalar"):
         minimize(lambda x: x, start, method="BFGS")
+
+
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_complex_vectors(method):
+    matrix = np.random.default_rng(0).normal(size=(3, 3)) + 4 * np.eye(3)
+    target = np.array([1 + 2j, -1j, 3.0])
+
+    def distance(z):
+        return jnp.sum(jnp.abs(jnp.asarray(matrix) @ z - jnp.asarray(target)) ** 2)
+
+    with config.enable_x64(True):
+        result = minimize(distance, jnp.zeros(3, complex), method=method)
+        assert result.success
+        np.testing.assert_allclose(result.x, np.linalg.solve(matrix, target), atol=1e-4)

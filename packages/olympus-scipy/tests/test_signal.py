@@ -11,6 +11,7 @@ from olympus_autodiff import jvp, vjp
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_scipy import signal
+from olympus_scipy.signal.windows import window_of
 from olympus_testing import check_grads
 
 GENERATOR = np.random.default_rng(0)
@@ -216,3 +217,42 @@ def test_bad_spectra():
         signal.detrend(WAVE, bp=[200])
     with pytest.raises(NotImplementedError, match="overwrite_data"):
         signal.detrend(WAVE, overwrite_data=True)
+
+
+NAMED_WINDOWS = (
+    *("barthann", "bartlett", "blackman", "blackmanharris", "bohman", "boxcar", "cosine"),
+    *("flattop", "hamming", "hann", "lanczos", "nuttall", "parzen", "triang"),
+    *("exponential", ("exponential", None, 2.0), ("exponential", 3.0, 2.0)),
+    *("taylor", ("taylor", 3, 35), ("taylor", 4, 30, False), "tukey", ("tukey", 0.0), "halfcosine"),
+    *(("chebwin", 60.0), ("chebwin", 110.0), ("dpss", 0.4), ("dpss", 2.5), ("gaussian", 3.0)),
+    *(("general_cosine", [0.5, 0.3, 0.2]), ("general_gaussian", 1.5, 3.0), ("kaiser", 4.0)),
+    *(("general_hamming", 0.6), ("kaiser_bessel_derived_symmetric", 5.0), "hann_symmetric"),
+)
+
+
+@pytest.mark.parametrize("window", NAMED_WINDOWS, ids=str)
+def test_windows_are_those_of_scipy(window):
+    for size in (1, 2, 6, 7, 8, 33):
+        try:
+            expected = expected_signal.get_window(window, size)
+        except ValueError:
+            continue
+        np.testing.assert_allclose(window_of(window, size), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_windows_with_wrong_parameters():
+    with pytest.raises(ValueError, match="'chebwin' must have parameters"):
+        window_of("chebwin", 8)
+    with pytest.raises(ValueError, match="'hann' does not allow parameters"):
+        window_of(("hann", 1), 8)
+    with pytest.raises(ValueError, match="NW must be positive and less than M/2"):
+        window_of(("dpss", 4.0), 8)
+    with pytest.raises(ValueError, match="only defined for symmetric shapes"):
+        window_of(("kaiser_bessel_derived", 4.0), 8)
+    with pytest.raises(ValueError, match="only defined for even number of points"):
+        window_of(("kaiser_bessel_derived_symmetric", 4.0), 7)
+
+
+def test_cross_spectrum_of_an_array_with_itself_is_complex():
+    assert np.iscomplexobj(signal.csd(WAVE, WAVE, nperseg=16)[1])
+    assert not np.iscomplexobj(signal.csd(WAVE, None, nperseg=16)[1])

@@ -103,3 +103,27 @@ def test_bad_input(solver):
 def test_unknown_methods():
     with pytest.raises(ValueError, match="invalid solve_method"):
         linalg.gmres(np.eye(2), np.ones(2), solve_method="other")
+
+
+class OnlyProduct:
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __matmul__(self, x):
+        return self.matrix @ x
+
+
+@pytest.mark.parametrize("solver", [linalg.cg, linalg.bicgstab, linalg.gmres])
+def test_operators_that_have_only_a_product(solver):
+    matrix = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+    b = np.array([1.0, 2.0], np.float32)
+    x, _ = solver(OnlyProduct(matrix), b, M=OnlyProduct(np.eye(2, dtype=np.float32)))
+    np.testing.assert_allclose(x, np.linalg.solve(matrix, b), rtol=1e-4)
+    with pytest.raises(TypeError, match="linear operator must be either a function or ndarray"):
+        solver(matrix.tolist(), b)
+
+
+def test_weak_types_of_solutions():
+    for solver, weak in ((linalg.cg, False), (linalg.bicgstab, True), (linalg.gmres, True)):
+        x, _ = solver(lambda x: 2 * x, 3.0)
+        assert (float(x), x.weak_type) == (1.5, weak)

@@ -304,3 +304,32 @@ def test_bad_input():
         special.zeta(3.0)
     with pytest.raises(TypeError, match="must be of integers"):
         special.sph_harm_y(np.ones(1), np.ones(1, int), np.ones(1), np.ones(1))
+
+
+def test_harmonics_of_all_angles():
+    angles = [-1.0, 0.0, 0.3, 2.0, np.pi, 4.0, 6.0, 7.0]
+    grids = np.meshgrid(np.arange(5), np.arange(-4, 5), angles, [-0.5, 2.0, 9.0], indexing="ij")
+    n, m, theta, phi = (each.ravel() for each in grids)
+    with config.enable_x64(True):
+        found = special.sph_harm_y(n, m, theta, phi)
+    expected = expected_special.sph_harm_y(n, m, theta, phi)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_complex_poles_infinities_and_nan():
+    inf, nan = np.inf, np.nan
+    with config.enable_x64(True):
+        poles = np.array([0, -1, -5, -5 + 0.1j, 2.5, 1 + 1j]).astype(complex)
+        np.testing.assert_allclose(special.gamma(poles), expected_special.gamma(poles), rtol=1e-12)
+        far = np.array([-20 - 100j, 20 - 1000j, complex(inf, nan), complex(nan, inf), 3 - 4j])
+        np.testing.assert_allclose(special.wofz(far), expected_special.wofz(far), rtol=1e-12)
+
+
+def test_dilogarithm_near_one_and_at_infinity():
+    x = np.array([1 - 1e-6, 1 + 1e-6, 1.0001, 1.5, 1.9999, 2.0, 2.5, 1e5, np.inf])
+    with config.enable_x64(True):
+        np.testing.assert_allclose(special.spence(x), expected_special.spence(x), rtol=1e-13)
+
+
+def test_combinations_of_nan_are_zero():
+    assert special.comb(np.nan, 2.0) == special.comb(5.0, np.nan) == 0.0

@@ -282,3 +282,9 @@ def test_counts_of_outcomes_are_integers():
     for x, n in (([1.0, 2.0], 3), ([1, 2], 3.0)):
         with pytest.raises(ValueError, match="x and n must be of integer type"):
             stats.multinomial.logpmf(np.array(x), n, p)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_standard_errors_keep_the_dtype(dtype):
+    samples = array(np.arange(6.0).reshape(3, 2), dtype)
+    assert stats.sem(samples).dtype == stats.sem(samples, nan_policy="omit").dtype == dtype

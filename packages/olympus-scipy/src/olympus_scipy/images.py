@@ -31,7 +31,8 @@ class ResizeMethod(enum.Enum):
     """Interpolation method of `resize` and `scale_and_translate`.
 
     NEAREST takes the nearest old sample; LINEAR interpolates between two; CUBIC is the cubic
-    convolution of Keys with the parameter -1/2 and CUBIC_PYTORCH that with -3/4; LANCZOS3 and
+    convolution of Keys with the parameter -1/2; CUBIC_PYTORCH is the same with antialiasing, and
+    without it that with the parameter -3/4 and repeated borders, as in PyTorch; LANCZOS3 and
     LANCZOS5 are windowed sinc functions; AREA averages what a new sample covers.
 
     Example:
@@ -81,6 +82,8 @@ _NAMES = {
     "cubic": ResizeMethod.CUBIC,
     "bicubic": ResizeMethod.CUBIC,
     "tricubic": ResizeMethod.CUBIC,
+    "cubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+    "bicubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
     "area": ResizeMethod.AREA,
 }
 
@@ -108,7 +111,6 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Array]] = {
     ResizeMethod.LANCZOS3: functools.partial(_lanczos, 3),
     ResizeMethod.LANCZOS5: functools.partial(_lanczos, 5),
     ResizeMethod.CUBIC: functools.partial(_cubic_convolution, -0.5),
-    ResizeMethod.CUBIC_PYTORCH: functools.partial(_cubic_convolution, -0.75),
 }
 
 
@@ -121,6 +123,10 @@ def _weights(
     spacing = 1 / scale
     places = ((onp.arange(new, dtype=dtype) + 0.5) - translation) * spacing - 0.5
     positions = onp.arange(old, dtype=dtype)[:, None]
+    if method is ResizeMethod.CUBIC_PYTORCH:
+        if not antialias:
+            return _within(places, old, _clamped_cubic_weights(places, positions))
+        method = ResizeMethod.CUBIC
     if method is ResizeMethod.AREA:
         end = onp.minimum(positions + 0.5, places + spacing / 2)
         weights = onp.maximum(0, end - onp.maximum(positions - 0.5, places - spacing / 2))
@@ -131,7 +137,23 @@ def _weights(
     total = onp.sum(weights, axis=0)
     enough = onp.abs(total) > 1000 * float(dtypes.finfo(np.float32).eps)
     weights = onp.where(enough, weights / onp.where(enough, total, 1), 0)
+    return _within(places, old, weights)
+
+
+def _within(places: Any, old: int, weights: Any) -> Array:
+    """Returns weights, zero for new samples outside of the old ones."""
     return onp.where((places >= -0.5) & (places <= old - 0.5), weights, 0)
+
+
+def _clamped_cubic_weights(places: Any, positions: Any) -> Any:
+    """Returns the weights of PyTorch's bicubic resampling: four samples, the border repeated."""
+    weights = onp.zeros_like(places - positions)
+    for offset in range(-1, 3):
+        neighbour = onp.floor(places) + offset
+        weight = _cubic_convolution(-0.75, onp.abs(places - neighbour))
+        sample = onp.clip(neighbour, 0, positions.shape[0] - 1)
+        weights = weights + onp.where(positions == sample, weight, 0)
+    return weights
 
 
 # ---- resampling ----

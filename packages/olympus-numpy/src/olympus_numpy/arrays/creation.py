@@ -419,6 +419,8 @@ def _filled(
     """Returns an array filled with a value."""
     if dtypes.is_extended(dtype):
         return spread(value, shape) if np.ndim(value) else lax.full(shape, value, dtype)
+    if dtype == dtypes.float0:
+        return np.zeros(shape, dtype)
     if out_sharding is not None and not np.ndim(value):
         return lax.broadcast(convert(value, dtype, weak_type), shape, out_sharding=out_sharding)
     return as_array(spread(convert(value, dtype, weak_type), shape))
@@ -530,14 +532,38 @@ def full(
     check_arraylike("full", fill_value)
     shape = shape_of(shape)
     if dtype is None:
-        dtype, weak_type = result_type_of(fill_value)
+        dtype, weak_type = result_type_of(0 if fill_value.__class__ is int else fill_value)
     else:
         dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full"), False
+    fill_value = _fill_scalar(fill_value, dtype)
     if np.ndim(fill_value):
         return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
     if out_sharding is not None:
         out_sharding = asked_sharding(out_sharding, "jnp.full")
     return placed(_filled(fill_value, shape, dtype, weak_type, out_sharding), device)
+
+
+def _fill_scalar(value: Any, dtype: Any) -> Any:
+    """Returns a fill value; a Python integer that is out of range wraps around.
+
+    Raises:
+      TypeError: a complex number is given for real elements.
+    """
+    kind = value.__class__
+    if kind is complex and not dtypes.issubdtype(dtype, np.complexfloating):
+        if dtypes.issubdtype(dtype, np.number):
+            raise TypeError(
+                "float() argument must be a string or a real number, not 'complex': the fill value "
+                f"{value} does not fit elements of dtype {dtypes.name_of(dtype)}"
+            )
+    elif kind is int and not (dtypes.is_extended(dtype) or 0 <= value <= 1):
+        held_by = [result_type_of(0)[0]]
+        if dtypes.issubdtype(dtype, np.integer):
+            held_by.append(dtype)
+        limits = [dtypes.iinfo(each) for each in held_by]
+        if not all(limit.min <= value <= limit.max for limit in limits):
+            return np.array(value).astype(dtype)[()]
+    return value
 
 
 def zeros_like(
@@ -663,6 +689,7 @@ def _constant_like(
         shape = np.shape(a) if shape is None else shape_of(shape)
         return placed(lax.full(shape, value, dtype), device, out_sharding)
     shape = np.shape(a) if shape is None else shape_of(shape)
+    value = _fill_scalar(value, dtype)
     if device is None and out_sharding is None and not np.ndim(value):
         device = place_like(a, shape)
         out_sharding = layout_like(a, shape) if device is None else None

@@ -50,6 +50,7 @@ class ufunc:
       name: the name that is shown; the function's by default.
       nargs: the number of arguments; ``nin`` by default.
       identity: the result of a reduction of nothing; None where there is none.
+      defining: the function by which equality is decided; ``func`` by default.
       call: what a call runs, where that is not the function compiled.
       reduce: what `reduce` runs, where a faster way than a loop is known.
       accumulate: what `accumulate` runs, where a faster way than a loop is known.
@@ -72,6 +73,7 @@ class ufunc:
         name: str | None = None,
         nargs: int | None = None,
         identity: Any = None,
+        defining: Callable[..., Any] | None = None,
         call: Callable[..., Any] | None = None,
         reduce: Callable[..., Any] | None = None,
         accumulate: Callable[..., Any] | None = None,
@@ -84,6 +86,7 @@ class ufunc:
         self.__wrapped__ = func
         self.__signature__ = _CALL_SIGNATURE
         self._function = func
+        self._defining = func if defining is None else defining
         self._call = func if call is None else call
         self._reduce = reduce
         self._accumulate = accumulate
@@ -103,14 +106,14 @@ class ufunc:
         return f"<jnp.ufunc '{self.__name__}'>"
 
     def __hash__(self) -> int:
-        return hash((self._function, self.__name__, self._identity, self._nin, self._nout))
+        return hash(self._meaning())
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, ufunc)
-            and (self._function, self.__name__, self._nin, self._nout)
-            == (other._function, other.__name__, other._nin, other._nout)
-        )
+        return self is other or (isinstance(other, ufunc) and self._meaning() == other._meaning())
+
+    def _meaning(self) -> tuple[Any, ...]:
+        """Returns what two universal functions share that are equal."""
+        return self._defining, self.__name__, self._identity, self._nin, self._nout
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         """Applies the function to arrays, broadcast against each other."""
@@ -119,11 +122,21 @@ class ufunc:
         if where is not None:
             raise NotImplementedError(f"where argument of {self}")
         if len(args) != self._nin:
-            raise TypeError(
-                f"{self.__name__}() takes {self._nin} positional argument"
-                f"{'' if self._nin == 1 else 's'} but {len(args)} were given"
-            )
+            raise TypeError(self._wrong_number(len(args)))
         return self._call(*args)
+
+    def _wrong_number(self, given: int) -> str:
+        """Returns the message for a call with the wrong number of arguments."""
+        if given > self._nin:
+            plural = "" if self._nin == 1 else "s"
+            return (
+                f"{self.__name__}() takes {self._nin} positional argument{plural} "
+                f"but {given} were given"
+            )
+        parameters = list(inspect.signature(self._defining).parameters)[given : self._nin]
+        names = " and ".join(map(repr, parameters))
+        count, plural = self._nin - given, "" if self._nin - given == 1 else "s"
+        return f"{self.__name__}() missing {count} required positional argument{plural}: {names}"
 
     def _check_binary(self, method: str) -> None:
         if self._nin != 2:
@@ -317,9 +330,9 @@ class ufunc:
         """
         if inplace:
             raise NotImplementedError(
-                f"Because {naming.library} arrays are immutable, olympus.numpy ufunc.at() cannot "
-                "operate "
-                "inplace like NumPy's: call it with inplace=False and use what it returns."
+                f"Because {naming.library} arrays are immutable, jnp.ufunc.at() cannot operate "
+                "inplace like np.ufunc.at(). Instead, you can pass inplace=False and capture the "
+                f"result; e.g.\n>>> arr = jnp.{self.__name__}.at(arr, ind, val, inplace=False)\n"
             )
         check_arraylike(f"{self.__name__}.at", a)
         a = asarray(a)
@@ -409,6 +422,12 @@ class ufunc:
         (axis,) = _canonical_axes(axis, a.ndim)
         a = _front(a, axis)
         length = a.shape[0]
+        if length == 0:
+            raise IndexError(
+                f"{self.__name__}.reduceat: Cannot do a non-empty jnp.take() from an empty axis."
+            )
+        if indices.shape[0] == 0:
+            return _back(lax.slice_in_dim(a, 0, 0, axis=0), axis)
         ends = lax.concatenate(
             [lax.slice_in_dim(indices, 1, None, axis=0), np.full((1,), length, indices.dtype)], 0
         )

@@ -302,4 +302,6 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
     elementwise.__name__ = getattr(func, "__name__", "frompyfunc")
     elementwise.__doc__ = func.__doc__
-    return ufunc(elementwise, nin, nout, name=elementwise.__name__, identity=identity)
+    return ufunc(
+        elementwise, nin, nout, name=elementwise.__name__, identity=identity, defining=func
+    )

@@ -341,6 +341,11 @@ def _list_as_array(part: Any) -> Any:
     return array.astype(np.int64) if array.size == 0 else array
 
 
+def _fits(mask: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Returns whether a mask may index dimensions of a shape: its sizes are theirs, or zero."""
+    return all(size in (0, dim) for size, dim in zip(mask, shape, strict=True))
+
+
 def _add_mask(
     mask: Any,
     shape: tuple,
@@ -362,7 +367,7 @@ def _add_mask(
     end = axis + mask.ndim
     if end > len(shape):
         _raise_rank(shape, parts)
-    if mask.shape != shape[axis:end]:
+    if not _fits(mask.shape, shape[axis:end]):
         raise IndexError(
             f"boolean index did not match shape of indexed array in index {axis}: got "
             f"{mask.shape}, expected {list(shape[axis:end])}"

@@ -16,7 +16,14 @@ from olympus_ir.types.resharding import with_out_sharding
 from ..arrays.selection import where
 from ..core.axes import canonical_axes, hashable_axes
 from ..core.compilation import compiled
-from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
+from ..core.promotion import (
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_dtypes_inexact,
+    result_type_of,
+    spread,
+)
 from ..indexing.taking import take_along_axis
 from ..reductions.truth import any_along
 
@@ -59,6 +66,11 @@ def _quantile_of(
     check_arraylike("quantile", a, q)
     (a,) = promote_dtypes_inexact(ensure_array(a))
     q = ensure_array(q)
+    dtype, _ = result_type_of(a, q)
+    if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) == 16:
+        # Positions in long lines are not representable in 16 bits.
+        a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
+        return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:
         q = convert(q, ensure_array(a).dtype)  # float8 dtypes have no promotion with others
     a, q = promote_dtypes_inexact(a, q)

@@ -86,6 +86,9 @@ def _less_rows(rows: Any) -> tuple[Any, ...]:
 def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
     """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows."""
     count = rows.shape[0]
+    if dtypes.issubdtype(rows.dtype, np.complexfloating):
+        # A complex number with a NaN in either part is NaN, and sorted last.
+        rows = where(lax.ne(rows, rows), np.array(np.nan, rows.dtype), rows)
     places = lax.iota(_int32, count)
     if rows.shape[1] == 0:
         return places, lax.eq(places, np.int32(0)), rows

@@ -445,12 +445,17 @@ def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
         # Off the diagonal the array is now zero: summing over all axes but one extracts it.
         if letter not in needed:
             continue
-        x = lax.reduce_sum(x, tuple(axes[:-1]))
+        x = _summed(x, tuple(axes[:-1]))
         term = "".join(c for position, c in enumerate(term) if position not in axes[:-1])
     summed = tuple(position for position, letter in enumerate(term) if letter not in needed)
     if not summed:
         return x, term
-    return lax.reduce_sum(x, summed), "".join(letter for letter in term if letter in needed)
+    return _summed(x, summed), "".join(letter for letter in term if letter in needed)
+
+
+def _summed(x: Any, axes: tuple[int, ...]) -> Any:
+    """Sums over axes; the sum of booleans is their disjunction."""
+    return lax.reduce_or(x, axes) if x.dtype == np.bool_ else lax.reduce_sum(x, axes)
 
 
 def _zero_off_diagonal(x: Any, axes: list[int]) -> Any:

@@ -238,19 +238,23 @@ def _rsf2csf_of(t: Any, z: Any) -> Any:
     return jnp.triu(t), z
 
 
-_rsf2csf = compiled(_rsf2csf_of, name="rsf2csf")
+def _rsf2csf_batches(t: Any, z: Any) -> Any:
+    return jnp.vectorize(_rsf2csf_of, signature="(n,n),(n,n)->(n,n),(n,n)")(t, z)
+
+
+_rsf2csf = compiled(_rsf2csf_batches, name="rsf2csf")
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """Converts a real Schur form to a complex one, which is triangular.
 
     Args:
-      T: the Schur form of a real matrix, of shape (n, n).
-      Z: the Schur vectors, of shape (n, n).
+      T: the Schur form of a real matrix, of shape (..., n, n).
+      Z: the Schur vectors, of shape (..., n, n).
       check_finite: ignored.
 
     Returns:
-      The upper triangular form and its Schur vectors, complex arrays of shape (n, n).
+      The upper triangular form and its Schur vectors, complex arrays of shape (..., n, n).
 
     Raises:
       ValueError: an operand is not square, or the shapes differ.
@@ -262,8 +266,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """
     del check_finite
     for name, shape in (("Z", np.shape(Z)), ("T", np.shape(T))):
-        if len(shape) != 2 or shape[0] != shape[1]:
+        if len(shape) < 2 or shape[-2] != shape[-1]:
             raise ValueError(f"Input '{name}' must be square.")
-    if np.shape(Z) != np.shape(T):
+    if np.shape(Z)[-2:] != np.shape(T)[-2:]:
         raise ValueError(f"Input array shapes must match: Z: {np.shape(Z)} vs. T: {np.shape(T)}")
     return _rsf2csf(T, Z)

@@ -330,7 +330,12 @@ def _solve_sylvester_of(a: Any, b: Any, c: Any, method: str, tol: float) -> Any:
     return jnp.where(singular, jnp.nan, x)
 
 
-_solve_sylvester = compiled(_solve_sylvester_of, ("method", "tol"), name="solve_sylvester")
+def _solve_sylvester_batches(a: Any, b: Any, c: Any, method: str, tol: float) -> Any:
+    solve = functools.partial(_solve_sylvester_of, method=method, tol=tol)
+    return jnp.vectorize(solve, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
+
+
+_solve_sylvester = compiled(_solve_sylvester_batches, ("method", "tol"), name="solve_sylvester")
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
@@ -340,14 +345,14 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     ``"schur"``.
 
     Args:
-      A: the matrix ``a``, of shape (m, m).
-      B: the matrix ``b``, of shape (n, n).
-      C: the matrix ``c``, of shape (m, n).
+      A: the matrix ``a``, of shape (..., m, m).
+      B: the matrix ``b``, of shape (..., n, n).
+      C: the matrix ``c``, of shape (..., m, n).
       method: ``"schur"``, or ``"eigen"`` for diagonalizable matrices.
       tol: the smallest magnitude of a sum of eigenvalues of ``a`` and ``b`` that counts as nonzero.
 
     Returns:
-      The matrix ``x``, of shape (m, n); NaN where the solution is not unique.
+      The matrix ``x``, of shape (..., m, n); NaN where the solution is not unique.
 
     Raises:
       ValueError: the method is unknown, or shapes do not match.
@@ -361,8 +366,8 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
             f'Unrecognized method {method}. The two valid methods are either "schur" or "eigen".'
         )
     a, b, c = floating("solve_sylvester", A, B, C)
-    rows, columns = c.shape if c.ndim == 2 else (-1, -1)
-    if a.shape != (rows, rows) or b.shape != (columns, columns):
+    rows, columns = c.shape[-2:] if c.ndim >= 2 else (-1, -1)
+    if a.shape[-2:] != (rows, rows) or b.shape[-2:] != (columns, columns):
         raise ValueError(
             f"Incompatible shapes for Sylvester equation:\nA: {a.shape}\nB: {b.shape}\nC: {c.shape}"
         )

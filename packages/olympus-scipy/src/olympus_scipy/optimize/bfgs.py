@@ -11,7 +11,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 
-from .line_search import line_search
+from .line_search import inner_product, line_search
 
 __all__ = ["minimize_bfgs"]
 
@@ -41,7 +41,7 @@ def minimize_bfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithm 6.1.
 
     Args:
-      evaluate: from a vector to the function's value and gradient.
+      evaluate: from a vector to the function's value and direction of steepest ascent.
       x0: the start, a vector of shape (n,).
       gtol: the norm of the gradient at which to stop.
       norm: the norm's order, as in ``numpy.linalg.norm``.
@@ -70,11 +70,11 @@ def minimize_bfgs(
         moved = search.step > 0.0
         step = search.step * direction
         change = search.gradient - state.gradient
-        curvature = onp.vdot(change, step)
+        curvature = inner_product(change, step)
         positive = curvature > 0.0
         scale = 1.0 / onp.where(positive, curvature, 1.0)
-        left = identity - scale * onp.outer(step, change)
-        updated = left @ state.inverse @ left.T + scale * onp.outer(step, step)
+        left = identity - scale * onp.outer(step, change.conj())
+        updated = left @ state.inverse @ left.conj().T + scale * onp.outer(step, step.conj())
         inverse = onp.where(positive & lax.is_finite(scale), updated, state.inverse)
         x = state.x + step
         converged = is_small(search.gradient)

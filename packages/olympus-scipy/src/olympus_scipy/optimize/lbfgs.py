@@ -11,7 +11,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 
-from .line_search import line_search
+from .line_search import inner_product, line_search
 
 __all__ = ["minimize_lbfgs"]
 
@@ -48,7 +48,7 @@ def minimize_lbfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithms 7.4 and 7.5.
 
     Args:
-      evaluate: from a vector to the function's value and gradient.
+      evaluate: from a vector to the function's value and direction of steepest ascent.
       x0: the start, a vector of shape (n,).
       maxiter: the greatest number of iterations; 200 n if None.
       norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.
@@ -84,8 +84,8 @@ def minimize_lbfgs(
         )
         step = search.step * direction
         change = search.gradient - state.gradient
-        curvature = onp.vdot(change, step)
-        squares = onp.vdot(change, change)
+        curvature = inner_product(change, step)
+        squares = inner_product(change, change)
         useful = (curvature > 0.0) & (squares > 0.0)
         weight = onp.where(useful, 1.0 / onp.where(useful, curvature, 1.0), 0.0)
         converged = is_small(search.gradient)
@@ -121,8 +121,8 @@ def _first_state(x0: Any, value: Any, gradient: Any, converged: Any, maxcor: int
         gradient=gradient,
         steps=memory,
         changes=memory,
-        weights=onp.zeros(maxcor, x0.dtype),
-        gamma=onp.ones((), x0.dtype),
+        weights=onp.zeros(maxcor, value.dtype),
+        gamma=onp.ones((), value.dtype),
         converged=converged,
         status=zero,
         evaluations=one,
@@ -158,13 +158,13 @@ def _product(state: _State, count: int) -> Any:
     def forget(k: Any, carry: Any) -> Any:
         vector, factors = carry
         place = count - 1 - k
-        factor = state.weights[place] * onp.vdot(state.steps[place], vector)
+        factor = state.weights[place] * inner_product(state.steps[place], vector)
         return vector - factor * state.changes[place], factors.at[place].set(factor)
 
     vector, factors = lax.fori_loop(0, count, forget, (vector, onp.zeros_like(state.weights)))
 
     def remember(place: Any, vector: Any) -> Any:
-        factor = state.weights[place] * onp.vdot(state.changes[place], vector)
+        factor = state.weights[place] * inner_product(state.changes[place], vector)
         return vector + state.steps[place] * (factors[place] - factor)
 
     return lax.fori_loop(0, count, remember, state.gamma * vector)

@@ -14,7 +14,7 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 
-__all__ = ["LineSearch", "line_search"]
+__all__ = ["LineSearch", "inner_product", "line_search"]
 
 _SUFFICIENT_DECREASE = 1e-4
 _CURVATURE = 0.9
@@ -58,6 +58,11 @@ class LineSearch(NamedTuple):
     count: Any
 
 
+def inner_product(x: Any, y: Any) -> Any:
+    """Returns the inner product of two vectors over the reals: of complex ones, its real part."""
+    return onp.real(onp.vdot(x, y))
+
+
 def line_search(
     evaluate: Callable[[Any], Any],
     x: Any,
@@ -81,7 +86,7 @@ def line_search(
     Returns:
       A `LineSearch`.
     """
-    slope = onp.vdot(gradient, direction)
+    slope = inner_product(gradient, direction)
     start = _Point(onp.zeros_like(value), value, slope, gradient)
     no = onp.zeros((), bool)
     state = _State(
@@ -93,7 +98,7 @@ def line_search(
 
     def advance(state: _State) -> _State:
         found, slopes = evaluate(x + state.trial * direction)
-        point = _Point(state.trial, found, onp.vdot(slopes, direction), slopes)
+        point = _Point(state.trial, found, inner_product(slopes, direction), slopes)
         low, high = state.low, state.high
         bound = value + _SUFFICIENT_DECREASE * point.step * slope
         too_high = ~(found <= bound) | ((found >= low.value) & (state.count > 0))

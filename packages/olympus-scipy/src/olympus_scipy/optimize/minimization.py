@@ -69,7 +69,7 @@ def minimize(
 
     Args:
       fun: the function, ``fun(x, *args)``, with a scalar result.
-      x0: the start, a floating vector of shape (n,).
+      x0: the start, a floating or complex vector of shape (n,).
       args: a tuple of further arguments of the function.
       method: ``"BFGS"``; or ``"l-bfgs-experimental-do-not-rely-on-this"``, with limited memory, for
         large vectors.
@@ -81,7 +81,8 @@ def minimize(
       An `OptimizeResults`.
 
     Raises:
-      TypeError: ``args`` is not a tuple, an option is unknown, or ``x0`` is not floating.
+      TypeError: ``args`` is not a tuple, an option is unknown, or ``x0`` is neither floating nor
+        complex.
       ValueError: the method is unknown, or ``x0`` is not a vector.
 
     Example:
@@ -103,13 +104,19 @@ def minimize(
             f"optimize.minimize searches for vectors: x0 must have one axis, got the shape "
             f"{x0.shape}. Use olympus.flatten_util.ravel_pytree for other structures."
         )
-    if not dtypes.issubdtype(x0.dtype, np.floating):
+    if not dtypes.issubdtype(x0.dtype, np.inexact):
         raise TypeError(
-            "optimize.minimize differentiates by x0, which must have a float dtype, got "
+            "optimize.minimize differentiates by x0, which must have a float or complex dtype, got "
             f"{dtypes.name_of(x0.dtype)}; convert it to float32 or float64."
         )
     options = dict(options or {})
     if tol is not None:
         options.setdefault("gtol", tol)
-    evaluate = value_and_grad(lambda x: fun(x, *args))
-    return OptimizeResults(**search(evaluate, x0, **options))
+    value_and_gradient = value_and_grad(lambda x: fun(x, *args))
+
+    def evaluate(x: Any) -> Any:
+        value, gradient = value_and_gradient(x)
+        return value, onp.conj(gradient)
+
+    result = OptimizeResults(**search(evaluate, x0, **options))
+    return result._replace(jac=onp.conj(result.jac))

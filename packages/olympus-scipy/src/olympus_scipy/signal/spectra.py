@@ -365,10 +365,9 @@ def csd(
     check_arraylike("csd", x)
     if average not in ("mean", "median"):
         raise ValueError(f"average must be 'median' or 'mean', got {average}")
-    same = y is None or y is x
     frequencies, _, result = _spectrogram(
         x,
-        None if same else y,
+        y,
         window=window,
         nperseg=nperseg,
         noverlap=noverlap,
@@ -388,7 +387,7 @@ def csd(
         result = (
             onp.median(onp.real(result), axis=-1) + 1j * onp.median(onp.imag(result), axis=-1)
         ) / bias
-    if same:
+    if y is None:
         result = onp.real(result)
     return frequencies * fs, result / fs if scaling == "density" else result
 

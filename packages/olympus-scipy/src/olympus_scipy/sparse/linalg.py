@@ -17,6 +17,8 @@ from olympus_autodiff.custom.solves import custom_linear_solve
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -30,11 +32,16 @@ Operator = Callable[[Any], Any]
 def _operator(A: Any) -> Operator:
     if callable(A):
         return A
-    if not hasattr(A, "ndim") or not hasattr(A, "shape"):
-        raise TypeError(f"linear operator must be either a function or ndarray: {A}")
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"linear operator must be a square matrix, but has shape: {A.shape}")
-    return lambda x: jnp.matmul(A, x, precision=lax.Precision.HIGHEST)
+    if not isinstance(A, np.ndarray | Array) and not hasattr(A, "__matmul__"):
+        raise TypeError(
+            f"linear operator must be either a function or ndarray, or an object with `@`: {A}"
+        )
+    shape = getattr(A, "shape", None)
+    if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
+        raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
+    if isinstance(A, np.ndarray | Array):
+        return lambda x: jnp.matmul(A, x, precision=lax.Precision.HIGHEST)
+    return lambda x: A @ x
 
 
 def _shapes(tree: Any) -> list[tuple[int, ...]]:
@@ -66,6 +73,7 @@ def _solve(
     maxiter: int | None,
     M: Any,
     symmetric: bool = False,
+    keeps_weak_types: bool = True,
 ) -> Any:
     """Checks the arguments that all solvers share, and applies a method to flat vectors.
 
@@ -99,9 +107,16 @@ def _solve(
         x = method(on_vectors(operator), flat_b, start, on_vectors(precondition), enough, limit)
         return unravel(x)
 
-    return custom_linear_solve(
+    x = custom_linear_solve(
         matvec, b, solve=solution, transpose_solve=solution, symmetric=symmetric
     )
+    return pytrees.tree_map(_with_weak_type, x, b, x0) if keeps_weak_types else x
+
+
+def _with_weak_type(x: Any, b: Any, x0: Any) -> Any:
+    """Returns a solution with a weak type where its right-hand side and start have weak types."""
+    weak = get_aval(b).weak_type and get_aval(x0).weak_type
+    return lax.convert_dtype(x, x.dtype, weak_type=True) if weak else x
 
 
 # ---- conjugate gradients ----
@@ -147,7 +162,8 @@ def cg(
     Standards 49 (1952).
 
     Args:
-      A: a matrix of shape (n, n), or a linear function of an array or a pytree of arrays.
+      A: a matrix of shape (n, n), an object with the operator ``@``, or a linear function of an
+        array or a pytree of arrays.
       b: the right-hand side, of the structure that ``A`` takes and returns.
       x0: the start, of the structure of ``b``; zero if None.
       tol: the norm of the residual to reach, relative to that of ``b``.
@@ -166,7 +182,18 @@ def cg(
       >>> cg(np.diag([1.0, 2.0]), np.array([1.0, 4.0]))[0].round(3)
       Array([1., 2.], dtype=float32)
     """
-    x = _solve(_conjugate_gradients, A, b, x0, tol, atol, maxiter, M, symmetric=True)
+    x = _solve(
+        _conjugate_gradients,
+        A,
+        b,
+        x0,
+        tol,
+        atol,
+        maxiter,
+        M,
+        symmetric=True,
+        keeps_weak_types=False,
+    )
     return x, None
 
 

@@ -306,7 +306,7 @@ _DILOGARITHM = (
 
 
 def _spence_near_one(x: Any) -> Any:
-    """Evaluates Li2(1 - x) for x from 1/2 to 1, by Bernoulli numbers and u = -log(x)."""
+    """Evaluates Li2(1 - x) for x from 1/2 to 2, by Bernoulli numbers and u = -log(x)."""
     u = -lax.log(x)
     square = u * u
     return u * (1.0 - 0.25 * u + square * polynomial(square, _DILOGARITHM))
@@ -314,7 +314,7 @@ def _spence_near_one(x: Any) -> Any:
 
 @with_derivatives(lambda y, x: _spence_derivative(x))
 def _spence(x: Any) -> Any:
-    inverted = x > 1.0
+    inverted = x > 2.0
     inner = onp.where(inverted, 1.0 / onp.where(inverted, x, 1.0), x)
     legal = inner > 0.0
     inner = onp.where(legal, inner, 0.75)
@@ -325,8 +325,7 @@ def _spence(x: Any) -> Any:
     logarithm = lax.log(onp.where(inverted, x, 1.0))
     value = onp.where(inverted, -0.5 * logarithm * logarithm - value, value)
     value = onp.where(x == 0.0, math.pi**2 / 6.0, value)
-    value = onp.where(x == np.inf, -np.inf, value)
-    return onp.where(x >= 0.0, value, np.nan).astype(x.dtype)
+    return onp.where((x >= 0.0) & (x < np.inf), value, np.nan).astype(x.dtype)
 
 
 def _spence_derivative(x: Any) -> Any:

@@ -35,7 +35,10 @@ def faddeeva(z: Any) -> Any:
     """
     below = lax.imag(z) < 0.0
     w = _upper_half_plane(onp.where(below, -z, z))
-    return onp.where(below, 2.0 * lax.exp(-z * z) - w, w)
+    # A sum in place of a product with 2, which is NaN where one part overflows.
+    gaussian = lax.exp(-z * z)
+    w = onp.where(below, gaussian + gaussian - w, w)
+    return onp.where(onp.isnan(z), onp.array(complex(np.nan, np.nan), z.dtype), w)
 
 
 def _upper_half_plane(z: Any) -> Any:

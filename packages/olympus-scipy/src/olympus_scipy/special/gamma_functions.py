@@ -108,7 +108,10 @@ def gamma(x: Any) -> Array:
     """
     (x,) = floats("gamma", x)
     if is_complex(x):
-        return lax.exp(loggamma(x))
+        at_pole = (lax.imag(x) == 0.0) & (lax.real(x) <= 0.0)
+        at_pole = at_pole & (lax.real(x) == lax.floor(lax.real(x)))
+        undefined = onp.array(complex(np.nan, np.nan), x.dtype)
+        return onp.where(at_pole, undefined, lax.exp(loggamma(onp.where(at_pole, 1.0, x))))
     return gammasgn(x) * lax.exp(lax.lgamma(x))
 
 
@@ -436,7 +439,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 @elementwise("comb")
 def _combinations(N: Any, k: Any) -> Any:
-    outside = (k < 0.0) | (N < 0.0) | (k > N)
+    outside = ~((k >= 0.0) & (N >= 0.0) & (k <= N))  # also where an operand is NaN
     n, m = onp.where(outside, 1.0, N), onp.where(outside, 0.0, k)
     value = lax.exp(-lax.log1p(n) - _log_beta(n - m + 1.0, m + 1.0))
     return onp.where(outside, 0.0, onp.where(m == 0.0, 1.0, value))

@@ -33,8 +33,8 @@ def sph_harm_y(
     Args:
       n: the degrees, a vector of nonnegative integers.
       m: the orders, a vector of integers from ``-n`` to ``n``.
-      theta: the polar angles, from 0 to pi.
-      phi: the azimuths, from 0 to 2 pi.
+      theta: the polar angles, of which only the cosines matter.
+      phi: the azimuths.
       diff_n: must be None.
       n_max: the largest degree, a known integer; computed from ``n`` if None.
 
@@ -79,7 +79,8 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     dtype = dtypes.to_inexact_dtype(onp.result_type(theta, phi))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     order = lax.abs(m)
-    value = _normalized_legendre(n, order, lax.cos(theta), lax.sin(theta), n_max)
+    # The Legendre functions are those of the cosine, whose sine is nowhere negative.
+    value = _normalized_legendre(n, order, lax.cos(theta), lax.abs(lax.sin(theta)), n_max)
     angle = order.astype(dtype) * phi
     harmonic = lax.complex(value * lax.cos(angle), value * lax.sin(angle))
     # Of negative orders: conjugate, with alternating sign.

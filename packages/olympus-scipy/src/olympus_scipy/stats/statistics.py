@@ -184,7 +184,7 @@ def sem(
       keepdims: whether to keep the axis with size 1.
 
     Returns:
-      A floating array of the shape of ``a`` without ``axis``.
+      An array of the shape of ``a`` without ``axis``, of its dtype if that is inexact.
 
     Raises:
       ValueError: the policy is unknown, or ``"raise"``.
@@ -204,6 +204,8 @@ def _sem(a: Any, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any
     (a,) = promote_dtypes_inexact(a)
     if omit:
         count = onp.sum(~onp.isnan(a), axis=axis, keepdims=keepdims, dtype=onp.real(a).dtype)
-        return onp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(count)
+        deviation = onp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(count)
+        return deviation.astype(a.dtype)
     size = a.size if axis is None else a.shape[axis]
-    return onp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(max(size, 1))
+    deviation = onp.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    return (deviation / np.array(np.sqrt(max(size, 1)), deviation.dtype)).astype(a.dtype)
