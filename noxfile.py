@@ -340,6 +340,25 @@ def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
     session.run("python", "-m", "benchmarks", "--peer", str(peer_python), *arguments)
 
 
+@nox.session(reuse_venv=True)
+def differential(session: nox.Session) -> None:
+    """Compares values with JAX in an environment of its own: ``-- --shard 3/60`` is one of 60."""
+    install_workspace(session)
+    peer = Path(session.create_tmp()) / "jax"
+    if not peer.exists():
+        session.run("python", "-m", "venv", str(peer), silent=True)
+        peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
+        needed = ("jax==0.10.2", "jaxlib==0.10.2", "ml_dtypes")
+        session.run(str(peer_python), "-m", "pip", "install", "-q", *needed, external=True)
+    peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
+    given = session.posargs or ("--shard", "1/60")
+    environment = {"JAX_PLATFORMS": "cpu", "OLYMPUS_PLATFORMS": "cpu"}
+    session.run(
+        *("python", "tools/differential/values.py", "--jax", str(peer_python), *given),
+        env=environment,
+    )
+
+
 @nox.session(requires=["wheels"])
 def benchmarks(session: nox.Session) -> None:
     """Measures OLYMPUS beside JAX on the same jaxlib, in rounds that take turns."""

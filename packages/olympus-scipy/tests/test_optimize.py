@@ -131,5 +131,5 @@ def test_complex_vectors(method):
 
     with config.enable_x64(True):
         result = minimize(distance, jnp.zeros(3, complex), method=method)
-        assert result.success
+        assert result.status in (0, 4)  # converged, or no further decrease
         np.testing.assert_allclose(result.x, np.linalg.solve(matrix, target), atol=1e-4)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what OLYMPUS and JAX compute: values, dtypes, weak types and kinds of errors.
+
+Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
+
+    python tools/differential/values.py --jax ../jax/bin/python --shard 1/8
+
+A case is an expression of `calls`, a dtype, a mode and a setting of `sweep`; here the modes run the
+function. ``--shard K/N`` takes every N-th expression. Values are equal within a tolerance of their
+dtype, relative to the largest element of the result. The exit status is 1 where a difference is
+left that no pattern in the section "Values" of docs/differences.md explains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import calls
+import ml_dtypes
+import numpy as np
+import sweep
+
+# Multiples of the machine epsilon by which values may differ: algorithms may round differently.
+TOLERANCE = 512
+DTYPES = ["float32", "int32", "bool", "uint8", "float16", "bfloat16", "complex64"]
+MODES = ["eager", "jit", "runvmap", "rungrad"]
+
+
+class Outcome(NamedTuple):
+    """The outcome of a case.
+
+    Attributes:
+      status: "ok", or "error" with the builtin kind of the error.
+      types: the types of the results, as `sweep.Library.types` returns them.
+      values: the results as arrays; None for what is no array.
+      message: the text of an error.
+    """
+
+    status: str
+    types: tuple[Any, ...] = ()
+    values: tuple[np.ndarray | None, ...] = ()
+    message: str = ""
+
+
+# ---- in either interpreter -----------------------------------------------------------------------
+
+
+def _run_vmap(
+    library: sweep.Library, fun: Callable, operands: list[Any], positions: list[int]
+) -> Any:
+    return library.root.vmap(fun)(*operands)
+
+
+def _values(library: sweep.Library, results: Any) -> tuple[np.ndarray | None, ...]:
+    found: list[np.ndarray | None] = []
+    for leaf in library.names["tree"].leaves(results):
+        if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape"):
+            found.append(None)
+        elif library.names["jnp"].issubdtype(leaf.dtype, library.root.dtypes.extended):
+            found.append(np.asarray(library.names["random"].key_data(leaf)))
+        else:
+            found.append(np.asarray(leaf))
+    return tuple(found)
+
+
+def outcome(
+    library: sweep.Library, expression: str, dtype: str, mode: str, flags: dict[str, Any]
+) -> Outcome | None:
+    """Returns the outcome of a case; None where the mode does not apply to it."""
+    names = calls.operands_of(expression)
+    varied = [name for name in names if calls.OPERANDS[name].dtype is None]
+    if mode == "runvmap" and not varied:
+        return None
+    operands = [library.operand(name, dtype, 2 if mode == "runvmap" else None) for name in names]
+    positions = [
+        position
+        for position, name in enumerate(names)
+        if name not in ("key", "old") and np.issubdtype(operands[position].dtype, np.inexact)
+    ]
+    if mode == "rungrad" and not positions:
+        return None
+    run = {**sweep.MODES, "runvmap": _run_vmap}[mode]
+    try:
+        fun = calls.function(expression, library.name)
+        library.update(flags)
+        try:
+            results = run(library, fun, operands, positions)
+            return Outcome("ok", tuple(library.types(results)), _values(library, results))
+        finally:
+            library.update({flag: sweep.DEFAULTS[flag] for flag in flags})
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+        return Outcome(f"error: {kinds[0]}", message=f"{type(error).__name__}: {error}")
+
+
+def record(options: argparse.Namespace) -> None:
+    """Writes the outcomes of one shard under one setting in one library."""
+    name, setting, path = options.record
+    library = sweep.Library(name)
+    flags = sweep.SETTINGS[setting]
+    library.update({flag: value for flag, value in flags.items() if flag in sweep.LASTING})
+    passing = {flag: value for flag, value in flags.items() if flag not in sweep.LASTING}
+    shard, shards = map(int, options.shard.split("/"))
+    found = {}
+    expressions: dict[str, int] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for section, expression, dtype, mode in sweep.cases(options):
+            if expressions.setdefault(expression, len(expressions)) % shards != shard - 1:
+                continue
+            result = outcome(library, expression, dtype, mode, passing)
+            if result is not None:
+                found[f"{setting}-{section}-{mode}-{dtype}-{expression}"] = result
+    pathlib.Path(path).write_bytes(pickle.dumps(found))
+
+
+# ---- comparison ----------------------------------------------------------------------------------
+
+
+def _eps(dtype: np.dtype) -> float:
+    return float(ml_dtypes.finfo(np.zeros(0, dtype).real.dtype).eps)
+
+
+def apart(mine: np.ndarray, other: np.ndarray) -> float:
+    """Returns the largest distance of elements in machine epsilons of the largest element."""
+    if mine.dtype.kind in "biu?" or mine.dtype.itemsize == 0 or mine.dtype.kind in "SUOV":
+        return 0.0 if mine.tobytes() == other.tobytes() else _apart_small(mine, other)
+    wide: Any = np.complex128 if mine.dtype.kind == "c" else np.float64
+    a, b = mine.astype(wide).ravel(), other.astype(wide).ravel()
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        finite = np.abs(b[np.isfinite(b)])
+        scale = max(1e-30, float(np.max(finite, initial=0.0)))
+        distance = np.where(same, 0.0, np.abs(a - b) / (scale * _eps(mine.dtype)))
+    return float(np.max(np.where(np.isnan(distance), np.inf, distance), initial=0.0))
+
+
+def _apart_small(mine: np.ndarray, other: np.ndarray) -> float:
+    """Returns the distance of integers and of dtypes of few bits: none, or infinite."""
+    try:
+        a, b = mine.astype(np.float64), other.astype(np.float64)
+    except (TypeError, ValueError):
+        return float("inf")
+    equal = np.array_equal(a, b, equal_nan=True)
+    if equal or mine.dtype.kind in "biu":
+        return 0.0 if equal else float("inf")
+    return float(np.nanmax(np.abs(a - b))) / (float(np.nanmax(np.abs(b))) * _eps(mine.dtype))
+
+
+def difference(ours: Outcome, theirs: Outcome) -> str:
+    """Describes what differs between two outcomes; returns nothing where they agree."""
+    if ours.status != theirs.status:
+        text = theirs.message if ours.status == "ok" else ours.message
+        return f"{ours.status} | {theirs.status} ({' '.join(text.split())[:150]})"
+    if ours.types != theirs.types:
+        return f"types {str(ours.types)[:200]} | {str(theirs.types)[:200]}"
+    for mine, other in zip(ours.values, theirs.values, strict=True):
+        if mine is not None and other is not None and apart(mine, other) > TOLERANCE:
+            numbers = " | ".join(str(each.ravel()[:4]) for each in (mine, other))
+            return f"values {' '.join(numbers.split())}"
+    return ""
+
+
+def explanations() -> list[str]:
+    """Returns the patterns in the section "Values" of docs/differences.md."""
+    text = sweep.DIFFERENCES.read_text("utf-8")
+    section = re.search(r"^## Values$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\|(.*?)\|", section[1] if section else "", re.MULTILINE)
+    return [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
+
+
+def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: str) -> dict:
+    """Records the outcomes of a setting in a process of the interpreter."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = f"{name}-{setting}-{options.shard.replace('/', '-')}"
+        path = pathlib.Path(options.keep or folder) / kept
+        if not (options.reuse and name == "jax" and path.exists()):
+            command = [interpreter, __file__, "--record", name, setting, str(path)]
+            for option in ("sections", "dtypes", "modes"):
+                command += [f"--{option}", *getattr(options, option)]
+            command += ["--match", options.match, "--shard", options.shard]
+            subprocess.run(command, check=True)
+        return pickle.loads(path.read_bytes())
+
+
+def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
+    """Lists the differences of a setting; returns the numbers of cases and of differences left."""
+    theirs = recorded(options, "jax", options.jax, setting)
+    ours = recorded(options, "olympus", sys.executable, setting)
+    patterns = explanations()
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+    for label, result in theirs.items():
+        found = difference(ours.get(label, Outcome("missing")), result)
+        explained = any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns)
+        if found and (options.all or not explained):
+            groups[found].append(label)
+    for description, labels in groups.items():
+        print(f"{description}\n" + "".join(f"    {label}\n" for label in labels))
+    return len(theirs), sum(map(len, groups.values()))
+
+
+def main() -> int:
+    """Compares the values of one shard under each setting and lists what differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax", help="an interpreter that has jax")
+    parser.add_argument("--settings", nargs="+", default=["default", "x64"])
+    parser.add_argument("--sections", nargs="*", default=[])
+    parser.add_argument("--dtypes", nargs="+", default=DTYPES)
+    parser.add_argument("--modes", nargs="+", default=MODES)
+    parser.add_argument("--match", default="", help="a regular expression that expressions contain")
+    parser.add_argument("--shard", default="1/1", help="K/N: every N-th expression, from the K-th")
+    parser.add_argument("--keep", help="a folder that keeps the records")
+    parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
+    parser.add_argument("--all", action="store_true", help="also what is explained")
+    parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.record:
+        record(options)
+        return 0
+    if not options.jax:
+        parser.error("--jax is needed")
+    cases = left = 0
+    for setting in options.settings:
+        found = compare(options, setting)
+        cases, left = cases + found[0], left + found[1]
+    print(f"{cases} cases, {left} unexplained differences")
+    return int(left > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
