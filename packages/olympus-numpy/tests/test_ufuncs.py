@@ -288,3 +288,15 @@ def test_missing_arguments_are_named():
 def test_updates_in_place_are_refused_with_what_to_write():
     with pytest.raises(NotImplementedError, match=r"arr = jnp.multiply.at\(arr, ind, val, inplace"):
         jnp.multiply.at(jnp.arange(3), 0, 1)
+
+
+def test_messages_of_reductions_and_vectorize_name_what_is_wrong():
+    x = jnp.ones(3)
+    with pytest.raises(ValueError, match="where must be None or a boolean array; got where.dtype"):
+        jnp.mean(x, where=1)
+    with pytest.raises(ValueError, match=r"initial value must be a scalar. Got array of shape"):
+        jnp.sum(x, initial=x)
+    with pytest.raises(TypeError, match="positional arguments: expected 1, got 2 on vectorized"):
+        jnp.vectorize(lambda a: a, signature="(n)->()")(x, 1)
+    with pytest.raises(TypeError, match="output must be a tuple when multiple outputs are expect"):
+        jnp.vectorize(lambda a: a, signature="()->(),()")(x)

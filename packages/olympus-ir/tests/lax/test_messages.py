@@ -92,7 +92,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.reduce_sum(X, (-1,)),
             ValueError,
-            r"reduce_sum: axes \(-1,\) contain out-of-bounds indices for f32\[3,4\]; lax axes",
+            r"reduction axes \(-1,\) contains out-of-bounds indices for float32\[3,4\]; lax axes",
         ),
         (
             lambda: lax.cumsum(X, axis=-1),

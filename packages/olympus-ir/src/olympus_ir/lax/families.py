@@ -217,11 +217,11 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
       ValueError: if axes are repeated or out of range.
     """
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axes' of {name}: {tuple(axes)}")
+        raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {tuple(axes)}")
     if not all(0 <= axis < operand.ndim for axis in axes):
         raise ValueError(
-            f"{name}: axes {tuple(axes)} contain out-of-bounds indices for "
-            f"{operand.str_short(short_dtypes=True)}; lax axes count from 0 to ndim - 1, and "
+            f"{name}: reduction axes {tuple(axes)} contains out-of-bounds indices for "
+            f"{operand.str_short()}; lax axes count from 0 to ndim - 1, and "
             "negative ones are understood by olympus.numpy only."
         )
     removed = set(axes)

@@ -64,7 +64,10 @@ def _check_outputs(
     results: Any, outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], context: str
 ) -> None:
     if len(outputs) > 1 and not isinstance(results, tuple):
-        raise TypeError(f"output must be a tuple of {len(outputs)}, got {results!r} {context}")
+        raise TypeError(
+            "output must be a tuple when multiple outputs are expected, got: "
+            f"{results!r} in place of {len(outputs)} outputs {context}"
+        )
     arrays = results if isinstance(results, tuple) else (results,)
     if len(arrays) != len(outputs):
         raise TypeError(
@@ -132,7 +135,7 @@ def vectorize(
         if len(inputs) != len(positions) + len(names):
             raise TypeError(
                 f"wrong number of positional arguments: expected {len(inputs)}, got "
-                f"{len(positions) + len(names)} for the signature {signature!r}"
+                f"{len(positions) + len(names)} {context}"
             )
         # None is passed through unchanged.
         absent = {k for k, place in enumerate(positions) if args[place] is None}

@@ -48,7 +48,8 @@ def check_where(name: str, where: Any) -> None:
     dtype = ensure_array(where).dtype
     if dtype != np.bool_:
         raise ValueError(
-            f"{name}: the `where` mask must be boolean, got dtype {dtype}; compare with zero first"
+            f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
+            "Compare with zero first."
         )
 
 
@@ -57,5 +58,5 @@ def check_initial(name: str, initial: Any) -> None:
     check_arraylike(name, initial)
     if np.shape(initial):
         raise ValueError(
-            f"{name}: `initial` must be a scalar, got an array of shape {np.shape(initial)}"
+            f"{name}: initial value must be a scalar. Got array of shape {np.shape(initial)}"
         )

@@ -290,8 +290,9 @@ class _Call:
             if not -len(shape) <= axis < len(shape):
                 raise ValueError(
                     f"pmap of {function_name(self.mapping.fun)} maps over axis {axis} of argument "
-                    f"{name}, which has the shape {tuple(shape)}. Arguments that all devices "
-                    "share have None in in_axes."
+                    f"{name}, which has the shape {tuple(shape)}. pmap requires at least one "
+                    "argument with a mapped axis; those that all devices share have None in "
+                    "in_axes."
                 )
             sizes[name] = shape[axis]
         if len(set(sizes.values())) > 1:
