@@ -26,6 +26,7 @@ from olympus_ir.settings.naming import logger_name
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.function_caches import FunctionCache
+from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.references import check_aliases
 
@@ -111,7 +112,7 @@ def checkpoint(
     @api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function, statics, args, kwargs = _without_static(fun, numbers, names, args, kwargs)
-        leaves, tree = pytrees.tree_flatten((args, kwargs))
+        leaves, tree = flatten_operands((args, kwargs))
         avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
         if any(aval.is_ref for aval in avals):

@@ -12,6 +12,7 @@ from ..diagnostics.traceback_filtering import api_boundary
 from ..loading import deferred
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ..trees.operands import flatten_operands
 from ..trees.wrapping import wraps
 from ..types import known_types
 from ..types.avals import ShapedArray
@@ -64,7 +65,7 @@ def make_olympuspr(
     @api_boundary
     def olympuspr_maker(*args: Any, **kwargs: Any) -> Any:
         called, args, kwargs, positions = _dynamic_part(fun, options, args, kwargs)
-        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        leaves, in_tree = flatten_operands((args, kwargs))
         avals = argument_avals(fun, in_tree, leaves, positions, abstract=True)
         flat = FlatFunction(called, in_tree)
         info = debug_info_of_tree("make_olympuspr", fun, in_tree, positions)

@@ -10,6 +10,10 @@ import numpy as np
 
 from ..programs.staging import StagingTrace, StagingTracer, staging_rules, tracer_types
 from ..programs.tracing import Tracer, register_tracer_type
+from ..trees import pytrees
+from ..trees.operands import register_compound_operand
+from ..trees.pytree_paths import GetAttrKey
+from ..trees.pytree_registry import register_pytree_with_keys
 from ..types.avals import ShapedArray, get_aval, register_value_type
 from ..types.references import AbstractRef
 from . import primitives as references
@@ -195,6 +199,46 @@ class TransformedRef(RefMethods):
 
     def __repr__(self) -> str:
         return f"TransformedRef(ref={self.ref!r}, transforms={self.transforms!r})"
+
+
+class _OpenedView:
+    """Node of pytrees in place of a view: the reference and the indices are its leaves."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: TransformedRef) -> None:
+        self.view = view
+
+    def children(self) -> tuple[Any, Any]:
+        # Static indices have the same dtype with and without 64-bit types.
+        transforms = pytrees.tree_map(
+            lambda leaf: np.int32(leaf) if type(leaf) is int else leaf, self.view.transforms
+        )
+        return self.view.ref, transforms
+
+
+def _children_with_keys(node: _OpenedView) -> tuple[Any, None]:
+    return tuple(zip(map(GetAttrKey, ("ref", "transforms")), node.children(), strict=True)), None
+
+
+register_pytree_with_keys(
+    _OpenedView,
+    _children_with_keys,
+    lambda _, children: TransformedRef(*children),
+    lambda node: (node.children(), None),
+)
+register_compound_operand(TransformedRef, _OpenedView)
+
+
+def _refuse_as_array(view: TransformedRef) -> NoReturn:
+    raise TypeError(
+        "TransformedRefs cannot be abstractified: a view of a reference is an argument of jit, "
+        "checkpoint, shard_map, branches and loops only. Elsewhere pass the reference and take "
+        f"the view inside of the function; got {view!r}"
+    )
+
+
+register_value_type(TransformedRef, _refuse_as_array)
 
 
 @register_tracer_type

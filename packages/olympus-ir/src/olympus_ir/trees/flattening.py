@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..diagnostics.debug_info import DebugInfo
 from ..diagnostics.source_info import FunctionOrigin, function_name
 from . import pytrees
+from .operands import flatten_operands, opened
 from .wrapping import update_wrapper
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class FlatFunction:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = pytrees.tree_unflatten(self.in_tree, leaves)
-        out_leaves, self._out_tree = pytrees.tree_flatten(self.fun(*args, **kwargs))
+        out_leaves, self._out_tree = flatten_operands(self.fun(*args, **kwargs))
         return out_leaves
 
     @property
@@ -178,7 +179,7 @@ def _argument_names(
 
 def _leaf_names(prefix: str, tree: Any) -> list[str]:
     leaves = range(tree.num_leaves)
-    paths, _ = pytrees.tree_flatten_with_path(pytrees.tree_unflatten(tree, leaves))
+    paths, _ = pytrees.tree_flatten_with_path(opened(pytrees.tree_unflatten(tree, leaves)))
     return [prefix + pytrees.keystr(path) for path, _ in paths]
 
 

@@ -11,6 +11,7 @@ from . import dtypes
 from .avals import ShapedArray, register_value_type
 from .layouts import mesh_in_force, of_sharding
 from .placement import NamedSharding, PartitionSpec, Sharding
+from .references import AbstractRef
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_layout")
 
@@ -200,11 +201,12 @@ def _rebuild(
     )
 
 
-def _aval(struct: ShapeDtypeStruct) -> ShapedArray:
+def _aval(struct: ShapeDtypeStruct) -> ShapedArray | AbstractRef:
     dtype = dtypes.canonicalize_dtype(struct.dtype, allow_extended_dtype=True)
     layout = of_sharding(struct.sharding, len(struct.shape))
     varying = getattr(struct.manual_axis_type, "varying", frozenset())
-    return ShapedArray(struct.shape, dtype, bool(struct.weak_type), sharding=layout, vma=varying)
+    aval = ShapedArray(struct.shape, dtype, bool(struct.weak_type), sharding=layout, vma=varying)
+    return AbstractRef(aval) if struct.is_ref else aval
 
 
 # A function that is traced for its types alone may use and return what has no value.

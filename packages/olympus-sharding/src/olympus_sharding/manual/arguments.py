@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """Returns the manual axes: the named axes, or all axes that no enclosing `vmap` uses."""
+    """Returns the manual axes: the named axes, or all that are not manual or used by `vmap` yet."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:
@@ -75,7 +75,9 @@ def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
             f"olympus.shard_map requires axis_names={set(axis_names)} to be a subset of "
             f"mesh.axis_names={tuple(own)}"
         )
-    return tuple(axis for axis in own if not axis_names or axis in axis_names)
+    if axis_names:
+        return tuple(axis for axis in own if axis in axis_names)
+    return tuple(axis for axis in own if axis not in mesh.manual_axes)  # type: ignore[attr-defined]
 
 
 def contents(aval: Any) -> Any:

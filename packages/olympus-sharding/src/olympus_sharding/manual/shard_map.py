@@ -18,6 +18,7 @@ from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import auto_pcast
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.trees.operands import opened
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
 
@@ -194,8 +195,12 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     if not isinstance(found, BaseMesh):
         raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
     around = _abstract_mesh.value
-    if around is not None and around.manual_axes and around.shape_tuple == found.shape_tuple:
-        # Inside of another shard_map.
+    if around is not None and around.manual_axes:  # inside of another shard_map
+        if around.shape_tuple != found.shape_tuple:
+            raise ValueError(
+                f"The context mesh {around} should match the mesh passed to shard_map {found}. "
+                "Leave out `mesh=` in a shard_map inside of another: it inherits the mesh."
+            )
         found = found.update(axis_types=around.axis_types)  # type: ignore[attr-defined]
     return found
 
@@ -283,6 +288,7 @@ def apply_shard_map(
 def _flat_operands(
     f: Callable[..., Any], args: tuple, mesh: BaseMesh, in_specs: Any, manual: tuple
 ) -> _Operands:
+    args = opened(args)
     leaves, in_tree = pytrees.tree_flatten((args, {}))
     if isinstance(mesh, AbstractMesh) and current.trace is evaluation_trace:
         check_devices_known(leaves, mesh)

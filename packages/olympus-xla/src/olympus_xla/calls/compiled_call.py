@@ -14,6 +14,7 @@ from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types.avals import get_aval
 
 from ..arrays.layouts import layouts_in_use
@@ -41,7 +42,7 @@ def make_compiled_call(
         return program.results_of_arrays(operands, results)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        leaves, given_tree = pytrees.tree_flatten((args, kwargs))
+        leaves, given_tree = flatten_operands((args, kwargs))
         check(program, in_tree, compiled, leaves, given_tree)
         return pytrees.tree_unflatten(program.out_tree, call(leaves))
 

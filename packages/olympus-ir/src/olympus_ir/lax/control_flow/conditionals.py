@@ -14,6 +14,7 @@ from ...programs.olympuspr import ClosedOlympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer
 from ...settings import config_states
 from ...trees import pytrees
+from ...trees.operands import flatten_operands
 from ...types import known_types
 from ...types.avals import AbstractValue, get_aval, typematch
 from ...types.known_types import ClosedOverMutableError
@@ -238,7 +239,7 @@ def choose(
       operands: their arguments.
       **params: further parameters of the equation.
     """
-    leaves, in_tree = pytrees.tree_flatten(operands)
+    leaves, in_tree = flatten_operands(operands)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     if known_types.mutable and any(getattr(aval, "has_qdd", False) is True for aval in avals):
         functions = tuple(functools.partial(function, *operands) for function in functions)

@@ -14,6 +14,7 @@ from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
 from ...trees import pytrees
 from ...trees.function_caches import FunctionCache
+from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
@@ -77,7 +78,7 @@ def while_loop(
     if config_states.disable_jit.value:
         # Immutable arrays, because functions may write to NumPy arrays.
         return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
-    leaves, tree = pytrees.tree_flatten(init_val)
+    leaves, tree = flatten_operands(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     try:
         loop = _while_program(cond_fun, body_fun, tree, avals)

@@ -13,6 +13,7 @@ from ...programs.tracing import Tracer, concrete_or_error
 from ...settings import config_states
 from ...trees import pytrees
 from ...trees.function_caches import FunctionCache
+from ...trees.operands import flatten_operands
 from ...types import known_types
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
@@ -89,7 +90,7 @@ def scan(
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
-    init_leaves, init_tree = pytrees.tree_flatten(init)
+    init_leaves, init_tree = flatten_operands(init)
     xs_leaves, xs_tree = pytrees.tree_flatten(xs)
     init_avals = tuple([get_aval(leaf) for leaf in init_leaves])
     xs_avals = [get_aval(leaf) for leaf in xs_leaves]

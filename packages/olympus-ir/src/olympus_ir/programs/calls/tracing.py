@@ -11,9 +11,9 @@ from ...diagnostics import phases
 from ...diagnostics.debug_info import DebugInfo
 from ...loading import deferred
 from ...settings.config_states import explain_cache_misses, no_tracing
-from ...trees import pytrees
 from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from ...trees.function_caches import FunctionCache
+from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
 from ..olympuspr import ClosedOlympuspr
 from ..staging import separate_constants, trace_to_olympuspr
@@ -61,7 +61,7 @@ def trace_call(
         fun_called, args, kwargs, statics, positions = bind_statics(fun, options, args, kwargs)
     else:
         fun_called, positions = fun, None
-    leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+    leaves, in_tree = flatten_operands((args, kwargs))
     avals = argument_avals(fun, in_tree, leaves, positions, abstract)
     programs = _programs.of(fun)
     key = (options, in_tree, avals, statics, current.axes, config_trace_context())

@@ -7,8 +7,9 @@ group have coordinates that differ in the named axes only.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,28 @@ class AxisContext:
     Attributes:
       axis_names: the axes in order, the last of which varies fastest over the devices.
       axis_sizes: their sizes.
+      automatic: the axes that are the compiler's: all but the manual ones.
+      symbol: the symbol of the mesh in the module.
     """
 
-    __slots__ = ("axis_names", "axis_sizes")
+    __slots__ = ("automatic", "axis_names", "axis_sizes", "symbol")
 
-    def __init__(self, axis_names: Sequence[Any], axis_sizes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        axis_names: Sequence[Any],
+        axis_sizes: Sequence[int],
+        automatic: Sequence[Any] = (),
+        symbol: str = "mesh",
+    ) -> None:
         self.axis_names = tuple(axis_names)
         self.axis_sizes = tuple(axis_sizes)
+        self.automatic = tuple(automatic)
+        self.symbol = symbol
+
+    def with_manual(self, axes: Iterable[Any]) -> AxisContext:
+        """Returns the mesh of a region within this one, in which further axes are manual."""
+        automatic = [name for name in self.automatic if name not in axes]
+        return AxisContext(self.axis_names, self.axis_sizes, automatic, self.symbol)
 
     def groups(self, names: Sequence[Any], index_groups: Any = None) -> np.ndarray:
         """Returns the partitions that take part together, one row for each group."""
@@ -148,9 +164,36 @@ lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 
 def axis_index(context: LoweringContext, name: Any) -> Any:
     """Returns the coordinate of this device along an axis of the mesh, an int32 scalar."""
-    stride, size = axis_context_of(context, (name,)).stride_and_size(name)
+    axes = axis_context_of(context, (name,))
+    stride, size = axes.stride_and_size(name)
     if size == 1:
         return context.scalar(0, np.dtype(np.int32))
+    if not axes.automatic:
+        return _coordinate(context, stride, size)
+    # The number of the partition has a meaning only where all axes are manual.
+    region = context.operation(
+        "sdy.manual_computation",
+        [mlir.tensor_type((), np.dtype(np.int32))],
+        [],
+        {
+            "in_shardings": mlir.parsed("#sdy.sharding_per_value<[]>"),
+            "out_shardings": mlir.parsed(f"#sdy.sharding_per_value<[<@{axes.symbol}, []>]>"),
+            "manual_axes": manual_axes_attribute(axes.automatic),
+        },
+        regions=1,
+    )
+    inner = context.region(region, 0, [])
+    inner.end_region([_coordinate(inner, stride, size)], "sdy.return")
+    return region.results[0]
+
+
+def manual_axes_attribute(axes: Iterable[Any]) -> Any:
+    """Returns the attribute for the axes that are manual in a region."""
+    return mlir.parsed(f"#sdy<manual_axes{{{', '.join(json.dumps(str(axis)) for axis in axes)}}}>")
+
+
+def _coordinate(context: LoweringContext, stride: int, size: int) -> Any:
+    """Returns the coordinate of this device, from the number of the partition."""
     unsigned = np.dtype(np.uint32)
     kind = mlir.tensor_type((), unsigned)
     index = context.create("stablehlo.partition_id", kind, ())

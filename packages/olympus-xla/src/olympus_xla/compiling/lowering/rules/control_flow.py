@@ -21,6 +21,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 from .. import mlir
 from ..context import LoweringContext
+from ..layouts import partial_sums_as_typed
 from ..names import name_call, scope_of
 from ..platforms import by_platform
 from ..repetition import outlined_in
@@ -162,6 +163,7 @@ def _index_slice(context: LoweringContext, operand: Any, aval: Any, index: Any) 
         (operand, index, *[zero] * (len(shape) - 1)),
         {"slice_sizes": mlir.i64_array((1, *shape[1:]))},
     )
+    piece = _partial_sum_as_typed(context, aval, piece, is_slice=True)
     return context.reshape(piece, shape[1:], aval.dtype)
 
 
@@ -170,11 +172,31 @@ def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any,
     shape = aval.shape
     zero = context.scalar(0, _INT32)
     piece = context.reshape(value, (1, *shape[1:]), aval.dtype)
-    return context.create(
+    piece = _partial_sum_as_typed(context, aval, piece, is_slice=True)
+    updated = context.create(
         "stablehlo.dynamic_update_slice",
         mlir.tensor_type(shape, aval.dtype),
         (operand, piece, index, *[zero] * (len(shape) - 1)),
     )
+    return _partial_sum_as_typed(context, aval, updated)
+
+
+def _partial_sum_as_typed(
+    context: LoweringContext, aval: Any, value: Any, *, is_slice: bool = False
+) -> Any:
+    """Returns an unreduced value with its sharding: the partitioner would sum it otherwise.
+
+    Args:
+      context: the block.
+      aval: the type of the value.
+      value: the value.
+      is_slice: whether the value is one slice along the leading dimension of such a value.
+    """
+    if aval.layout is None or not aval.layout.spec.unreduced:
+        return value
+    if is_slice:
+        aval = aval.update(shape=(1, *aval.shape[1:]))
+    return partial_sums_as_typed(context, [aval], [value])[0]
 
 
 def _advanced(context: LoweringContext, counter: Any, by: int) -> Any:
@@ -200,7 +222,10 @@ def _scan(
     xs_avals = [mlir.physical_aval(aval) for aval in layout.operands(context.avals_in).xs]
     ys_avals = [mlir.physical_aval(aval) for aval in layout.results(context.avals_out).ys]
     effects = _ordered([jaxpr])
-    ys = [context.full(0, aval.shape, aval.dtype) for aval in ys_avals]
+    ys = [
+        _partial_sum_as_typed(context, aval, context.full(0, aval.shape, aval.dtype))
+        for aval in ys_avals
+    ]
     prefix = scope_of(context, "while/body")
     name_call(context, "while")
     is_symbolic = type(length) is not int

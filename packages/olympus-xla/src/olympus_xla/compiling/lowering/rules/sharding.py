@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..shardings import sharding_text
 from ..tables import lowering_rules
 from . import partial_sums as partial_sums
 from .calls import ordered_effects_of
-from .collectives import AxisContext
+from .collectives import AxisContext, manual_axes_attribute
 
 
 def _shardings(
@@ -51,17 +50,20 @@ def _shard_map(
     module = context.module
     saved = module.axis_context
     axes = AxisContext(mesh.axis_names, mesh.axis_sizes)
-    if mesh.size == 1:
-        module.axis_context = axes
+    if mesh.size == 1 or not newly_manual_axes:
+        module.axis_context = saved or axes
         try:
             return context.lower(jaxpr, operands)
         finally:
             module.axis_context = saved
-    if saved is not None:
+    symbol = module.mesh_symbol(mesh)
+    if saved is None:
+        axes = AxisContext(mesh.axis_names, mesh.axis_sizes, mesh.axis_names, symbol)
+    else:
         # A region within a region refers to the same mesh, with more of its axes manual.
         axes = saved
-    manual = ", ".join(json.dumps(str(a)) for a in mesh.axis_names if a in newly_manual_axes)
-    symbol = module.mesh_symbol(mesh)
+    axes = axes.with_manual(newly_manual_axes)
+    manual = [axis for axis in mesh.axis_names if axis in newly_manual_axes]
     # The compiler may divide the parts further, over the axes that the function does not see.
     is_partial = len(newly_manual_axes) < len(mesh.axis_names)
     region = context.operation(
@@ -71,7 +73,7 @@ def _shard_map(
         {
             "in_shardings": _shardings(symbol, in_specs, context.avals_in, is_partial),
             "out_shardings": _shardings(symbol, out_specs, context.avals_out, is_partial),
-            "manual_axes": mlir.parsed(f"#sdy<manual_axes{{{manual}}}>"),
+            "manual_axes": manual_axes_attribute(manual),
         },
         regions=1,
     )

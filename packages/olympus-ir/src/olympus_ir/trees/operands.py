@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flattening of the arguments and results of traced functions.
+
+Some leaves of pytrees stand for several operands. A view of a reference stands for the reference
+and the indices of the view. Such a leaf is opened where a function is traced: a node takes its
+place, whose leaves are the operands, and which is unflattened to the leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import pytrees
+
+__all__ = ["flatten_operands", "opened", "register_compound_operand"]
+
+# From the type of a compound leaf to the function that returns the node in its place.
+_nodes: dict[type, Callable[[Any], Any]] = {}
+_compound_types: set[type] = set()
+
+
+def register_compound_operand(leaf_type: type, node: Callable[[Any], Any]) -> None:
+    """Makes leaves of a type operands of traced functions.
+
+    Args:
+      leaf_type: the type of the leaves.
+      node: returns for a leaf an instance of a type that is a node of pytrees. The node has the
+        operands as its leaves, and is unflattened to an instance of ``leaf_type``.
+    """
+    _nodes[leaf_type] = node
+    _compound_types.add(leaf_type)
+
+
+def flatten_operands(tree: Any) -> tuple[list[Any], Any]:
+    """Returns the operands in a pytree, and its structure with compound leaves opened."""
+    leaves, structure = pytrees.tree_flatten(tree)
+    if _compound_types.isdisjoint(map(type, leaves)):
+        return leaves, structure
+    return pytrees.tree_flatten(opened(tree))
+
+
+def opened(tree: Any) -> Any:
+    """Returns a pytree with a node in place of each compound leaf."""
+    leaves, structure = pytrees.tree_flatten(tree)
+    if _compound_types.isdisjoint(map(type, leaves)):
+        return tree
+    return pytrees.tree_unflatten(structure, [_open(leaf) for leaf in leaves])
+
+
+def _open(leaf: Any) -> Any:
+    node = _nodes.get(type(leaf))
+    return leaf if node is None else node(leaf)
