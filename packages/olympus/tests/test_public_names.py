@@ -80,8 +80,10 @@ def test_names_that_have_moved_warn_at_each_use(name: str, hint: str) -> None:
 
 
 def test_deprecated_names_say_what_they_are_called_now() -> None:
-    with pytest.warns(DeprecationWarning, match=r"pjit\.pjit is deprecated\. Use olympus\.jit\."):
-        assert olympus.experimental.pjit.pjit is olympus.jit
+    with pytest.warns(DeprecationWarning, match=r"pjit\.pjit has been .* use `olympus\.jit`"):
+        assert olympus.experimental.pjit.pjit(lambda x: x + 1)(1) == 2
+    with pytest.raises(AttributeError, match="has no attribute 'xmap'"):
+        _ = olympus.experimental.pjit.xmap
 
 
 @pytest.mark.parametrize(("module", "name"), [("pallas", "dot"), ("pallas.tpu", "semaphore_wait")])

@@ -47,5 +47,6 @@ class XlaEvaluator:
 evaluator = XlaEvaluator()
 install_evaluator(evaluator)
 register_effects_barrier(effect_tokens.barrier)
+compiled_copies.between_devices = copies.copy_between_devices
 compiled_copies.with_layout = copies.copy_with_layout
 compiled_copies.with_sharding = copies.copy_with_sharding

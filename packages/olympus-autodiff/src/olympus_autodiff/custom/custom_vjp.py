@@ -223,6 +223,13 @@ class FlatForward:
             )
         results, tree = pytrees.tree_flatten(pair[0])
         residuals, residual_tree = pytrees.tree_flatten(pair[1])
+        for result in results:
+            if (aval := aval_of(result)).is_ref:
+                raise ValueError(
+                    f"custom_vjp fwd function {self.__name__} returned a mutable array reference "
+                    f"of type {aval.str_short()}, but mutable array references cannot be returned "
+                    "there: return what it holds, `ref[...]`, or return it among the residuals."
+                )
         known = self._out_tree.known
         if known is not None and known != tree:
             raise TypeError(

@@ -78,6 +78,7 @@ def export(
     Raises:
       ValueError: ``fun_jit`` does not come from `jit`, or the program calls foreign functions
         without a guarantee of compatibility.
+      NotImplementedError: an argument is a reference.
 
     Example:
       >>> import numpy as np
@@ -101,9 +102,21 @@ def export(
         leaves, in_tree = pytrees.tree_flatten((args_specs, kwargs_specs))
         _check_one_scope(getattr(fun_jit, "__name__", "a function"), leaves, in_tree)
         traced = fun_jit.trace(*args_specs, **kwargs_specs)
+        _check_no_references(traced)
         return _export_traced(traced, platforms, tuple(disabled_checks), version)
 
     return export_for
+
+
+def _check_no_references(traced: stages.Traced) -> None:
+    """Raises NotImplementedError if a function takes a reference."""
+    for aval in traced.jaxpr.in_avals:
+        if aval.is_ref:
+            raise NotImplementedError(
+                f"`{traced.fun_name}` takes a reference, of type {aval.str_short()}, and cannot be "
+                "exported: exported functions take and return arrays. Pass what the reference "
+                "holds, `ref[...]`, and return what is to be written."
+            )
 
 
 def _calling_convention_version() -> int:

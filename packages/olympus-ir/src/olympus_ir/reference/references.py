@@ -50,6 +50,7 @@ def _like(array: Any, changed: Any) -> Any:
 @reference_rules.define(references.new_ref_p)
 @takes_arrays
 def new_ref(array: Any, *, memory_space: Any, kind: Any) -> Ref:
+    references.check_no_memory_space(memory_space)
     params = {"memory_space": memory_space, "kind": kind}
     (aval,), _ = references.new_ref_p.infer((get_aval(array),), params)
     return Ref(aval, array)  # type: ignore[arg-type]

@@ -253,6 +253,11 @@ class NDIndexer:
                     f"Out of bound slice: start={start}, size={index.size}, "
                     f"stride={index.stride}, dim={size}."
                 )
+        if aval.layout is not None and not all(isinstance(i, Slice) for i in self.indices):
+            raise TypeError(
+                "sharded ref (array reference) can only be indexed by slices, not integers: "
+                f"{self.pretty(str)} was applied to {aval.str_short()}"
+            )
         return aval.update(shape=self.get_indexer_shape())
 
     def read(self, array: Any) -> Any:

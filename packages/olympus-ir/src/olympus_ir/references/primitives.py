@@ -155,6 +155,15 @@ def _free_ref_types(ref: AbstractValue) -> Types:
     return (), frozenset({allocation_effect})
 
 
+def check_no_memory_space(memory_space: Any) -> None:
+    """Raises NotImplementedError if a reference outside of a program is to be in a memory."""
+    if memory_space is not None:
+        raise NotImplementedError(
+            "array ref with memory space only works inside of a `jit`. Put the array into the "
+            "memory with device_put, and leave out `memory_space`."
+        )
+
+
 # ---- functions ----
 
 
@@ -293,6 +302,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Raises:
       TypeError: where ``init_val`` is not an array.
+      NotImplementedError: ``memory_space`` is given outside of a compiled function.
 
     Example:
       >>> from olympus_ir.references.primitives import new_ref

@@ -202,7 +202,10 @@ class TransformedRef(RefMethods):
 
 
 class _OpenedView:
-    """Node of pytrees in place of a view: the reference and the indices are its leaves."""
+    """Node of pytrees in place of a view: the reference and the indices are its leaves.
+
+    Transforms are tuples in it, so that paths count their leaves: ``transforms[0][0]``.
+    """
 
     __slots__ = ("view",)
 
@@ -211,21 +214,32 @@ class _OpenedView:
 
     def children(self) -> tuple[Any, Any]:
         # Static indices have the same dtype with and without 64-bit types.
-        transforms = pytrees.tree_map(
-            lambda leaf: np.int32(leaf) if type(leaf) is int else leaf, self.view.transforms
-        )
-        return self.view.ref, transforms
+        parts = map(pytrees.tree_flatten, self.view.transforms)
+        return self.view.ref, tuple([self.operands(leaves) for leaves, _ in parts])
+
+    @staticmethod
+    def operands(leaves: list[Any]) -> tuple:
+        return tuple([np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves])
+
+    def structures(self) -> tuple:
+        return tuple(map(pytrees.tree_structure, self.view.transforms))
 
 
-def _children_with_keys(node: _OpenedView) -> tuple[Any, None]:
-    return tuple(zip(map(GetAttrKey, ("ref", "transforms")), node.children(), strict=True)), None
+def _children_with_keys(node: _OpenedView) -> tuple[Any, tuple]:
+    keys = map(GetAttrKey, ("ref", "transforms"))
+    return tuple(zip(keys, node.children(), strict=True)), node.structures()
+
+
+def _view_of(structures: tuple, children: Any) -> Any:
+    ref, operands = children
+    return TransformedRef(ref, tuple(map(pytrees.tree_unflatten, structures, operands)))
 
 
 register_pytree_with_keys(
     _OpenedView,
     _children_with_keys,
-    lambda _, children: TransformedRef(*children),
-    lambda node: (node.children(), None),
+    _view_of,
+    lambda node: (node.children(), node.structures()),
 )
 register_compound_operand(TransformedRef, _OpenedView)
 

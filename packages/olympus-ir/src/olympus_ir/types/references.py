@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .avals import AbstractValue, ShapedArray, get_aval, typematch
+from .memory_spaces import MemorySpace
 
 if TYPE_CHECKING:
     from ..diagnostics.debug_info import DebugInfo
@@ -124,7 +125,10 @@ class AbstractRef(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short, such as ``Ref{float32[4]}``."""
-        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        space = self.memory_space
+        if isinstance(space, MemorySpace):
+            space = f"MemorySpace.{space.name}"
+        space = "" if space is None else f"<{space}>"
         return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __repr__(self) -> str:

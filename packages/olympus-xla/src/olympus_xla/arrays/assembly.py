@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.trees.pytrees import tree_map
+from olympus_ir.trees.pytrees import tree_flatten, tree_unflatten, treedef_is_leaf
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.types.layouts import placed
@@ -16,7 +16,9 @@ from olympus_sharding.shardings.behavior import shard_indices
 from olympus_sharding.shardings.tiling import Index
 
 from .._jaxlib import ArrayImpl, Sharding, assemble_array
-from .transfer import put_leaf
+from ..platforms.backends import process_count
+from .layouts import Format
+from .transfer import broadcast_prefix, device_put, put_leaf, sharding_of_place
 
 __all__ = [
     "make_array_from_callback",
@@ -140,7 +142,7 @@ def make_array_from_callback(
 
     Args:
       shape: the shape of the whole array.
-      sharding: says which device holds which part.
+      sharding: says which device holds which part; a format says in which layout, too.
       data_callback: from the slices that cut a part out of the whole to the part, an array or
         array-like; called once for each device of this process.
       dtype: the data type; needed where this process holds no part.
@@ -153,6 +155,9 @@ def make_array_from_callback(
       Array([0., 1., 2., 3.], dtype=float32)
     """
     shape = canonicalize_shape(shape)
+    if type(sharding) is Format:
+        array = make_array_from_callback(shape, sharding.sharding, data_callback, dtype)
+        return put_leaf(array, sharding)
     _check_sharding(sharding)
     parts = [
         put_leaf(data_callback(index), device)
@@ -167,27 +172,53 @@ def make_array_from_process_local_data(
     """Returns an array over the devices of several processes, from the data of each process.
 
     Args:
-      sharding: says which device holds which part.
+      sharding: says which device holds which part: a sharding, a device, a format, or a partition
+        spec over the mesh in force; or a tree of them that is a prefix of ``local_data``.
       local_data: a pytree of NumPy arrays: what the devices of this process hold together.
       global_shape: the shapes of the whole arrays, a pytree like ``local_data``; inferred from
         the sharding where it is None.
 
+    Returns:
+      ``local_data`` with arrays on the devices, each committed to its sharding.
+
     Raises:
       ValueError: the shapes do not fit together.
+
+    Example:
+      >>> import olympus
+      >>> sharding = olympus.NamedSharding(olympus.make_mesh((1,), ("x",)), olympus.P("x"))
+      >>> make_array_from_process_local_data(sharding, np.arange(3))
+      Array([0, 1, 2], dtype=int32)
     """
-    if global_shape is None:
-        return tree_map(lambda data: _from_local_data(sharding, np.asarray(data), None), local_data)
-    if isinstance(local_data, np.ndarray):
-        return _from_local_data(sharding, local_data, tuple(global_shape))
-    return tree_map(
-        lambda data, shape: _from_local_data(sharding, np.asarray(data), tuple(shape)),
-        local_data,
-        global_shape,
-    )
+    if sharding is None:
+        raise ValueError("sharding is None: it must say which device holds which part")
+    leaves, tree = tree_flatten(local_data)
+    shapes = _global_shapes(global_shape, tree)
+    if process_count() == 1:
+        for data, shape in zip(leaves, shapes, strict=True):
+            if shape is not None and shape != np.shape(data):
+                raise ValueError(
+                    "When calling `make_array_from_process_local_data` on a single process, "
+                    "global_shape should be None or equal to local_data.shape. Got "
+                    f"global_shape={shape} and local_data.shape={np.shape(data)}."
+                )
+        return device_put(local_data, sharding)
+    places = broadcast_prefix("sharding", sharding, local_data, len(leaves))
+    arrays = map(_from_local_data, places, leaves, shapes)
+    return tree_unflatten(tree, list(arrays))
 
 
-def _from_local_data(sharding: Any, data: np.ndarray, shape: tuple[int, ...] | None) -> ArrayImpl:
-    _check_sharding(sharding)
+def _global_shapes(given: Any, tree: Any) -> list[tuple[int, ...] | None]:
+    """Returns the shape of each whole array, or None for shapes that follow from the data."""
+    if given is None:
+        return [None] * tree.num_leaves
+    shapes = [given] if treedef_is_leaf(tree) else tree.flatten_up_to(given)
+    return [None if shape is None else tuple(shape) for shape in shapes]
+
+
+def _from_local_data(place: Any, data: Any, shape: tuple[int, ...] | None) -> ArrayImpl:
+    sharding = sharding_of_place(place)
+    data = np.asarray(data)
     if shape is None:
         shape = _global_shape(sharding, data.shape)
     region = _local_region(sharding, shape)
@@ -206,9 +237,10 @@ def _from_local_data(sharding: Any, data: np.ndarray, shape: tuple[int, ...] | N
             )
         ]
 
-    return make_array_from_callback(
+    array = make_array_from_callback(
         shape, sharding, local_part, data.dtype if not data.size else None
     )
+    return put_leaf(array, place) if type(place) is Format else array
 
 
 def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, int]]]:

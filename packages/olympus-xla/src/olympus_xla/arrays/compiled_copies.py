@@ -18,11 +18,14 @@ class CompiledCopies:
 
     Attributes:
       with_sharding: from an array or host value and a sharding to an array with this sharding.
+      between_devices: from an array and a sharding over any devices of this process to an array
+        with this sharding, without the memory of the host.
       with_layout: from an array and a `Layout` to an array with this layout on the same devices.
     """
 
-    __slots__ = ("with_layout", "with_sharding")
+    __slots__ = ("between_devices", "with_layout", "with_sharding")
 
+    between_devices: Callable[[Any, Any], Any]
     with_sharding: Callable[[Any, Any], Any]
     with_layout: Callable[[Any, Any], Any]
 

@@ -48,6 +48,7 @@ from .transfer_guards import explicit_device_get, explicit_device_put
 __all__ = [
     "array_from_host",
     "block_until_ready",
+    "broadcast_prefix",
     "copy_array",
     "copy_to_host_async",
     "device_get",
@@ -279,11 +280,17 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
             return array
         return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
     if _has_same_parts(array, own, sharding):
-        return _copy_parts(array, sharding, semantics, True)
-    if not (own.is_fully_addressable and sharding.is_fully_addressable):
+        if semantics is not _DONATE or own.num_devices == 1:
+            return _copy_parts(array, sharding, semantics, True)
+        # Between several devices XLA would take the memory, and not mark the array as deleted.
+        result = _copy_parts(array, sharding, _COPY, True)
+    elif not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
-    # The host cuts the parts anew.
-    result = _put_host(host_value(array), array.aval, sharding, True, False)
+    elif own._internal_device_list[0].platform == "cpu":
+        # The host cuts the parts anew, in its own memory.
+        result = _put_host(host_value(array), array.aval, sharding, True, False)
+    else:
+        result = compiled_copies.between_devices(array, sharding)
     if semantics is _DONATE:
         array.delete()
     return result
@@ -369,9 +376,9 @@ def device_put(
 def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> Any:
     leaves, tree = tree_flatten(x)
     count = len(leaves)
-    places = _broadcast("device", device, x, count)
-    donated = _broadcast("donate", donate, x, count)
-    aliases = _broadcast("may_alias", may_alias, x, count)
+    places = broadcast_prefix("device", device, x, count)
+    donated = broadcast_prefix("donate", donate, x, count)
+    aliases = broadcast_prefix("may_alias", may_alias, x, count)
     if any(map(operator.and_, map(bool, donated), map(bool, aliases))):
         raise ValueError("may_alias and donate cannot be True at the same time.")
     if current.trace is evaluation_trace:
@@ -383,7 +390,7 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
         results = device_put_p.bind(
             *leaves,
             devices=tuple(map(_place_in_program, places)),
-            srcs=tuple(_broadcast("src", src, x, count)),
+            srcs=tuple(broadcast_prefix("src", src, x, count)),
             copy_semantics=tuple(map(_copy_semantics, donated, aliases)),
         )
     else:
@@ -426,7 +433,7 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _broadcast(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
+def broadcast_prefix(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
     """Returns the leaf of a prefix for each leaf of a tree; None is a leaf too."""
     prefix_leaves, prefix_structure = tree_flatten(prefix, is_leaf=_is_none)
     if len(prefix_leaves) == 1 and prefix_leaves[0] is prefix:

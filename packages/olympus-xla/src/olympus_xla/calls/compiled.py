@@ -12,7 +12,7 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.layouts import placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, on_host
 
-from .._jaxlib import GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
+from .._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
 from ..arrays.layouts import layouts_in_use
 from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
@@ -60,7 +60,36 @@ class Compiled:
         """Runs the computation on all flat operands, of which it takes those that are kept."""
         kept = self.lowered.kept
         operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
-        return self.executable.call([*self.constants, *operands])
+        donates = any(self.lowered.donated)
+        if donates and self.executable.several_devices:
+            self._check_donated_once(leaves)
+        results = self.executable.call([*self.constants, *operands])
+        if donates:
+            self._delete_moved(leaves)
+        return results
+
+    def _check_donated_once(self, leaves: Sequence[Any]) -> None:
+        """Raises ValueError if a donated array is an operand twice: XLA ends the process then."""
+        places: dict[int, int] = {}
+        for place, leaf in enumerate(leaves):
+            first = places.setdefault(id(leaf), place)
+            if first != place and (self.lowered.donated[first] or self.lowered.donated[place]):
+                raise ValueError(
+                    f"Attempt to donate the same buffer twice: operands {first} and {place} of "
+                    f"{self.lowered.name} are one array. Pass a copy, or do not donate it."
+                )
+
+    def _delete_moved(self, leaves: Sequence[Any]) -> None:
+        """Deletes the donated operands that the call has moved to other devices.
+
+        The computation was given the memory of the copies.
+        """
+        devices = set(self.placement.devices)
+        for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
+            if not donated or type(leaf) is not ArrayImpl or not leaf._committed:
+                continue
+            if leaf._sharding.device_set != devices and not leaf.is_deleted():
+                leaf.delete()
 
 
 def compile_lowered(

@@ -100,7 +100,7 @@ def _check_arguments(
     in_avals = program.closed.in_avals[len(program.hoisted) :]
     for name, leaf, aval in zip(names, leaves, in_avals, strict=True):
         given = get_aval(leaf)
-        if given.shape != aval.shape or given.dtype != aval.dtype:
+        if given.shape != aval.shape or given.dtype != aval.dtype or given.is_ref != aval.is_ref:
             mismatches.append(
                 f"Argument '{name}' compiled with {aval.str_short()} and called with "
                 f"{given.str_short()}"

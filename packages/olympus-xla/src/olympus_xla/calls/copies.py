@@ -10,9 +10,12 @@ from olympus_ir.loading import deferred
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import PartitionSpec
 
-from .._jaxlib import ArrayImpl, SingleDeviceSharding
+from .._jaxlib import ArrayImpl, NamedSharding, SingleDeviceSharding
+from ..arrays.assembly import make_array_from_single_device_arrays
 from ..arrays.layouts import Layout, layout_of, layouts_in_use, same_layout
+from ..arrays.transfer import put_leaf
 from ..compiling.placement import Placement, platform_of
 from .jit import jit
 
@@ -31,6 +34,26 @@ def _identity(x: Any) -> Any:
 def copy_with_sharding(value: Any, sharding: Any) -> ArrayImpl:
     """Returns an array with the contents of ``value``, laid out by ``sharding``."""
     return jit(_identity, out_shardings=sharding)(value)
+
+
+def copy_between_devices(array: ArrayImpl, sharding: Any) -> ArrayImpl:
+    """Returns an array with the contents of ``array`` on other devices, laid out by ``sharding``.
+
+    Devices cut the parts and send them to each other. Where the sets of devices differ, each device
+    of ``array`` holds all of it for the time of the copy.
+    """
+    own = array._sharding
+    if own.device_set == sharding.device_set:
+        return copy_with_sharding(array, sharding)
+    if not own.is_fully_replicated:
+        array = copy_with_sharding(array, NamedSharding(own.mesh, PartitionSpec()))
+    whole = {shard.device: shard.data for shard in array.addressable_shards}
+    source = next(iter(whole.values()))
+    parts = [
+        put_leaf(whole.get(device, source)[index], device)
+        for device, index in sharding.addressable_devices_indices_map(array.shape).items()
+    ]
+    return make_array_from_single_device_arrays(array.shape, sharding, parts)
 
 
 def copy_with_layout(array: ArrayImpl, layout: Layout) -> ArrayImpl:

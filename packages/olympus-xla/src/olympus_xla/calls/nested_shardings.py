@@ -13,8 +13,12 @@ from typing import Any
 
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.annotations.constraints import constrain
+from olympus_sharding.meshes.context import concrete_mesh_in_force
 
+from .._jaxlib import NamedSharding
 from ..arrays.layouts import Format, Layout
 from ..compiling.placement import prefix_of_shardings
 
@@ -59,6 +63,12 @@ def _constrain(values: Any, given: Any, what: str) -> Any:
 
 
 def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
+    if get_aval(leaf).is_ref:
+        return leaf  # it stays where it is
+    if isinstance(given, PartitionSpec):
+        mesh = concrete_mesh_in_force()
+        # A spec over a mesh of devices determines where the program around the call runs.
+        return constrain(leaf, given if mesh is None else NamedSharding(mesh, given), what)
     if type(given) is not Format:
         return constrain(leaf, given, what)
     if given.sharding is None:

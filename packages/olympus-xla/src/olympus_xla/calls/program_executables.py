@@ -24,7 +24,7 @@ else:
     program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
     compiled_programs = deferred(".compiled", milliseconds=200.0)
 
-__all__ = ["compiled_for"]
+__all__ = ["compiled_for", "lowered_for"]
 
 _concrete_mesh = config_states.concrete_mesh
 
@@ -62,14 +62,38 @@ def compiled_for(
 def _compile(
     program: TracedProgram, options: JitOptions, placement: Placement
 ) -> compiled_programs.Compiled:
-    lowered = program_lowering.lower(
-        program.closed,
-        name=program.params["name"],
-        platforms=(platform_of(placement.devices[0]),),
-        donated=program.params["donated_invars"],
-        keep_unused=options.keep_unused,
-        placement=placement,
-    )
+    lowered = lowered_for(program, (platform_of(placement.devices[0]),), placement, options)
     return compiled_programs.compile_lowered(
         lowered, placement, compiler_options=dict(options.compiler_options)
     )
+
+
+def lowered_for(
+    program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
+) -> program_lowering.Lowered:
+    """Returns the module of a program, which placements on other devices share.
+
+    Args:
+      program: the program.
+      platforms: the platforms on which it shall run.
+      placement: the devices, shardings and layouts.
+      options: the options of the function.
+    """
+    key = (_LOWERED, platforms, options.keep_unused, placement.key_of_module())
+    lowered = program.executables.get(key)
+    if lowered is None:
+        lowered = program_lowering.lower(
+            program.closed,
+            name=program.params["name"],
+            platforms=platforms,
+            donated=program.params["donated_invars"],
+            keep_unused=options.keep_unused,
+            placement=placement,
+        )
+        if not lowered.is_for_devices:
+            program.executables[key] = lowered
+    return lowered
+
+
+# Distinguishes the keys of modules from those of executables.
+_LOWERED = "lowered"

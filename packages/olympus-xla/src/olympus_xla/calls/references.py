@@ -24,6 +24,7 @@ from ..arrays.transfer import put_leaf
 def _new_ref(array: Any, *, memory_space: Any, kind: Any) -> Ref:
     if isinstance(array, Tracer):
         raise escaped_tracer_error(array, "was passed to `new_ref`")
+    references.check_no_memory_space(memory_space)
     params = {"memory_space": memory_space, "kind": kind}
     (aval,), _ = references.new_ref_p.infer((get_aval(array),), params)
     return Ref(aval, put_leaf(array))  # type: ignore[arg-type]

@@ -16,11 +16,11 @@ from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_computation
 from ..arrays.layouts import Format, Layout
-from ..compiling import program_lowering
 from ..compiling.lowering import mlir
 from ..compiling.placement import (
     Placement,
@@ -29,8 +29,10 @@ from ..compiling.placement import (
     platform_of,
     resolve_placement,
 )
+from ..compiling.program_lowering import Lowered as LoweredModule
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
+from .program_executables import lowered_for
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -208,17 +210,8 @@ class Traced(Stage):
             platforms = check_platforms(lowering_platforms, "lowering_platforms")
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
-    def _lower_for(
-        self, platforms: tuple[str, ...], placement: Placement
-    ) -> program_lowering.Lowered:
-        return program_lowering.lower(
-            self._compiled_program.closed,
-            name=self.fun_name,
-            platforms=platforms,
-            donated=self._compiled_program.params["donated_invars"],
-            keep_unused=self._options.keep_unused,
-            placement=placement,
-        )
+    def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> LoweredModule:
+        return lowered_for(self._compiled_program, platforms, placement, self._options)
 
 
 def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
@@ -248,9 +241,7 @@ class Lowered(Stage):
         """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
         return self._traced.out_info
 
-    def __init__(
-        self, traced: Traced, lowered: program_lowering.Lowered, placement: Placement
-    ) -> None:
+    def __init__(self, traced: Traced, lowered: LoweredModule, placement: Placement) -> None:
         self._placement = placement
         self._traced = traced
         self._program = traced._program
@@ -462,7 +453,7 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
             )
     if options.static_argnums or options.static_argnames:
         _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
-    in_tree = pytrees.tree_structure((args, kwargs))
+    _, in_tree = flatten_operands((args, kwargs))
     operands = program.placed_operands([*program.hoisted, *leaves])
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
     layouts = [getattr(each, "_layout", None) for each in operands]

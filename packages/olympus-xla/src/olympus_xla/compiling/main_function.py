@@ -7,7 +7,7 @@ One record for each: passes such as `donate` and `annotate_shardings` write into
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.diagnostics.user_warnings import warn_user
@@ -126,11 +126,21 @@ def _part(value: Operand | Result) -> tuple[Any, ...]:
     return (math.prod(aval.shape) * aval.dtype.itemsize, space), aval.shape, aval.dtype
 
 
-def annotate_shardings(values: Sequence[Operand | Result]) -> None:
-    """Writes the known shardings of operands or results."""
+def annotate_shardings(
+    values: Sequence[Operand | Result], mesh_symbol: Callable[[Any], str]
+) -> None:
+    """Writes the known shardings of operands or results.
+
+    Args:
+      values: the operands or results.
+      mesh_symbol: from a mesh to its symbol in the module.
+    """
     for value in values:
         if value.sharding is not None:
-            value.attributes["sdy.sharding"] = sharding_attribute(value.sharding, value.aval)
+            symbol = mesh_symbol(value.sharding.mesh)
+            value.attributes["sdy.sharding"] = sharding_attribute(
+                value.sharding, value.aval, symbol
+            )
 
 
 def annotate_memories(values: Sequence[Operand | Result]) -> None:

@@ -105,6 +105,17 @@ class Placement:
             out_layouts,
         )
 
+    def key_of_module(self) -> tuple:
+        """Returns what a module depends on: all but the choice of the devices."""
+        return (
+            len(self.devices),
+            None if self.mesh is None else (self.mesh.shape_tuple, self.mesh.axis_types),
+            tuple(map(_without_devices, self.in_shardings)),
+            tuple(map(_without_devices, self.out_shardings)),
+            self.in_layouts,
+            self.out_layouts,
+        )
+
     @property
     def single_device(self) -> Any:
         """The only device, or None."""
@@ -129,6 +140,13 @@ class Placement:
         if self.mesh is None:
             return device_sharding(self.devices[0])
         return NamedSharding(self.mesh, PartitionSpec())
+
+
+def _without_devices(sharding: Any) -> Any:
+    """Returns what distinguishes shardings in a module."""
+    if type(sharding) is NamedSharding:
+        return sharding.mesh.shape_tuple, sharding.spec, sharding.memory_kind
+    return sharding
 
 
 _single_device_placements: dict[Any, Placement] = {}
@@ -277,14 +295,14 @@ def _resolve_shardings(
     for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
         if own is not None:
             argument = _argument(program, position, count)
-            if given is not None and own != given:
-                if not own.is_equivalent_to(given, avals_in[position].ndim):
-                    raise ValueError(
-                        "Sharding passed to jit does not match the sharding on the respective arg. "
-                        f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
-                        "the array there with device_put before the call."
-                    )
-            known.append((argument, own))
+            if given is not None and not _have_same_parts(own, given, avals_in[position].ndim):
+                raise ValueError(
+                    "Sharding passed to jit does not match the sharding on the respective arg. "
+                    f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
+                    "the array there with device_put before the call."
+                )
+            moves = given is not None and not own.is_equivalent_to(given, avals_in[position].ndim)
+            known.append(("in_shardings", given) if moves else (argument, own))
         elif given is not None:
             known.append(("in_shardings", given))
         in_shardings.append(own if given is None else given)
@@ -310,9 +328,9 @@ def _resolve_shardings(
         _in_mesh(sharding, mesh, aval) for sharding, aval in zip(out_given, avals_out, strict=True)
     ]
     placed_in = [
-        NamedSharding(mesh, PartitionSpec())  # it is moved there before the call
-        if sharding is not None and (type(sharding) is not NamedSharding or sharding.mesh != mesh)
-        else sharding
+        sharding
+        if sharding is None or _is_over_devices_of(sharding, mesh)
+        else NamedSharding(mesh, PartitionSpec())  # it is moved there before the call
         for sharding in placed_in
     ]
     if mesh.are_all_axes_explicit:
@@ -324,6 +342,18 @@ def _resolve_shardings(
     _check_divisible("arguments", placed_in, avals_in)
     _check_divisible("outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
+
+
+def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
+    """Returns whether shardings cut arrays into the same parts, on whatever devices.
+
+    A call moves the parts of an operand to the devices that ``in_shardings`` asks for.
+    """
+    if own == given or own.is_equivalent_to(given, ndim):
+        return True
+    if own.memory_kind != given.memory_kind:
+        return False
+    return own._to_xla_hlo_sharding(ndim) == given._to_xla_hlo_sharding(ndim)
 
 
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
@@ -373,6 +403,13 @@ def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
     return sharding if spec is None else NamedSharding(mesh, spec)
 
 
+def _is_over_devices_of(sharding: Any, mesh: Any) -> bool:
+    """Returns whether a sharding is over a mesh of the same devices, in the same order."""
+    return type(sharding) is NamedSharding and (
+        sharding.mesh == mesh or sharding.mesh._flat_devices == mesh._flat_devices
+    )
+
+
 def _typed_sharding(mesh: Any, aval: Any) -> Any:
     layout = aval.layout
     if layout is not None:
@@ -406,8 +443,11 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
         each.sharding if type(each) is Format else each
         for each in prefix_of_shardings(given, target, f"{what}_shardings")
     ]
-    # Keyword arguments follow the positional ones.
-    flat += [None] * (count - len(flat))
+    if what == "in" and count > len(flat):
+        raise ValueError(
+            "pjit does not support kwargs when in_shardings is specified: pass the arguments by "
+            "position."
+        )
     return [_concrete_sharding(each, what) for each in flat]
 
 
@@ -500,9 +540,11 @@ def _concrete_sharding(given: Any, what: str) -> Any:
     if isinstance(given, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
-            raise ValueError(
-                f"{what}_shardings has the PartitionSpec {given}, and no mesh is in force. Set one "
-                "with olympus.set_mesh, or use NamedSharding."
+            raise RuntimeError(
+                "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
+                f"{what}_shardings, got {given}. You can define a context mesh via "
+                "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
+                f"{what}_shardings and then the mesh context manager is not required."
             )
         return NamedSharding(mesh, given)
     if isinstance(given, Layout):
@@ -511,9 +553,9 @@ def _concrete_sharding(given: Any, what: str) -> Any:
             "instance wrapping this device-local layout and pass that to `jit` instead. Got "
             f"{given}"
         )
-    raise ValueError(
-        f"{what}_shardings takes shardings, partition specs and None, got {given!r} of type "
-        f"{type(given).__name__}"
+    raise TypeError(
+        f"{what}_shardings leaf specifications are expected to be PartitionSpec instances, "
+        f"shardings or None, but got {given!r} of type {type(given).__name__}"
     )
 
 

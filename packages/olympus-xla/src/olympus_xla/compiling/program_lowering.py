@@ -25,7 +25,7 @@ from olympus_ir.types.effects import allocation_effect
 from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from .._jaxlib import ArrayImpl
+from .._jaxlib import ArrayImpl, NamedSharding
 from ..arrays.layouts import Layout, constrains_layouts
 from .interruption import await_abandoned
 from .lowering import mlir
@@ -74,6 +74,7 @@ class Lowered:
       effects: all effects.
       ordered_effects: those whose tokens are the first operands and results.
       host_callbacks: Python functions that the computation calls.
+      is_for_devices: whether the module is for the devices of its placement alone.
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
       needs_refinement: whether it has dynamic shapes, to be inferred from those of the operands.
@@ -86,6 +87,7 @@ class Lowered:
         "effects",
         "host_callbacks",
         "in_avals",
+        "is_for_devices",
         "keep_alive",
         "kept",
         "module",
@@ -147,7 +149,6 @@ def lower(
     if mesh is not None and placement is not None:
         for operand, value in zip(constant_operands, constants, strict=True):
             operand.sharding = placement.constant_sharding(value)
-        annotate_shardings(constant_operands)
     annotate_paths(results, closed.debug_info.result_paths)
     shown = f"jit({name})"
     _note(shown, operands, placement)
@@ -162,6 +163,7 @@ def lower(
         module.replicated = None if placement is None else placement.replicated
         if mesh is not None:
             module.mesh_symbol(mesh)
+            annotate_shardings([*operands, *results], module.mesh_symbol)
         module.add_public_function(
             program,
             shown,
@@ -183,6 +185,8 @@ def lower(
         effects=program.effects,
         ordered_effects=tuple(tokens),
         host_callbacks=module.host_callbacks,
+        is_for_devices=module.is_for_devices
+        or any(type(getattr(value, "sharding", None)) is NamedSharding for value in constants),
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
         needs_refinement=module.needs_refinement,
@@ -377,11 +381,10 @@ def _annotate(
     num_tokens: int,
     placement: Placement | None,
 ) -> None:
-    """Writes donation, shardings, memories and layouts into the records' attributes."""
+    """Writes donation, memories and layouts into the records' attributes."""
     if any(operand.donated for operand in operands):
         donate(operands, results, num_tokens)
     for values in (operands, results):
-        annotate_shardings(values)
         annotate_memories(values)
         annotate_layouts(values)
 

@@ -3,8 +3,19 @@
 
 from __future__ import annotations
 
-from .. import _lazy
+import importlib
+import warnings
+from typing import Any
 
-__getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, {}, deprecated=_lazy.names_from("olympus", "pjit=jit")
-)
+
+def __getattr__(name: str) -> Any:
+    if name != "pjit":
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}: OLYMPUS does not have it"
+        )
+    warnings.warn(
+        f"{__name__}.pjit has been deprecated. Please use `olympus.jit` instead.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return importlib.import_module("olympus_xla.calls.pjit").pjit

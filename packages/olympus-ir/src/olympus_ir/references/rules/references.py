@@ -9,6 +9,8 @@ from ... import lax
 from ...programs.olympuspr import Equation
 from ...programs.staging import varying_alike
 from ...types.avals import get_aval
+from ...types.placement import NamedSharding, PartitionSpec
+from ...types.resharding import bind_reshard
 from .. import primitives as references
 from ..discharge import discharge_rules
 from ..discharged_calls import Changes, Operands, unchanged
@@ -41,11 +43,19 @@ def _addupdate(equation: Equation, operands: Operands) -> Changes:
 
 
 def _typed(value: Any, aval: Any) -> Any:
-    """Returns a value with the weak type of the value that it replaces."""
+    """Returns a value with the weak type and the layout of the value that it replaces."""
     given = get_aval(value)
-    if given.weak_type == aval.weak_type:
+    if given.weak_type != aval.weak_type:
+        value = lax.convert_dtype(value, aval.dtype, aval.weak_type)
+    return _laid_out(value, given.layout, aval.layout)
+
+
+def _laid_out(value: Any, own: Any, layout: Any) -> Any:
+    if own is layout or own == layout:
         return value
-    return lax.convert_dtype(value, aval.dtype, aval.weak_type)
+    if layout is None:
+        layout = NamedSharding(own.mesh, PartitionSpec())
+    return bind_reshard(value, layout)
 
 
 @discharge_rules.define(references.new_ref_p)

@@ -48,6 +48,7 @@ class ModuleLowering:
       num_partitions: the number of devices.
       portable: whether another process may run the program, which then cannot call this one.
       replicated: the replicated sharding, if the devices are known.
+      is_for_devices: whether the module refers to these devices, by more than their number.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
 
@@ -61,6 +62,7 @@ class ModuleLowering:
         "body",
         "collective_channels",
         "host_callbacks",
+        "is_for_devices",
         "keep_alive",
         "merged",
         "mesh",
@@ -91,6 +93,7 @@ class ModuleLowering:
         self.num_partitions = 1
         self.portable = False
         self.replicated: Any = None
+        self.is_for_devices = False
         self._mesh_symbols: dict[tuple, str] = {}
         self._has_first_device_mesh = False
         self._names: dict[str, int] = {"main": 1}

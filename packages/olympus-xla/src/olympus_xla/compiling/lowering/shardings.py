@@ -18,9 +18,15 @@ def mesh_attribute(mesh: Any) -> Any:
     return mlir.parsed(f"#sdy.mesh<[{axes}]>")
 
 
-def sharding_attribute(sharding: Any, aval: Any) -> Any:
-    """Returns the attribute for a `NamedSharding` of an array."""
-    return spec_attribute(sharding.spec, mlir.physical_aval(aval).ndim)
+def sharding_attribute(sharding: Any, aval: Any, symbol: str) -> Any:
+    """Returns the attribute for a `NamedSharding` of an array.
+
+    Args:
+      sharding: the sharding.
+      aval: the type of the array.
+      symbol: the symbol of the sharding's mesh in the module.
+    """
+    return spec_attribute(sharding.spec, mlir.physical_aval(aval).ndim, mesh=symbol)
 
 
 def spec_attribute(

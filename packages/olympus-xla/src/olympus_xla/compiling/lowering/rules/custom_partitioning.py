@@ -70,6 +70,7 @@ def _custom_partitioning(context: LoweringContext, *operands: Any, **params: Any
     mesh = module.mesh
     if mesh is None or module.num_partitions == 1 or module.axis_context is not None:
         return context.lower(params["call"], operands)
+    module.is_for_devices = True
     attributes = {}
     rule = params["sharding_rule"]
     if rule is None:

@@ -23,6 +23,7 @@ def _inspect_sharding(
 ) -> list[Any]:
     module, aval = context.module, context.avals_in[0]
     mesh = module.mesh
+    module.is_for_devices = True
     if mesh is None:
         # Without partitioning nothing would call the function.
         callback(default_sharding() if module.replicated is None else module.replicated)

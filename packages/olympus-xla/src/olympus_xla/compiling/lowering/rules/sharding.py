@@ -22,13 +22,18 @@ from .collectives import AxisContext, manual_axes_attribute
 
 
 def _shardings(
-    symbol: str, specs: Sequence[PartitionSpec], avals: Sequence[Any], open_dimensions: bool
+    symbol: str,
+    num_tokens: int,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[Any],
+    open_dimensions: bool,
 ) -> Any:
-    each = ", ".join(
+    each = [f"<@{symbol}, []>"] * num_tokens
+    each += [
         sharding_text(symbol, spec, mlir.physical_aval(aval).ndim, open_dimensions)
         for spec, aval in zip(specs, avals, strict=True)
-    )
-    return mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")
+    ]
+    return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(each)}]>")
 
 
 @lowering_rules.define(shard_map_p)
@@ -42,11 +47,6 @@ def _shard_map(
     newly_manual_axes: frozenset,
     **params: Any,
 ) -> list[Any]:
-    if ordered_effects_of(jaxpr):
-        raise NotImplementedError(
-            "ordered effects inside shard_map have no order: the devices run at the same time. Use "
-            "unordered ones (ordered=False)."
-        )
     module = context.module
     saved = module.axis_context
     axes = AxisContext(mesh.axis_names, mesh.axis_sizes)
@@ -66,23 +66,32 @@ def _shard_map(
     manual = [axis for axis in mesh.axis_names if axis in newly_manual_axes]
     # The compiler may divide the parts further, over the axes that the function does not see.
     is_partial = len(newly_manual_axes) < len(mesh.axis_names)
+    # Ordered effects have an order on each device; the devices run at the same time.
+    effects = ordered_effects_of(jaxpr)
+    count = len(effects)
+    token_types = [mlir.token_type()] * count
     region = context.operation(
         "sdy.manual_computation",
-        context.result_types,
-        operands,
+        [*token_types, *context.result_types],
+        [*(context.tokens[effect] for effect in effects), *operands],
         {
-            "in_shardings": _shardings(symbol, in_specs, context.avals_in, is_partial),
-            "out_shardings": _shardings(symbol, out_specs, context.avals_out, is_partial),
+            "in_shardings": _shardings(symbol, count, in_specs, context.avals_in, is_partial),
+            "out_shardings": _shardings(symbol, count, out_specs, context.avals_out, is_partial),
             "manual_axes": manual_axes_attribute(manual),
         },
         regions=1,
     )
-    inner = context.region(region, 0, [mlir.aval_type(aval) for aval in jaxpr.in_avals])
+    part_types = [mlir.aval_type(aval) for aval in jaxpr.in_avals]
+    inner = context.region(region, 0, [*token_types, *part_types])
+    arguments = list(inner.block.arguments)
+    inner.tokens.update(zip(effects, arguments[:count], strict=True))
     inner.name_prefix = scope_of(context, "shard_map")
     module.axis_context = axes
     try:
-        results = inner.lower(outlined_in(inner, jaxpr), list(inner.block.arguments))
+        results = inner.lower(outlined_in(inner, jaxpr), arguments[count:])
     finally:
         module.axis_context = saved
-    inner.end_region(results, "sdy.return")
-    return list(region.results)
+    inner.end_region([*(inner.tokens[effect] for effect in effects), *results], "sdy.return")
+    values = list(region.results)
+    context.tokens.update(zip(effects, values[:count], strict=True))
+    return values[count:]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of references as arguments of transformed functions, equal to writes to NumPy arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.sharding import NamedSharding
+from olympus.sharding import PartitionSpec as P
+
+START = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+# From a name to the view of a reference and the index that means the same in NumPy.
+VIEWS = {
+    "row": (lambda ref, i: ref.at[1], (1,)),
+    "computed_row": (lambda ref, i: ref.at[i], (2,)),
+    "slices": (lambda ref, i: ref.at[1:3, 0:2], (slice(1, 3), slice(0, 2))),
+    "view_of_view": (lambda ref, i: ref.at[1:3].at[1], (2,)),
+    "rows": (lambda ref, i: ref.at[jnp.array([0, 2])], ([0, 2],)),
+    "transposed": (lambda ref, i: ref.at[0:2].T, (slice(0, 2),)),
+    "reshaped": (lambda ref, i: ref.at[0:2].reshape(8), (slice(0, 2),)),
+}
+
+
+def double(view):
+    view[...] = view[...] * 2.0
+
+
+def in_scan(view):
+    lax.scan(lambda carry, _: (olympus.jit(double)(view), carry)[1:] * 2, None, None, length=1)
+
+
+CALLS = {
+    "jit": olympus.jit(double),
+    "checkpoint": olympus.checkpoint(double),
+    "cond": lambda view: lax.cond(True, double, lambda view: None, view),
+    "switch": lambda view: lax.switch(1, [lambda view: None, double], view),
+    "scan": in_scan,
+    "jit_of_checkpoint": olympus.jit(lambda view: olympus.checkpoint(double)(view)),
+    "lowered": lambda view: olympus.jit(double).lower(view).compile()(view),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("call", ["jit", "checkpoint", "cond", "switch", "scan"])
+def test_a_view_in_a_program_is_written_in_place(call, view):
+    make_view, index = VIEWS[view]
+
+    @olympus.jit
+    def run(start, i):
+        ref = olympus.new_ref(start)
+        CALLS[call](make_view(ref, i))
+        return ref[...]
+
+    expected = START.copy()
+    expected[index] *= 2
+    np.testing.assert_array_equal(run(START, 2), expected)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_view_outside_of_programs_is_written_in_place(call):
+    ref = olympus.new_ref(START)
+    CALLS[call](ref.at[1:3, 0:2])
+    expected = START.copy()
+    expected[1:3, 0:2] *= 2
+    np.testing.assert_array_equal(ref[...], expected)
+
+
+def test_a_view_is_two_operands():
+    def run(start, i):
+        return olympus.jit(lambda view: view[0])(olympus.new_ref(start).at[i])
+
+    inner = olympus.make_olympuspr(run)(START, 1).eqns[-1].params["jaxpr"]
+    assert [aval.str_short() for aval in inner.in_avals] == ["Ref{float32[3,4]}", "int32[]"]
+    assert inner.jaxpr.debug_info.arg_names == ("view.ref", "view.transforms[0][0]")
+    assert len(olympus.tree.leaves(olympus.new_ref(START).at[1])) == 1
+
+
+def test_one_program_for_all_computed_indices():
+    traced = []
+
+    @olympus.jit
+    def f(view):
+        traced.append(view.shape)
+        double(view)
+
+    ref = olympus.new_ref(START)
+    for i in range(3):
+        f(ref.at[jnp.int32(i)])
+    assert traced == [(4,)]
+    np.testing.assert_array_equal(ref[...], START * 2)
+
+
+@pytest.mark.parametrize("wrap", [olympus.jit, olympus.checkpoint])
+def test_gradients_through_views(wrap):
+    def f(x):
+        ref = olympus.new_ref(jnp.zeros(3) + x)
+        wrap(lambda view: view.__setitem__(..., jnp.sin(view[...])))(ref.at[0:2])
+        return ref[...].sum()
+
+    # f(x) = 2 sin(x) + x
+    np.testing.assert_allclose(olympus.grad(f)(2.0), 2 * np.cos(2.0) + 1, rtol=1e-6)
+    np.testing.assert_allclose(olympus.jit(olympus.grad(f))(2.0), 2 * np.cos(2.0) + 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: olympus.jit(lambda a, b: None)(r.at[0], r.at[1]), "at both a.ref and b.ref"),
+        (lambda r: olympus.jit(lambda a, b: None)(r.at[0], r), "at both a.ref and b"),
+        (lambda r: olympus.jit(lambda a: r[0] + a[0])(r.at[0]), "both closed over and passed"),
+        (lambda r: olympus.jit(lambda a: a)(r.at[0]), "references cannot be returned"),
+        (lambda r: olympus.jit(lambda: r.at[0])(), "references cannot be returned"),
+        (lambda r: lax.scan(lambda c, x: (c, x), r.at[0], None, 2), "cannot be returned"),
+    ],
+)
+def test_aliased_and_returned_views_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(olympus.new_ref(START))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda view: olympus.vmap(double)(view),
+        lambda view: lax.scan(lambda c, x: (c, x[...]), 0, view),
+        lambda view: olympus.typeof(view),
+    ],
+)
+def test_views_are_no_arrays(call):
+    with pytest.raises(TypeError, match="TransformedRefs cannot be abstractified"):
+        call(olympus.new_ref(START).at[0:2])
+
+
+@pytest.mark.usefixtures("eight_devices")
+def test_a_view_under_shard_map_is_the_same_everywhere():
+    mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
+
+    def f(view, x):
+        view[...] = view[...] + lax.psum(x, "x")
+
+    ref = olympus.new_ref(olympus.device_put(np.zeros(4, np.float32), NamedSharding(mesh, P())))
+    mapped = olympus.shard_map(f, mesh=mesh, in_specs=(P(), P("x")), out_specs=None)
+    mapped(ref.at[1:3], np.arange(4, dtype=np.float32))
+    np.testing.assert_array_equal(ref[...], [0, 2, 4, 0])
+
+
+def test_types_of_references_stand_for_references():
+    struct = olympus.ShapeDtypeStruct((3,), np.float32, is_ref=True)
+    traced = olympus.jit(double).trace(struct)
+    assert [aval.str_short() for aval in traced.jaxpr.in_avals] == ["Ref{float32[3]}"]
+    ref = olympus.new_ref(np.arange(3, dtype=np.float32))
+    traced.lower().compile()(ref)
+    np.testing.assert_array_equal(ref[...], [0, 2, 4])
+    with pytest.raises(TypeError, match=r"compiled with Ref\{float32\[3\]\} and called with float"):
+        traced.lower().compile()(np.zeros(3, np.float32))
+    with pytest.raises(NotImplementedError, match="takes a reference"):
+        olympus.export.export(olympus.jit(double))(struct)
+
+
+@pytest.mark.usefixtures("eight_devices")
+@pytest.mark.parametrize("jit", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_references_keep_their_sharding(jit):
+    mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Explicit,))
+    sharding = NamedSharding(mesh, P("x"))
+    ref = olympus.new_ref(olympus.device_put(np.zeros(4, np.float32), sharding))
+
+    def write(ref):
+        ref[...] = jnp.arange(4.0)
+
+    jit(write)(ref)
+    assert ref.sharding == sharding
+    assert olympus.typeof(ref[...]).sharding.spec == P("x")
+    np.testing.assert_array_equal(ref[...], np.arange(4))
+    with pytest.raises(TypeError, match="can only be indexed by slices, not integers"):
+        ref[1] = 3.0
+
+
+def test_memories_of_references_are_for_programs():
+    with pytest.raises(NotImplementedError, match="only works inside of a `jit`"):
+        olympus.new_ref(START, memory_space=olympus.memory.Space.Host)
+    text = str(
+        olympus.make_olympuspr(
+            lambda: olympus.new_ref(1.0, memory_space=olympus.memory.Space.Host)[...]
+        )()
+    )
+    assert "Ref<MemorySpace.Host>{f32[]}" in text

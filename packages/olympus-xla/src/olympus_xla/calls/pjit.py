@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pjit`: `jit` whose partition specs refer to the mesh of ``with mesh:``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.types.placement import AxisType, PartitionSpec
+from olympus_sharding.meshes.context import get_abstract_mesh, with_axis_types
+
+from .jit import jit
+
+__all__ = ["pjit"]
+
+
+class _Unspecified:
+    """Default of shardings: the compiler's choice."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+def pjit(
+    fun: Callable[..., Any],
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compiles a function as `jit` does, over the mesh of ``with mesh:`` where there is one.
+
+    Args:
+      fun: the function.
+      in_shardings: as for `jit`; partition specs refer to the mesh of ``with mesh:`` at the call,
+        where None stands for the spec ``P()``.
+      out_shardings: likewise, for the results.
+      static_argnums: as for `jit`.
+      static_argnames: as for `jit`.
+      donate_argnums: as for `jit`.
+      donate_argnames: as for `jit`.
+      keep_unused: as for `jit`.
+      device: as for `jit`.
+      backend: as for `jit`.
+      inline: as for `jit`.
+      compiler_options: as for `jit`.
+
+    Returns:
+      A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
+      ``eval_shape`` and ``clear_cache``.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> from olympus.sharding import Mesh, PartitionSpec
+      >>> with Mesh(olympus.devices()[:1], ("i",)):
+      ...     pjit(lambda x: x + 1, in_shardings=PartitionSpec("i"))(np.zeros(2)).shape
+      (2,)
+    """
+    compiled = functools.partial(
+        jit,
+        fun,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=inline,
+        compiler_options=compiler_options,
+    )
+    given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    given = {name: value for name, value in given.items() if value is not UNSPECIFIED}
+    without_mesh = compiled(**given)
+    over_mesh = compiled(**{name: _replicated_for_none(value) for name, value in given.items()})
+    called: Any = _choice(without_mesh, over_mesh)
+    for name in ("lower", "trace", "eval_shape"):
+        setattr(called, name, _choice(getattr(without_mesh, name), getattr(over_mesh, name)))
+
+    def clear_cache() -> None:
+        """Forgets the compiled forms of the function."""
+        without_mesh.clear_cache()
+        over_mesh.clear_cache()
+
+    called.clear_cache = clear_cache
+    return called
+
+
+def _replicated_for_none(shardings: Any) -> Any:
+    return pytrees.tree_map(
+        lambda each: PartitionSpec() if each is None else each,
+        shardings,
+        is_leaf=lambda each: each is None,
+    )
+
+
+def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function that calls one or the other, by whether a mesh has been entered."""
+
+    @functools.wraps(without_mesh)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        mesh = config_states.current_scope("mesh")
+        # Inside of a manual region the devices are given.
+        if mesh is None or mesh.empty or get_abstract_mesh().manual_axes:
+            return without_mesh(*args, **kwargs)
+        with _in_force(mesh):
+            return over_mesh(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def _in_force(mesh: Any) -> Iterator[None]:
+    """Sets the mesh in force as `set_mesh` does, with axes that are the compiler's."""
+    mesh = with_axis_types(mesh, (AxisType.Auto,) * len(mesh.axis_names))
+    around = config_states.concrete_mesh.swap_local(mesh)
+    abstract_around = config_states.abstract_mesh.swap_local(mesh.abstract_mesh)
+    try:
+        yield
+    finally:
+        config_states.concrete_mesh.set_local(around)
+        config_states.abstract_mesh.set_local(abstract_around)
