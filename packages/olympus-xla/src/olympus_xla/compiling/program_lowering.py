@@ -185,8 +185,7 @@ def lower(
         effects=program.effects,
         ordered_effects=tuple(tokens),
         host_callbacks=module.host_callbacks,
-        is_for_devices=module.is_for_devices
-        or any(type(getattr(value, "sharding", None)) is NamedSharding for value in constants),
+        is_for_devices=module.is_for_devices or any(map(_is_over_mesh, constants)),
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
         needs_refinement=module.needs_refinement,
@@ -314,6 +313,10 @@ def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
             "total). Pass them as arguments; or, if this is intentional, disable this warning by "
             "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1."
         )
+
+
+def _is_over_mesh(value: Any) -> bool:
+    return type(getattr(value, "sharding", None)) is NamedSharding
 
 
 def _is_inline(value: Any) -> bool:

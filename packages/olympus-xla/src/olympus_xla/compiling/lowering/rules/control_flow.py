@@ -199,6 +199,11 @@ def _partial_sum_as_typed(
     return partial_sums_as_typed(context, [aval], [value])[0]
 
 
+def _zeros(context: LoweringContext, aval: Any) -> Any:
+    """Returns zeros of a type."""
+    return _partial_sum_as_typed(context, aval, context.full(0, aval.shape, aval.dtype))
+
+
 def _advanced(context: LoweringContext, counter: Any, by: int) -> Any:
     """Returns ``counter + by``, of int32 scalars."""
     step = context.scalar(by, _INT32)
@@ -222,10 +227,7 @@ def _scan(
     xs_avals = [mlir.physical_aval(aval) for aval in layout.operands(context.avals_in).xs]
     ys_avals = [mlir.physical_aval(aval) for aval in layout.results(context.avals_out).ys]
     effects = _ordered([jaxpr])
-    ys = [
-        _partial_sum_as_typed(context, aval, context.full(0, aval.shape, aval.dtype))
-        for aval in ys_avals
-    ]
+    ys = [_zeros(context, aval) for aval in ys_avals]
     prefix = scope_of(context, "while/body")
     name_call(context, "while")
     is_symbolic = type(length) is not int
