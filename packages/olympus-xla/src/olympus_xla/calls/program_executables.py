@@ -24,7 +24,7 @@ else:
     program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
     compiled_programs = deferred(".compiled", milliseconds=200.0)
 
-__all__ = ["compiled_for", "lowered_for"]
+__all__ = ["compiled_for", "lowered_for", "lowered_module"]
 
 _concrete_mesh = config_states.concrete_mesh
 
@@ -82,17 +82,24 @@ def lowered_for(
     key = (_LOWERED, platforms, options.keep_unused, placement.key_of_module())
     lowered = program.executables.get(key)
     if lowered is None:
-        lowered = program_lowering.lower(
-            program.closed,
-            name=program.params["name"],
-            platforms=platforms,
-            donated=program.params["donated_invars"],
-            keep_unused=options.keep_unused,
-            placement=placement,
-        )
+        lowered = lowered_module(program, platforms, placement, options)
         if not lowered.is_for_devices:
             program.executables[key] = lowered
     return lowered
+
+
+def lowered_module(
+    program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
+) -> program_lowering.Lowered:
+    """Lowers a program; see `lowered_for`."""
+    return program_lowering.lower(
+        program.closed,
+        name=program.params["name"],
+        platforms=platforms,
+        donated=program.params["donated_invars"],
+        keep_unused=options.keep_unused,
+        placement=placement,
+    )
 
 
 # Distinguishes the keys of modules from those of executables.

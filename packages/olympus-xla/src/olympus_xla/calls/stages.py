@@ -32,7 +32,7 @@ from ..compiling.placement import (
 from ..compiling.program_lowering import Lowered as LoweredModule
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
-from .program_executables import lowered_for
+from .program_executables import lowered_module
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -211,7 +211,8 @@ class Traced(Stage):
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
     def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> LoweredModule:
-        return lowered_for(self._compiled_program, platforms, placement, self._options)
+        # Stages share no module: the debug text has the lines of the caller at hand.
+        return lowered_module(self._compiled_program, platforms, placement, self._options)
 
 
 def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
