@@ -34,7 +34,9 @@ def cleared():
     before = [(table, dict(table.rules)) for table in (jvp_rules, transpose_rules, expansion_rules)]
     yield
     for table, rules in before:
-        table.rules.clear()
+        # The rules of a family of the instruction set are imported once: they stay.
+        for primitive in [each for each in table.rules if each not in rules and not each.family]:
+            del table.rules[primitive]
         table.rules.update(rules)
 
 
@@ -107,3 +109,19 @@ def test_leaks_are_not_reported_without_reason():
     with config.checking_leaks():
         assert grad(lambda x: lax.mul(x, lax.sin(x)))(0.0) == 0.0
         assert vjp(lambda x: lax.mul(x, x), 3.0)[1](1.0) == (6.0,)
+
+
+def test_rules_return_none_for_tangents_of_integers_only():
+    def primitive_of(dtype):
+        primitive = Primitive(f"rounded_to_{dtype}")
+        primitive.def_impl(lambda x: lax.convert_element_type(x, dtype))
+        primitive.def_abstract_eval(lambda aval: aval.update(dtype=np.dtype(dtype)))
+        jvp_rules.define(primitive)(lambda primals, tangents: (primitive.bind(*primals), None))
+        return primitive
+
+    position = primitive_of("int32")
+    values = np.array([3.0, 5.0], np.float32)
+    gradient = grad(lambda x: lax.mul(x, lax.convert_element_type(position.bind(x), x.dtype)))
+    assert [gradient(value) for value in values] == [3, 5]
+    with pytest.raises(TypeError, match="None for the tangent of a result of type float16"):
+        grad(primitive_of("float16").bind)(values[0])

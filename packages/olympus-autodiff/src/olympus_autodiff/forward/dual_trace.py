@@ -200,6 +200,8 @@ class DualTrace(DerivativeTrace):
             return list(map(self.pair, results, tangents_out))
         if tangents_out.__class__ is Zero:
             return results
+        if tangents_out is None:
+            return _without_tangent(primitive, results)
         return self.tracer(self, results, tangents_out)
 
     # ---- tracers ----
@@ -374,3 +376,18 @@ def call_differentiated(
         return result, pytrees.tree_map(trace.primal_of, aux)
     finally:
         trace.finish()
+
+
+def _without_tangent(primitive: Primitive, result: Any) -> Any:
+    """Returns the result of a rule that gives None for the tangent, as those of libraries may.
+
+    Raises:
+      TypeError: the type of the result has tangents.
+    """
+    if can_move(aval_of(result)):
+        raise TypeError(
+            f"the jvp rule of {primitive.name} returned None for the tangent of a result of type "
+            f"{aval_of(result).str_short()}. None stands for the tangents of integers; return "
+            "`Zero` for a tangent that is zero"
+        )
+    return result
