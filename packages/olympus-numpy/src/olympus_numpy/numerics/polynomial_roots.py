@@ -99,7 +99,10 @@ def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: A
     c, residuals, rank, s = linalg.lstsq(lhs, rhs, rcond)
     c = (c.T / scale).T
     if full:
-        return c, residuals, rank, s, ensure_array(rcond).astype(c.dtype)
+        limit = ensure_array(rcond)
+        if not dtypes.issubdtype(c.dtype, np.complexfloating):
+            limit = limit.astype(c.dtype)
+        return c, residuals, rank, s, limit
     if not cov:
         return c
     base = linalg.inv(lhs.T @ lhs) / (scale[:, None] * scale[None, :])
