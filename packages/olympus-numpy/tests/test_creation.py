@@ -322,3 +322,14 @@ def test_fill_values_without_a_dtype_are_of_the_default_integers():
 def test_float0_is_made_under_a_trace():
     zeros = jit(lambda: jnp.zeros((2,), dtypes.float0))()
     assert zeros.dtype == dtypes.float0 and zeros.shape == (2,)
+
+
+def test_steps_of_booleans_are_unwrapped_as_integers():
+    assert jnp.unwrap(jnp.array([True, False]), period=4).dtype == np.int32
+    assert jnp.unwrap(jnp.array([True, False])).dtype == np.float32
+
+
+def test_limit_of_a_complex_fit_is_real():
+    x = jnp.arange(4.0)
+    limits = [jnp.polyfit(each, each * each, 2, full=True)[4] for each in (x, x + 1j)]
+    assert [str(limit.dtype) for limit in limits] == ["float32", "float32"]

@@ -284,7 +284,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 def _continued(p: Any, discont: Any, axis: int, period: Any) -> Any:
     p = ensure_array(p)
-    integral = dtypes.issubdtype(p.dtype, np.integer)
+    integral = p.dtype == np.bool_ or dtypes.issubdtype(p.dtype, np.integer)
     if not integral:
         p, period = promote_dtypes_inexact(p, ensure_array(period))
     else:
