@@ -381,3 +381,22 @@ def test_choices_of_python_numbers_have_a_dtype():
 def test_permutations_name_all_dimensions():
     with pytest.raises(TypeError, match="isn't a permutation of operand dimensions"):
         jnp.transpose(np.ones((2, 3)), (1,))
+
+
+@pytest.mark.parametrize("value", [-1, 300])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, value: x + value,
+        lambda x, value: jnp.maximum(x, value),
+        lambda x, value: x.at[0].set(value),
+        lambda x, value: x > value,
+    ],
+)
+def test_python_integers_beyond_a_narrow_dtype_wrap_around_in_programs(function, value):
+    x = jnp.array([1, 2], np.uint8)
+    wrapped = jnp.array(value % 256, np.uint8)
+    expected = np.asarray(function(x, wrapped))
+    for result in (function(x, value), jit(lambda x: function(x, value))(x)):
+        assert result.dtype == expected.dtype
+        assert np.array_equal(np.asarray(result), expected)

@@ -333,3 +333,15 @@ def test_dilogarithm_near_one_and_at_infinity():
 
 def test_combinations_of_nan_are_zero():
     assert special.comb(np.nan, 2.0) == special.comb(5.0, np.nan) == 0.0
+
+
+def test_many_bernoulli_numbers():
+    many = np.asarray(special.bernoulli(1000))
+    few = np.asarray(special.bernoulli(30))
+    assert np.array_equal(many[:31], few)
+    # B_2k has the sign of (-1)^(k + 1) and grows without bounds; B_(2k + 1) is zero.
+    assert np.array_equal(np.sign(many[2::2]), np.resize([1, -1], 500))
+    assert np.all(np.isinf(many[302::2]))
+    assert np.all(many[3::2] == 0)
+    with pytest.raises(MemoryError):
+        special.bernoulli(2**50)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
+from olympus_ir.lax import linalg
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 X = np.arange(20, dtype=np.float32).reshape(4, 5)
 ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -120,3 +122,26 @@ def test_scatter_apply_runs_the_function_on_elements():
 def test_index_take():
     result = lax.index_take(X, [np.array([0, -1]), np.array([2, -5])], [0, 1])
     assert values(result) == [X[0, 2], X[-1, -5]]
+
+
+@pytest.mark.parametrize(
+    ("function", "complaint"),
+    [
+        (
+            lambda x: lax.gt(x, 0.0),
+            "of the operand's dtype float32, got bool",
+        ),
+        (lambda x: lax.broadcast(x, (2,)), "got float32.2."),
+        (
+            lambda x: lax.pure_callback(np.sin, ShapeDtypeStruct((), np.float32), x),
+            "may not have effects or call code outside",
+        ),
+        (
+            lambda x: lax.reshape(linalg.cholesky(lax.broadcast(x, (1, 1))), ()),
+            "may not have effects or call code outside",
+        ),
+    ],
+)
+def test_functions_that_a_scatter_cannot_apply(function, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        lax.scatter_apply(X[0], np.array([[1]]), function, ELEMENTS, update_shape=(1,))

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from ..diagnostics.debug_info import DebugInfo
 from ..diagnostics.errors import ShapeError
-from ..programs.olympuspr import Olympuspr
+from ..programs.olympuspr import Olympuspr, olympusprs_in_params
 from ..programs.primitives import Primitive, instruction
 from ..programs.staging import trace_to_olympuspr
+from ..types import dtypes
 from ..types.avals import ShapedArray
 from . import elementwise
 from .creation import full
@@ -148,6 +149,33 @@ def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympu
     return program, tuple(constants)
 
 
+# XLA aborts the process for a scatter whose function calls code outside of the program.
+_CALLING_OUTSIDE = ("callbacks", "buffer_callbacks", "ffi", "linalg", "export")
+
+
+def _check_user_program(program: Olympuspr, dtype: Any) -> None:
+    """Raises ValueError if a scatter cannot apply the program of a user's function."""
+    (result,) = program.out_avals
+    if result.shape or result.dtype != dtype:
+        raise ValueError(
+            "the function of a scatter must return an element of the operand's dtype "
+            f"{dtypes.name_of(dtype)}, got {result.str_short()}"
+        )
+    if program.effects or _calls_outside(program):
+        raise ValueError(
+            "the function of a scatter may not have effects or call code outside of the program, "
+            "such as Python functions, foreign functions and routines of linear algebra"
+        )
+
+
+def _calls_outside(program: Any) -> bool:
+    return any(
+        equation.primitive.family in _CALLING_OUTSIDE
+        or any(map(_calls_outside, olympusprs_in_params(equation.params)))
+        for equation in program.eqns
+    )
+
+
 # For lax operations only: cached programs of users' functions would keep captured values alive.
 _program_of_operation = functools.cache(_update_program)
 
@@ -168,6 +196,8 @@ def _scatter(
     else:
         trace = _update_program if primitive is scatter_p else _program_of_operation
         update_jaxpr, update_consts = trace(computation, dtype_of(operand))
+        if primitive is scatter_p:
+            _check_user_program(update_jaxpr, dtype_of(operand))
     return primitive.bind(
         operand,
         scatter_indices,

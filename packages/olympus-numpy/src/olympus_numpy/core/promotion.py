@@ -262,10 +262,19 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
         if dtypes.issubdtype(dtype, np.inexact):
             # By way of float64: overflow to infinity is the same as in the dtype itself.
             return lambda value: _inexact_scalar(value, dtype)
-        return lambda value: np.array(value, dtype)
+        own_dtype = aval.dtype
+        return lambda value: _integer_scalar(value, own_dtype, dtype)
     if aval.dtype == dtype and aval.weak_type:
         return None
     return dtypes.scalar_type_of(dtype)
+
+
+def _integer_scalar(value: Any, own_dtype: Any, dtype: Any) -> np.ndarray:
+    """Returns a Python scalar in an integer or boolean dtype; integers beyond it wrap around."""
+    try:
+        return np.array(value, dtype)
+    except OverflowError:
+        return np.array(value, own_dtype).astype(dtype)
 
 
 def _inexact_scalar(value: Any, dtype: Any) -> np.ndarray:

@@ -543,6 +543,7 @@ def bernoulli(n: int) -> Array:
 
     Raises:
       ValueError: ``n`` is negative.
+      MemoryError: there is no memory for so many numbers.
 
     Example:
       >>> bernoulli(2)[:2]
@@ -552,8 +553,9 @@ def bernoulli(n: int) -> Array:
     if n < 0:
         raise ValueError(f"n must be a non-negative integer, got {n}.")
     # B_m is minus the sum of binomial(m + 1, k) B_k / (m + 1) over k below m, exactly.
+    values = np.zeros(n + 1)
     numbers = [Fraction(1)]
-    for m in range(1, n + 1):
+    for m in range(1, min(n, _LAST_FINITE_BERNOULLI) + 1):
         if m > 1 and m % 2:
             numbers.append(Fraction(0))
             continue
@@ -561,11 +563,19 @@ def bernoulli(n: int) -> Array:
         numbers.append(-total / (m + 1))
     dtype = dtypes.default_float_dtype()
     with np.errstate(over="ignore"):
-        return onp.asarray(np.array([_as_float(value) for value in numbers]).astype(dtype))
+        values[: len(numbers)] = [_as_float(value) for value in numbers]
+        values[_LAST_FINITE_BERNOULLI + 2 :: 4] = math.inf
+        values[_LAST_FINITE_BERNOULLI + 4 :: 4] = -math.inf
+        return onp.asarray(values.astype(dtype))
+
+
+# The numbers above are infinite in double precision, with alternating signs, or zero. A multiple of
+# four, which is the index of a negative number.
+_LAST_FINITE_BERNOULLI = 300
 
 
 def _as_float(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
