@@ -371,6 +371,22 @@ def benchmarks_short(session: nox.Session) -> None:
     measure_beside_jax(session, "--short", *session.posargs)
 
 
+@nox.session(requires=["wheels"])
+def peers(session: nox.Session) -> None:
+    """Measures operations on large arrays beside the peers, for docs/benchmarks.md."""
+    session.install(*map(wheel, PACKAGES))
+    folder = Path(session.create_tmp())
+    pythons = []
+    pytorch = ("--index-url", "https://download.pytorch.org/whl/cpu")
+    for library, needed in {"torch": ("torch", "numpy", *pytorch), "jax": ("jax",)}.items():
+        session.run("python", "-m", "venv", "--clear", str(folder / library), silent=True)
+        python = next(p for p in (folder / library).glob("*/python*") if p.stem == "python")
+        session.run(str(python), "-m", "pip", "install", "-q", *needed, external=True)
+        pythons.append(f"{library}={python}")
+    output = () if "--output" in session.posargs else ("--output", "docs/benchmarks.md")
+    session.run("python", "-m", "benchmarks.peers", *pythons, *output, *session.posargs)
+
+
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
