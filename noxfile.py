@@ -7,7 +7,7 @@ Sessions come from packages/*/pyproject.toml, so that a new package is tested be
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import nox
@@ -91,10 +91,23 @@ def test_requirements() -> list[str]:
     return sorted({r for name in PACKAGES for r in external(test_group(name))})
 
 
-def run_pytest(session: nox.Session, *arguments: str) -> None:
+def install_peer(session: nox.Session) -> str:
+    """Installs JAX in an environment of its own and returns the path of its interpreter."""
+    peer = Path(session.create_tmp()) / "peer"
+    session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
+    peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
+    session.run(
+        *(str(peer_python), "-m", "pip", "install", "-q", "jax==0.10.2", "jaxlib==0.10.2"),
+        external=True,
+    )
+    return str(peer_python)
+
+
+def run_pytest(session: nox.Session, *arguments: str, env: Mapping[str, str] | None = None) -> None:
     """Runs pytest on all cores with the settings of the root pyproject.toml."""
     settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
-    session.run("python", "-m", "pytest", *settings, "-n", "auto", *arguments, *session.posargs)
+    command = ("python", "-m", "pytest", *settings, "-n", "auto", *arguments, *session.posargs)
+    session.run(*command, env=env)
 
 
 # -- Sessions -----------------------------------------------------------------------------------
@@ -268,6 +281,37 @@ def library_suites(session: nox.Session) -> None:
     session.run("python", *suites, *session.posargs)
 
 
+# Settings of the library, as environment variables, under which the samples of all packages run.
+SETTINGS = {
+    "promotion": {
+        "OLYMPUS_NUMPY_RANK_PROMOTION": "raise",
+        "OLYMPUS_NUMPY_DTYPE_PROMOTION": "strict",
+    },
+    "checks": {"OLYMPUS_ENABLE_CHECKS": "1", "OLYMPUS_CHECK_STATIC_INDICES": "1"},
+    "keys": {"OLYMPUS_LEGACY_PRNG_KEY": "error"},
+    "x64": {"OLYMPUS_ENABLE_X64": "1"},
+    "precision": {"OLYMPUS_DEFAULT_MATMUL_PRECISION": "highest"},
+}
+
+
+@nox.session(reuse_venv=True)
+@nox.parametrize("setting", list(SETTINGS))
+def settings(session: nox.Session, setting: str) -> None:
+    """The samples of all packages under strict settings."""
+    install_workspace(session, *test_requirements())
+    samples = sorted(map(str, ROOT.glob("packages/*/tests/**/test_*samples.py")))
+    for path in samples:  # tests of one name cannot be collected together
+        run_pytest(session, path, env=SETTINGS[setting])
+
+
+@nox.session
+def sweep(session: nox.Session) -> None:
+    """Compares calls of all public functions with JAX under settings; ``-- --settings rank``."""
+    install_workspace(session)
+    peer_python = install_peer(session)
+    session.run("python", "tools/differential/sweep.py", "--jax", peer_python, *session.posargs)
+
+
 @nox.session(reuse_venv=True)
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""
@@ -330,14 +374,7 @@ def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
     Both come as wheels: each folder of an editable install would be searched at each import.
     """
     session.install(*map(wheel, PACKAGES), "jaxlib==0.10.2")
-    peer = Path(session.create_tmp()) / "peer"
-    session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
-    peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
-    session.run(
-        *(str(peer_python), "-m", "pip", "install", "-q", "jax==0.10.2", "jaxlib==0.10.2"),
-        external=True,
-    )
-    session.run("python", "-m", "benchmarks", "--peer", str(peer_python), *arguments)
+    session.run("python", "-m", "benchmarks", "--peer", install_peer(session), *arguments)
 
 
 @nox.session(reuse_venv=True)

@@ -8,7 +8,8 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
 is the types of the results, or the kind of the error. The cases in which the libraries differ are
 listed by their errors. The exit status is 1 where one is left that no pattern in the section
-"Settings" of docs/differences.md explains.
+"Settings" of docs/differences.md explains. ``--write-refusals`` writes the expressions that JAX
+refuses when it traces them, one file a setting; tests read these files.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class Library:
 
     def operand(self, name: str, dtype: str, batch: int | None = None) -> Any:
         """Returns an operand as an array of the library."""
-        value = self.root.device_put(calls.operand(name, dtype, batch))
+        value = calls.operand(name, dtype, batch)
+        value = self.names["jnp"].asarray(value, dtype=value.dtype)
         return self.names["random"].wrap_key_data(value) if name == "key" else value
 
     def types(self, results: Any) -> list[Any]:
@@ -226,6 +228,26 @@ def explanations() -> list[str]:
     return [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
 
 
+REFUSALS = pathlib.Path(__file__).with_name("refusals")
+
+
+def refusals(setting: str) -> set[str]:
+    """Returns the expressions that JAX refuses under a setting, as `write_refusals` found them."""
+    lines = (REFUSALS / f"{setting}.txt").read_text("utf-8").splitlines()
+    return {line for line in lines if not line.startswith("#")}
+
+
+def write_refusals(setting: str, recorded: dict[str, Outcome]) -> None:
+    """Writes the expressions that JAX refuses under a setting when it traces them."""
+    REFUSALS.mkdir(exist_ok=True)
+    lines = [f"# Calls that jax 0.10.2 refuses under {SETTINGS[setting]}."]
+    for label, (status, _) in recorded.items():
+        _, _, mode, _, expression = label.split("-", 4)
+        if mode == "trace" and status != "ok":
+            lines.append(expression)
+    (REFUSALS / f"{setting}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def differences(ours: dict[str, Outcome], theirs: dict[str, Outcome]) -> dict[str, list[str]]:
     """Returns the cases that differ, by a short description of the difference."""
     groups: dict[str, list[str]] = collections.defaultdict(list)
@@ -264,6 +286,7 @@ def main() -> int:
     parser.add_argument("--match", default="", help="a regular expression that expressions contain")
     parser.add_argument("--keep", help="a folder that keeps the records")
     parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
+    parser.add_argument("--write-refusals", action="store_true", help="write what JAX refuses")
     parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:
@@ -275,6 +298,9 @@ def main() -> int:
     unexplained = total = 0
     for setting in options.settings:
         theirs = recorded(options, "jax", options.jax, setting)
+        if options.write_refusals:
+            write_refusals(setting, theirs)
+            continue
         ours = recorded(options, "olympus", sys.executable, setting)
         total += len(theirs)
         for description, labels in differences(ours, theirs).items():

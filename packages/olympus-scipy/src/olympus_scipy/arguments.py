@@ -24,7 +24,8 @@ def is_complex(x: Any) -> bool:
 
 def floats(name: str, *args: Any) -> list[Any]:
     """Returns the operands in their common floating or complex dtype, with compatible shapes."""
-    return [ensure_array(arg) for arg in promote_args_inexact(name, *args)]
+    operands = promote_args_inexact(name, *args)
+    return [each if hasattr(each, "dtype") else ensure_array(each) for each in operands]
 
 
 def refuse_complex(name: str, args: list[Any]) -> None:

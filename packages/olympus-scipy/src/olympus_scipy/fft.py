@@ -212,25 +212,32 @@ def _scaled(result: Any, norm: str, size: int) -> Any:
     return result if factor == 1.0 else result * np.asarray(factor, result.dtype)
 
 
-def _ends(length: int, first: float, last: float, dtype: Any) -> np.ndarray:
+def _times(x: Any, weights: np.ndarray) -> Any:
+    """Multiplies along the last axis by weights, of which complex ones make the product complex."""
+    if np.iscomplexobj(weights):
+        x = x.astype(dtypes.to_complex_dtype(x.dtype))
+    return x * lax.broadcast_to_rank(weights.astype(x.dtype), x.ndim)
+
+
+def _ends(length: int, first: float, last: float) -> np.ndarray:
     weights = np.ones(length)
     weights[0] *= first
     weights[-1] *= last
-    return weights.astype(dtype)
+    return weights
 
 
-def _rotations(angles: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.exp(1j * angles).astype(dtypes.to_complex_dtype(dtype))
+def _rotations(angles: np.ndarray) -> np.ndarray:
+    return np.exp(1j * angles)
 
 
 def _first(x: Any, norm: str) -> Any:
     """Computes type I: the Fourier transform of the continuation that is even about both ends."""
     n, root = x.shape[-1], math.sqrt(2.0)
     if norm == "ortho":
-        x = x * _ends(n, root, root, x.dtype)
+        x = _times(x, _ends(n, root, root))
     even = onp.concatenate([x, x[..., -2:0:-1]], axis=-1)
     result = _scaled(lax.real(onp.fft.rfft(even)), norm, 2 * (n - 1))
-    return result * _ends(n, 1 / root, 1 / root, x.dtype) if norm == "ortho" else result
+    return _times(result, _ends(n, 1 / root, 1 / root)) if norm == "ortho" else result
 
 
 def _second(x: Any, norm: str) -> Any:
@@ -241,12 +248,12 @@ def _second(x: Any, norm: str) -> Any:
     """
     n = x.shape[-1]
     ordered = onp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
-    turned = onp.fft.fft(ordered) * _rotations(-np.pi * np.arange(n) / (2 * n), x.dtype)
+    turned = _times(onp.fft.fft(ordered), _rotations(-np.pi * np.arange(n) / (2 * n)))
     result = _scaled(2.0 * lax.real(turned), norm, 2 * n)
     if norm == "ortho":
         weights = np.ones(n)
         weights[0] = math.sqrt(0.5)
-        result = result * weights.astype(x.dtype)
+        result = _times(result, weights)
     return result
 
 
@@ -255,19 +262,17 @@ def _third(x: Any, norm: str) -> Any:
     n = x.shape[-1]
     weights = np.full(n, 2.0)
     weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0
-    turned = x * (weights * _rotations(np.pi * np.arange(n) / (2 * n), x.dtype)).astype(
-        dtypes.to_complex_dtype(x.dtype)
-    )
+    turned = _times(x, weights * _rotations(np.pi * np.arange(n) / (2 * n)))
     result = lax.real(onp.fft.ifft(turned, n=2 * n, norm="forward")[..., :n])
     return _scaled(result, norm, 2 * n)
 
 
 def _fourth(x: Any, norm: str) -> Any:
     n = x.shape[-1]
-    turned = x * _rotations(-np.pi * np.arange(n) / (2 * n), x.dtype)
+    turned = _times(x, _rotations(-np.pi * np.arange(n) / (2 * n)))
     transformed = onp.fft.fft(turned, n=2 * n)[..., :n]
-    back = _rotations(-np.pi * (2 * np.arange(n) + 1) / (4 * n), x.dtype)
-    return _scaled(2.0 * lax.real(transformed * back), norm, 2 * n)
+    back = _rotations(-np.pi * (2 * np.arange(n) + 1) / (4 * n))
+    return _scaled(2.0 * lax.real(_times(transformed, back)), norm, 2 * n)
 
 
 _TRANSFORMS = {1: _first, 2: _second, 3: _third, 4: _fourth}

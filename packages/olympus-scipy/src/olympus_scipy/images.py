@@ -121,7 +121,7 @@ def _weights(
     dtype = scale.dtype
     # The sample at position i covers the interval from i to i + 1, and lies in its middle.
     spacing = 1 / scale
-    places = ((onp.arange(new, dtype=dtype) + 0.5) - translation) * spacing - 0.5
+    places = (((onp.arange(new, dtype=dtype) + 0.5) - translation) * spacing - 0.5)[None, :]
     positions = onp.arange(old, dtype=dtype)[:, None]
     if method is ResizeMethod.CUBIC_PYTORCH:
         if not antialias:
@@ -134,7 +134,7 @@ def _weights(
         # Fewer samples than before: wider kernels let no high frequency through.
         width = onp.maximum(spacing, 1) if antialias else 1
         weights = _KERNELS[method](onp.abs(places - positions) / width)
-    total = onp.sum(weights, axis=0)
+    total = onp.sum(weights, axis=0, keepdims=True)
     enough = onp.abs(total) > 1000 * float(dtypes.finfo(np.float32).eps)
     weights = onp.where(enough, weights / onp.where(enough, total, 1), 0)
     return _within(places, old, weights)

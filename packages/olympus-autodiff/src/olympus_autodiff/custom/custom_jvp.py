@@ -14,6 +14,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.programs.wide_constants import with_wide_constants
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.typed_scalars import typed
@@ -116,7 +117,7 @@ class custom_jvp(CustomRuleFunction):
         args = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
-        leaves = list(map(typed, leaves))
+        leaves = list(map(typed, with_wide_constants(leaves, {})))
         for leaf in leaves:
             aval_of(leaf)
         out_tree = OutTree()

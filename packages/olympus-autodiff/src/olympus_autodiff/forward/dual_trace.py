@@ -26,6 +26,7 @@ from olympus_ir.programs.tracing import (
     set_current_trace,
     transforming,
 )
+from olympus_ir.programs.wide_constants import numpy_classes, with_wide_type
 from olympus_ir.trees import pytrees
 
 from ..tables import concerns_refs, jvp_rules
@@ -162,6 +163,8 @@ class DualTrace(DerivativeTrace):
                 tangents.append(arg.tangent)
                 moving = True
             else:
+                if arg.__class__ in numpy_classes:
+                    arg = with_wide_type(len(primals), args, {})
                 primals.append(arg)
                 tangents.append(Zero.of(arg))
         return primals, tangents, moving
@@ -179,6 +182,8 @@ class DualTrace(DerivativeTrace):
                 tangents.append(arg.tangent)
                 moving = True
             else:
+                if arg.__class__ in numpy_classes:
+                    arg = with_wide_type(len(primals), args, params)
                 primals.append(arg)
                 tangents.append(Zero.of(arg))
         if not moving:

@@ -22,6 +22,7 @@ from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Va
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace, StagingTracer, varying_alike
 from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_current_trace
+from olympus_ir.programs.wide_constants import numpy_classes, wide_constant_aval
 
 from ..tables import concerns_refs
 from ..zeros import aval_of
@@ -112,8 +113,11 @@ class TangentTrace(StagingTrace):
                 args = varying_alike(args)
         atoms: list[Any] = []
         avals = []
-        for arg in args:
+        for position, arg in enumerate(args):
             atom = self.atom(arg)
+            if arg.__class__ in numpy_classes:
+                wide = wide_constant_aval(position, args, params)
+                atom = atom if wide is None else Literal(arg, wide)
             atoms.append(atom)
             avals.append(atom.aval)
         out_avals, effects = primitive.infer(tuple(avals), params)

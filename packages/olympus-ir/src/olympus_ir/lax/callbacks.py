@@ -18,6 +18,7 @@ import numpy as np
 
 from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
+from ..programs.wide_constants import wide_constants_allowed
 from ..settings import config
 from ..trees import pytrees
 from ..types import dtypes
@@ -362,7 +363,8 @@ def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], An
             )
         if not dtypes.is_extended(dtype):
             dtype = np.dtype(dtype)
-            if not config.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
+            allowed = config.enable_x64.value or wide_constants_allowed()
+            if not allowed and dtypes.canonicalize_dtype(dtype) != dtype:
                 raise ValueError(
                     "result_shape_dtypes cannot specify 64-bit types when `olympus_enable_x64` is "
                     f"disabled, got {dtypes.name_of(dtype)}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..programs.tracing import current, evaluation_trace
+from ..programs.wide_constants import wide_constant
 from ..types import dtypes
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.placement import NamedSharding, PartitionSpec
@@ -127,7 +128,8 @@ def full(
     shape = canonicalize_shape(shape)
     _check_scalar(fill_value)
     if dtype is None:
-        aval = array_aval(fill_value)
+        wide = wide_constant(fill_value)
+        aval = array_aval(fill_value) if wide is None else wide
         fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full")

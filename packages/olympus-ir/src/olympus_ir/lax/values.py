@@ -12,6 +12,7 @@ from ..diagnostics.user_warnings import warn_user
 from ..programs.evaluation import evaluator
 from ..programs.staging import StagingTrace
 from ..programs.tracing import current, evaluation_trace
+from ..programs.wide_constants import wide_constant
 from ..types import dtypes
 from ..types.arrays import Array as Array
 from ..types.avals import ShapedArray, get_aval
@@ -59,10 +60,13 @@ def as_array(value: ArrayLike) -> Any:
     """Converts an operand to a result: an array, or a constant of the program being traced."""
     if isinstance(value, Array):
         return value
+    wide = wide_constant(value)
+    if wide is not None:
+        value = evaluator().array(value, wide)
     recording = recording_trace()
     if recording is not None:
         return recording.tracer(value)
-    return evaluator().array(np.asarray(value), get_aval(value))
+    return value if wide is not None else evaluator().array(np.asarray(value), get_aval(value))
 
 
 def recording_trace() -> StagingTrace | None:

@@ -16,8 +16,15 @@ from ..loading import deferred
 from ..settings import config
 from ..settings.naming import naming
 from ..trees.flattening import result_paths
-from ..types.avals import AbstractValue, array_conversion, get_aval, is_valid_value, varying_axes
+from ..types.avals import (
+    AbstractValue,
+    array_conversion,
+    get_aval,
+    is_valid_value,
+    varying_axes,
+)
 from ..types.effects import NamedAxisEffect
+from .evaluation import evaluator
 from .leaks import check_leaks
 from .olympuspr import (
     Atom,
@@ -39,6 +46,7 @@ from .tracing import (
     register_tracer_type,
     set_current_trace,
 )
+from .wide_constants import wide_constant_aval, with_wide_constants
 
 if TYPE_CHECKING:
     from . import checker
@@ -135,7 +143,7 @@ class StagingTrace(Trace):
         atoms = [
             arg.atom
             if arg.__class__ is StagingTracer and arg._trace is self
-            else self._operand(primitive, position, arg)
+            else self._operand(primitive, position, args, params)
             for position, arg in enumerate(args)
         ]
         out_avals, effects = primitive.infer(tuple([atom.aval for atom in atoms]), params)
@@ -148,7 +156,19 @@ class StagingTrace(Trace):
             return [StagingTracer(self, var) for var in outvars]
         return StagingTracer(self, outvars[0])
 
-    def _operand(self, primitive: Primitive, position: int, value: Any) -> Atom:
+    def _operand(
+        self,
+        primitive: Primitive,
+        position: int,
+        operands: Sequence[Any],
+        params: dict[str, Any],
+    ) -> Atom:
+        value = operands[position]
+        wide = wide_constant_aval(position, operands, params)
+        if wide is not None:
+            if value.shape == ():
+                return Literal(value, wide)
+            value = evaluator().array(value, wide)
         try:
             return self.atom(value)
         except TypeError as error:
@@ -171,7 +191,7 @@ class StagingTrace(Trace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        tracers = [self.tracer(arg) for arg in args]
+        tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
         info = DebugInfo(primitive.name, fun)
         call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)
@@ -198,7 +218,7 @@ class StagingTrace(Trace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        tracers = [self.tracer(arg) for arg in args]
+        tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
         info = DebugInfo(primitive.name, fun)
         call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)

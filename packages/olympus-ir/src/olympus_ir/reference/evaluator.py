@@ -23,6 +23,7 @@ from ..programs.tracing import (
     reject_tracers,
     set_current_trace,
 )
+from ..programs.wide_constants import with_wide_constants
 from ..settings import config, config_states
 from ..settings.naming import naming
 from ..trees import pytrees
@@ -53,6 +54,7 @@ class ReferenceEvaluator:
           UnexpectedTracerError: if a tracer is among the operands.
           MissingRuleError: if the primitive has no rule.
         """
+        args = with_wide_constants(args, params)
         rule = reference_rules.rules.get(primitive) or reference_rules.find(primitive)
         if rule is None or rule in array_rules:
             arrays = [

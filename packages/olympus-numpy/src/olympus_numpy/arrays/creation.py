@@ -14,6 +14,7 @@ from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.evaluation import evaluator
+from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
@@ -235,6 +236,11 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
         with _cast_warnings():
             value = value.astype(dtype)
     return held(value, ShapedArray(value.shape, dtype))
+
+
+def convert_exactly(value: Any, dtype: Any) -> Any:
+    """Converts a Python scalar to a dtype of 64 bits, where a compiled function would narrow it."""
+    return _from_scalar(value, dtype) if value.__class__ in _python_scalars else value
 
 
 def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
@@ -538,6 +544,8 @@ def full(
     fill_value = _fill_scalar(fill_value, dtype)
     if np.ndim(fill_value):
         return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
+    if dtype in dtypes.half_width and wide_constants_allowed():
+        fill_value = convert_exactly(fill_value, dtype)
     if out_sharding is not None:
         out_sharding = asked_sharding(out_sharding, "jnp.full")
     return placed(_filled(fill_value, shape, dtype, weak_type, out_sharding), device)

@@ -49,7 +49,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         return zeros(0), _Unravel(tree, (), (), None)
     avals = [get_aval(leaf) for leaf in leaves]
     shapes = tuple(aval.shape for aval in avals)
-    leaf_dtypes = tuple(dtypes.canonicalize_dtype(aval.dtype) for aval in avals)
+    leaf_dtypes = tuple(lattice_result_type(aval)[0] for aval in avals)
     if len(set(leaf_dtypes)) == 1:
         vectors = [ravel(leaf) for leaf in leaves]
         common = None

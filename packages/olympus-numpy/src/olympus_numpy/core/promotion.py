@@ -23,6 +23,7 @@ from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.values import recording_trace, typed_scalar
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.programs.wide_constants import wide_constant
 from olympus_ir.settings.config import config_states
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
@@ -316,9 +317,20 @@ def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
     return _broadcast(function, full)
 
 
-def check_ranks(function: str, shapes: Sequence[tuple]) -> None:
-    """Warns or raises, as ``numpy_rank_promotion`` says, where shapes are of unequal ranks."""
-    if not _modes["special"] or len({len(shape) for shape in shapes if shape}) < 2:
+def check_ranks(
+    function: str, shapes: Sequence[tuple], compared: Sequence[tuple] | None = None
+) -> None:
+    """Warns or raises, as ``numpy_rank_promotion`` says, where shapes are of unequal ranks.
+
+    Args:
+      function: the name of the function, for the message.
+      shapes: the shapes of the operands.
+      compared: the shapes whose ranks must be equal; those of ``shapes`` with dimensions if None.
+    """
+    if not _modes["special"]:
+        return
+    compared = [shape for shape in shapes if shape] if compared is None else compared
+    if len(set(map(len, compared))) < 2:
         return
     mode = config_states.numpy_rank_promotion.value
     if mode == "allow":
@@ -500,8 +512,10 @@ def held(value: Any, aval: Any) -> Any:
     """
     if current.trace is not evaluation_trace and not value.shape:
         recording = None if dtypes.is_extended(aval.dtype) else recording_trace()
-        if recording is not None:
+        if recording is not None and wide_constant(value) is None:
             return recording.tracer(typed_scalar(value.copy(), aval.dtype, aval.weak_type))
+        if recording is not None:
+            return recording.tracer(evaluator().array(value, aval))
     return evaluator().array(value, aval)
 
 

@@ -15,12 +15,14 @@ from olympus_ir.types.arrays import Array
 from ..arrays.selection import where
 from ..core.compilation import compiled, inlined, outlined
 from ..core.promotion import (
+    check_arraylike,
     constant,
     convert,
     ensure_array,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
+    promote_dtypes_inexact,
     result_type_of,
     scalar_like,
     spread,
@@ -619,8 +621,9 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
       >>> heaviside(-1.5, 0.5), heaviside(0.0, 0.5)
       (Array(0., dtype=float32, weak_type=True), Array(0.5, dtype=float32, weak_type=True))
     """
-    x1, x2, dtype = promote_args_inexact.pair("heaviside", x1, x2)
-    if dtypes.issubdtype(dtype, np.complexfloating):
+    check_arraylike("heaviside", x1, x2)
+    x1, x2 = promote_dtypes_inexact(ensure_array(x1), ensure_array(x2))
+    if dtypes.issubdtype(x1.dtype, np.complexfloating):
         raise TypeError("heaviside does not support complex-valued inputs")
     zero, one = scalar_like(0, x1), scalar_like(1, x1)
     result = where(lax.eq(x1, zero), x2, x1)

@@ -471,7 +471,8 @@ class ufunc:
             raise ValueError("outer only supported for functions returning a single value")
         check_arraylike(f"{self.__name__}.outer", A, B)
         A, B = ensure_array(A), ensure_array(B)
-        return self(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), B)
+        A = lax.reshape(A, (*A.shape, *(1,) * B.ndim))
+        return self(A, lax.broadcast_to_rank(B, A.ndim))
 
 
 # The compiled methods of each ufunc, made when they are first used.

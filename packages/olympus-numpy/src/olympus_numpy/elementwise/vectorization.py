@@ -171,7 +171,9 @@ def _apply(
     loop_shapes = [
         array.shape[: array.ndim - len(names)] for array, names in zip(arrays, inputs, strict=True)
     ]
-    check_ranks(f"vectorize {context}", loop_shapes)
+    # Operands without dimensions broadcast in every mode; others have equally many loop ones.
+    ranked = [loop for loop, array in zip(loop_shapes, arrays, strict=True) if array.ndim]
+    check_ranks(f"vectorize {context}", [array.shape for array in arrays], ranked)
     loop_shape = broadcast_shapes(*loop_shapes)
     squeezed = [
         lax.squeeze(array, tuple(axis for axis, size in enumerate(shape) if size == 1))

@@ -20,7 +20,7 @@ from olympus_ir.types.avals import get_aval
 from ..arrays import selection, shaping
 from ..core.compilation import compiled
 from ..core.custom_derivatives import custom_jvp
-from ..core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from ..core.promotion import check_arraylike, check_ranks, ensure_array, promote_dtypes_inexact
 from ..elementwise.vectorization import vectorize
 from ..products import contractions, matrices
 from ..reductions.extremes import largest
@@ -143,6 +143,8 @@ def solve(a: Any, b: Any) -> Array:
       Array([1., 2.], dtype=float32)
     """
     check_arraylike("jnp.linalg.solve", a, b)
+    shapes = np.shape(a), np.shape(b)
+    check_ranks("linalg.solve", shapes, [shape[:-2] for shape in shapes])
     return _solve(a, b)
 
 

@@ -189,7 +189,8 @@ def gradient(
 def _derivative(f: Any, spacing: Any, axis: int) -> Any:
     size = f.shape[axis]
     if np.ndim(spacing) == 0:
-        return _evenly_spaced(f, spread(ensure_array(spacing), (1,) * f.ndim), axis)
+        distance = spacing if hasattr(spacing, "dtype") else ensure_array(spacing)
+        return _evenly_spaced(f, spread(distance, (1,) * f.ndim), axis)
     if spacing.ndim != 1 or spacing.shape[0] != size:
         raise ValueError(
             "Spacing arrays must be 1D and match the axis length; got shape "

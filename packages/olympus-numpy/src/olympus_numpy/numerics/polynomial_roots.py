@@ -93,11 +93,11 @@ def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: A
         lhs = lhs * weights[:, None]
         rhs = rhs * (weights[:, None] if rhs.ndim == 2 else weights)
     scale = sqrt((lhs * lhs).sum(axis=0))
-    lhs = lhs / scale
+    lhs = lhs / scale[None, :]
     if rcond is None:
         rcond = x.size * float(dtypes.finfo(x.dtype).eps)
     c, residuals, rank, s = linalg.lstsq(lhs, rhs, rcond)
-    c = (c.T / scale).T
+    c = (c.T / lax.broadcast_to_rank(scale, c.ndim)).T
     if full:
         limit = ensure_array(rcond)
         if not dtypes.issubdtype(c.dtype, np.complexfloating):
@@ -106,10 +106,11 @@ def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: A
     if not cov:
         return c
     base = linalg.inv(lhs.T @ lhs) / (scale[:, None] * scale[None, :])
-    factor = 1 if cov == "unscaled" else residuals / (x.size - order)
-    if y.ndim == 1:
-        return c, base * factor
-    return c, base[:, :, None] * factor
+    if y.ndim > 1:
+        base = base[:, :, None]
+    if cov == "unscaled":
+        return c, base
+    return c, base * lax.broadcast_to_rank(residuals / (x.size - order), base.ndim)
 
 
 _polyfit = compiled(_polyfit_of, ("deg", "full", "cov"), name="polyfit")

@@ -15,16 +15,18 @@ from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
 from olympus_ir.lax.sizes import max_dim
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 
-from ..arrays.creation import placed, shape_of
+from ..arrays.creation import convert_exactly, placed, shape_of
 from ..arrays.shaping import moveaxis
 from ..core.axes import canonical_axis
 from ..core.compilation import compiled
 from ..core.promotion import (
     broadcast_shapes,
     check_arraylike,
+    check_ranks,
     convert,
     ensure_array,
     promote_shapes,
@@ -107,6 +109,8 @@ def arange(
     if first == 0 and distance == 1:
         result = _iota(size, dtype)
     else:
+        if dtype in dtypes.half_width and wide_constants_allowed():
+            first, distance = (convert_exactly(each, dtype) for each in (first, distance))
         result = _spaced(first, distance, size, dtype)
     return placed(result, device, out_sharding)
 
@@ -200,6 +204,7 @@ def _spaced_between(
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
     start, stop = convert(start, computed), convert(stop, computed)
+    check_ranks("linspace", (np.shape(start), np.shape(stop)))
     shape = broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = spread(start, shape), spread(stop, shape)
     intervals = num - 1 if endpoint else num

@@ -381,7 +381,7 @@ def cov(
     mean, total = average(x, axis=1, weights=weights, returned=True)
     divisor = _degrees_of_freedom(total[0], ddof, weights, aweights)
     x = x - mean[:, None]
-    weighted = x if weights is None else x * weights
+    weighted = x if weights is None else x * weights[None, :]
     product = dot(x, weighted.T.conj())
     return (product / convert(divisor, dtypes.to_floating_dtype(product.dtype))).squeeze()
 

@@ -21,7 +21,14 @@ from olympus_ir.types.resharding import asked_sharding
 from ..arrays.shaping import moveaxis
 from ..core.axes import canonical_axis, hashable_axis, refuse_out
 from ..core.compilation import compiled, inlined, outlined
-from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes, result_type_of
+from ..core.promotion import (
+    check_arraylike,
+    check_ranks,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    result_type_of,
+)
 from ..elementwise.arithmetic import multiply
 
 __all__ = [
@@ -304,6 +311,7 @@ def _vector_products(
             f"vecdot requires arrays of equal size along axis {axis}, got shapes {x1.shape} and "
             f"{x2.shape} with that axis last"
         )
+    check_ranks("vecdot", (x1.shape, x2.shape), (x1.shape[:-1], x2.shape[:-1]))
     element_type = _element_type("vecdot", preferred_element_type, x1, x2)
     if dtypes.issubdtype(x1.dtype, np.complexfloating):
         x1 = lax.conj(x1)
@@ -359,6 +367,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
             f"matvec takes matrices and vectors, got arrays of shapes {x1.shape} and {x2.shape}"
         )
     _check_core_size("matvec", x2.shape[-1], x1.shape[-1])
+    check_ranks("matvec", (x1.shape, x2.shape), (x1.shape[:-2], x2.shape[:-1]))
     if x2.ndim == 1:
         return matmul(x1, x2)
     return lax.squeeze(
@@ -392,6 +401,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
             f"vecmat takes vectors and matrices, got arrays of shapes {x1.shape} and {x2.shape}"
         )
     _check_core_size("vecmat", x1.shape[-1], x2.shape[-2])
+    check_ranks("vecmat", (x1.shape, x2.shape), (x1.shape[:-1], x2.shape[:-2]))
     if dtypes.issubdtype(x1.dtype, np.complexfloating):
         x1 = lax.conj(x1)
     if x1.ndim == 1:

@@ -201,7 +201,7 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     one = np.ones((), word)
     span = lax.convert_element_type(lax.sub(maxval, minval), word)
     # An empty range gives its start.
-    span = lax.select_n(lax.le(maxval, minval), span, lax.full(np.shape(span), one))
+    span = lax.select_n(lax.le(maxval, minval), span, lax.full(np.shape(span), 1, word))
     is_full = lax.bitwise_and(past_the_end, lax.gt(maxval, minval))
     span = lax.select_n(_like(is_full, span), span, lax.add(span, one))
     # A number of twice the width, modulo the span: the higher half counts 2**width times. With a

@@ -120,7 +120,8 @@ def _lu_of(a: Any, permute_l: bool) -> Any:
     lower = jnp.tril(packed, -1)[:, :inner] + jnp.eye(rows, inner, dtype=a.dtype)
     upper = jnp.triu(packed)[:inner]
     dtype = real_dtype(a.dtype)
-    permuting = (permutation == jnp.arange(rows, dtype=permutation.dtype)[:, None]).astype(dtype)
+    numbers = jnp.arange(rows, dtype=permutation.dtype)
+    permuting = (permutation[None, :] == numbers[:, None]).astype(dtype)
     if permute_l:
         return matrix_product(permuting.astype(a.dtype), lower), upper
     return permuting, lower, upper
@@ -366,8 +367,8 @@ def _polar_of(
         values = values.astype(left.dtype)
         unitary = matrix_product(left, right)
         if side == "right":
-            return unitary, matrix_product(adjoint(right) * values, right)
-        return unitary, matrix_product(left * values, adjoint(left))
+            return unitary, matrix_product(adjoint(right) * values[None, :], right)
+        return unitary, matrix_product(left * values[None, :], adjoint(left))
     if method != "qdwh":
         raise ValueError(f"Unknown polar decomposition method {method}.")
     if (rows >= columns) is not (side == "right") and rows != columns:

@@ -217,10 +217,11 @@ def _rsf2csf_of(t: Any, z: Any) -> Any:
         below = block[1, 0]
         shifted = jnp.linalg.eigvals(block)[0] - block[1, 1]
         length = jnp.sqrt(jnp.abs(shifted) ** 2 + jnp.abs(below) ** 2)
+        length = length.astype(t.dtype)
         c, s = shifted / length, below / length
         rotation = jnp.stack([jnp.stack([c.conj(), s]), jnp.stack([-s, c])])
         two_rows = lax.dynamic_slice(t, (k, 0), (2, size))
-        two_rows = jnp.where(rows >= k, matrix_product(rotation, two_rows), two_rows)
+        two_rows = jnp.where(rows[None, :] >= k, matrix_product(rotation, two_rows), two_rows)
         turned = lax.dynamic_update_slice(t, two_rows, (k, 0))
         columns = lax.dynamic_slice(turned, (0, k), (size, 2))
         back = rotation.conj().T

@@ -242,7 +242,8 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
     size = t.shape[0]
     diagonal = jnp.diagonal(t)
     start = jnp.diag(func(diagonal).astype(t.dtype))
-    smallest = jnp.min(jnp.abs(diagonal[:, None] - diagonal)[np.triu_indices(size, 1)], initial=1)
+    distances = jnp.abs(diagonal[:, None] - diagonal[None, :])
+    smallest = jnp.min(distances[np.triu_indices(size, 1)], initial=1)
     places = jnp.arange(size)
 
     def superdiagonal(offset: Any, f: Any) -> Any:

@@ -7,6 +7,7 @@ memory than the solution.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -95,9 +96,13 @@ def odeint(
     def flat_func(y: Any, time: Any, *rest: Any) -> Any:
         return ravel_pytree(converted(unravel(y), time, *rest))[0]
 
-    options = (rtol, atol, mxstep, hmax)
+    options = (rtol, atol, _step_limit(mxstep), hmax)
     states = _solve(flat_func, options, flat_y0, onp.asarray(t), (*args, *constants))
     return vmap(unravel)(states)
+
+
+def _step_limit(mxstep: float) -> np.int32:
+    return np.int32(math.ceil(min(mxstep, np.iinfo(np.int32).max)))
 
 
 def _derivative(func: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:

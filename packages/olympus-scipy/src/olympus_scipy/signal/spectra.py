@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import olympus_numpy as onp
+from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -144,10 +146,11 @@ def _spectrogram(
             each = onp.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, extra)])
         prepared.append(each)
     total = prepared[0].shape[-1]
-    weights = values.astype(real_dtype)
+    weights = values.astype(dtype)
     transforms = []
     for each in prepared:
-        segments = _without_trend(_segments(each, nperseg, step), detrend) * weights
+        segments = _without_trend(_segments(each, nperseg, step), detrend)
+        segments = segments * lax.broadcast_to_rank(weights, segments.ndim)
         transform = onp.fft.rfft if onesided else onp.fft.fft
         transforms.append(transform(segments, nfft))
     scale = 1 / np.sum(values**2) if scaling == "density" else 1 / np.sum(values) ** 2
@@ -158,10 +161,10 @@ def _spectrogram(
             doubled[0] = 1.0
             if nfft % 2 == 0:
                 doubled[-1] = 1.0
-            result = result * doubled.astype(real_dtype)
-        result = result * np.asarray(scale, real_dtype)
+            result = result * lax.broadcast_to_rank(doubled.astype(result.dtype), result.ndim)
+        result = result * float(scale)
     else:
-        result = transforms[0] * np.asarray(np.sqrt(scale), real_dtype)
+        result = transforms[0] * math.sqrt(scale)
     frequencies = onp.fft.rfftfreq(nfft) if onesided else onp.fft.fftfreq(nfft)
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step)
     if boundary is not None:
@@ -295,7 +298,8 @@ def istft(
     inverse = onp.fft.irfft if input_onesided else onp.fft.ifft
     parts = inverse(transforms, nfft)[..., :segment]
     real_dtype = dtypes.to_floating_dtype(parts.dtype)
-    parts = parts * (np.sum(values) * values).astype(real_dtype)
+    weights = (np.sum(values) * values).astype(parts.dtype)
+    parts = parts * lax.broadcast_to_rank(weights, parts.ndim)
     step = segment - noverlap
     total = segment + (count - 1) * step
     places = np.arange(count)[:, None] * step + np.arange(segment)[None, :]
@@ -307,7 +311,8 @@ def istft(
         norm = norm[segment // 2 : total - segment // 2]
     if np.any(norm < 1e-10):
         warn_user("NOLA condition failed, STFT may not be invertible")
-    signal = signal / np.where(norm > 1e-10, norm, 1.0).astype(real_dtype)
+    norm = np.where(norm > 1e-10, norm, 1.0).astype(signal.dtype)
+    signal = signal / lax.broadcast_to_rank(norm, signal.ndim)
     if freq_axis < time_axis:
         time_axis -= 1
     times = np.arange(signal.shape[-1]).astype(real_dtype) / onp.asarray(fs, real_dtype)
@@ -384,9 +389,8 @@ def csd(
         result = onp.mean(result, axis=-1)
     else:
         bias = _median_bias(result.shape[-1])
-        result = (
-            onp.median(onp.real(result), axis=-1) + 1j * onp.median(onp.imag(result), axis=-1)
-        ) / bias
+        medians = [onp.median(part, axis=-1) for part in (onp.real(result), onp.imag(result))]
+        result = lax.complex(*medians) / bias
     if y is None:
         result = onp.real(result)
     return frequencies * fs, result / fs if scaling == "density" else result

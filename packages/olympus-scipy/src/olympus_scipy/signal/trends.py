@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
+from olympus_ir import lax
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.compilation import outlined
@@ -84,5 +85,6 @@ def _without_line(data: Any) -> Any:
     centered = data - onp.mean(data, axis=-1, keepdims=True)
     if size < 2:
         return centered
-    basis = (place / np.sqrt(np.sum(place * place))).astype(onp.real(data).dtype)
+    basis = (place / np.sqrt(np.sum(place * place))).astype(data.dtype)
+    basis = lax.broadcast_to_rank(basis, data.ndim)
     return centered - onp.sum(centered * basis, axis=-1, keepdims=True) * basis

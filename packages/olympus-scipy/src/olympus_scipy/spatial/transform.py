@@ -221,7 +221,8 @@ class Rotation(NamedTuple):
 
     def inv(self) -> Rotation:
         """Returns the inverse rotations."""
-        return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
+        signs = np.array([-1, -1, -1, 1], self.quat.dtype)
+        return Rotation(self.quat * lax.broadcast_to_rank(signs, self.quat.ndim))
 
     def magnitude(self) -> Array:
         """Returns the rotation angles, from 0 to pi."""

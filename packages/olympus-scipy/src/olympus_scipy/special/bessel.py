@@ -178,16 +178,16 @@ def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
         place = onp.minimum(order, v + 1)
         kept = lax.dynamic_update_index_in_dim(kept, current, place, 0)
         scale = onp.where(lax.abs(below) > largest, 1.0 / largest, 1.0)
-        return current * scale, below * scale, total * scale, kept * scale
+        return current * scale, below * scale, total * scale, kept * scale[None]
 
     start = onp.zeros_like(x)
     kept = onp.zeros((v + 2, *x.shape), x.dtype)
     state = (start, onp.full_like(x, 1e-20), start, kept)
     _, current, total, kept = lax.fori_loop(0, n_iter, step, state)
     kept = lax.dynamic_update_index_in_dim(kept, current, 0, 0)[: v + 1]
-    values = kept / (total + current)
+    values = kept / (total + current)[None]
     at_zero = onp.zeros_like(values).at[0].set(1.0)
-    return onp.where(zero, at_zero, values).astype(z.dtype)
+    return onp.where(zero[None], at_zero, values).astype(z.dtype)
 
 
 @_bessel_orders.defjvp
@@ -197,7 +197,7 @@ def _bessel_jvp(v: int, n_iter: int, primals: Sequence[Any], tangents: Sequence[
     # J_0' = -J_1, and J_n' is half the difference of its neighbours.
     first = -values[1:2]
     others = 0.5 * (values[:v] - values[2 : v + 2])
-    return values[: v + 1], t * onp.concatenate([first, others])
+    return values[: v + 1], t[None] * onp.concatenate([first, others])
 
 
 @outlined("v", "n_iter")

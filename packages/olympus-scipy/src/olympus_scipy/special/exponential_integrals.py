@@ -225,7 +225,7 @@ def _auxiliary_functions(x: Any) -> tuple[Any, Any]:
     value = onp.zeros_like(z)
 
     def step(k: Any, value: Any) -> Any:
-        number = (80 - k).astype(x.dtype)
+        number = (80 - k).astype(z.dtype)
         return number * number / (z + 2.0 * number + 1.0 - value)
 
     whole = 1.0 / (z + 1.0 - lax.fori_loop(0, 80, step, value))

@@ -65,8 +65,8 @@ def _by_nodes(x: Any, y: Any) -> Any:
     total = onp.where(midpoints, 0.0, 0.5 / square)
     for k in range(_COUNT + 1):
         half, whole = ((k + 0.5) * _STEP) ** 2, ((k + 1.0) * _STEP) ** 2
-        node = onp.where(midpoints, half, whole)
-        weight = onp.where(midpoints, math.exp(-half), math.exp(-whole)).astype(x.dtype)
+        node = onp.where(midpoints, half, whole).astype(z.dtype)
+        weight = onp.where(midpoints, math.exp(-half), math.exp(-whole)).astype(z.dtype)
         total = total + weight / (square - node)
     scaled = (2.0 * _STEP / math.pi) * z * total
     rule = lax.complex(-lax.imag(scaled), lax.real(scaled))

@@ -55,6 +55,7 @@ def sph_harm_y(
             "The 'diff_n' argument to sph_harm_y is not supported; differentiate with olympus.jvp "
             "or olympus.grad."
         )
+    degrees = n  # concrete while a program is traced, where the caller's array is
     n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
     for name, value in (("n", n), ("m", m)):
         if not dtypes.issubdtype(value.dtype, np.integer):
@@ -65,7 +66,7 @@ def sph_harm_y(
     if n_max is None:
         n_max = concrete_or_error(
             lambda value: int(np.max(value, initial=0)),
-            n,
+            degrees,
             "The `n_max` argument of sph_harm_y must be statically specified to use it within "
             "transformations.",
         )

@@ -43,7 +43,8 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
         raise ValueError(
             f"x and n must be of integer type; got x.dtype={x.dtype}, n.dtype={n.dtype}"
         )
-    x, n, p = promote_dtypes_inexact(x, n, onp.asarray(p))
+    (p,) = promote_dtypes_inexact(onp.asarray(p))
+    x, n = x.astype(p.dtype), n.astype(p.dtype)
     terms = special.xlogy(x, p) - lax.lgamma(x + 1.0)
     value = lax.lgamma(n + 1.0) + onp.sum(terms, axis=-1)
     return onp.where(onp.sum(x, axis=-1) == n, value, -np.inf)

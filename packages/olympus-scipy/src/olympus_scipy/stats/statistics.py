@@ -152,11 +152,11 @@ def _rankdata(a: Any, method: str, axis: int | None) -> Any:
     is_end = is_end[..., :size]
     end = lax.cummin(onp.where(is_end, place, size), last, reverse=True)
     ranks = {
-        "ordinal": lambda: place + 1.0,
-        "min": lambda: start + 1.0,
-        "max": lambda: end + 1.0,
-        "dense": lambda: lax.cumsum(is_new.astype(np.int32), last) * 1.0,
-        "average": lambda: (start + end) * 0.5 + 1.0,
+        "ordinal": lambda: place + 1,
+        "min": lambda: start + 1,
+        "max": lambda: end + 1,
+        "dense": lambda: lax.cumsum(is_new.astype(np.int32), last),
+        "average": lambda: (start + end).astype(dtype) * 0.5 + 1.0,
     }[method]()
     result = onp.put_along_axis(
         onp.zeros(a.shape, dtype), order, ranks.astype(dtype), axis=-1, inplace=False

@@ -109,7 +109,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         match &= in_bounds(lhs_each, lhs._sparse_shape)[:, None]
         match &= in_bounds(rhs_each, rhs._sparse_shape)[None, :]
         # Along a dimension of size one the other operand has the coordinate.
-        columns = jnp.where(lhs_sparse == 1, rhs_each[None, :], lhs_each[:, None])
+        single = lhs_sparse[None, None, :] == 1
+        columns = jnp.where(single, rhs_each[None, :], lhs_each[:, None])
         columns = jnp.where(match[..., None], columns, jnp.asarray(padding(sparse_shape, columns)))
         return match, columns.reshape(count, len(sparse_shape))
 

@@ -88,7 +88,7 @@ def bcoo_slice(
         (1,) * n_sparse,
     ):
         return make((data, indices), mat._info._replace(shape=shape))
-    start, limit, step = (np.array(each[sparse], indices.dtype) for each in (starts, limits, steps))
+    start, limit, step = (padding(each[sparse], indices) for each in (starts, limits, steps))
     distance = indices - start
     kept = (distance >= 0) & (indices < limit) & (distance % step == 0)
     out = _selected(data, distance // step, kept, n_batch, shape)
@@ -162,10 +162,10 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     if all(sizes[axis] == mat.shape[axis] for axis in sparse):
         return make((data, indices), mat._info._replace(shape=sizes))
     start = jnp.stack([starts[axis].astype(indices.dtype) for axis in sparse])
-    size = np.array([sizes[axis] for axis in sparse], indices.dtype)
-    moved = indices - start
+    size = padding([sizes[axis] for axis in sparse], indices)
+    moved = indices - lax.broadcast_to_rank(start, indices.ndim)
     out = _selected(data, moved, (moved >= 0) & (moved < size), n_batch, sizes)
-    return limited(out, math.prod(size.tolist()))
+    return limited(out, math.prod(sizes[axis] for axis in sparse))
 
 
 def _start(start: Any, size: int, full: int) -> Any:

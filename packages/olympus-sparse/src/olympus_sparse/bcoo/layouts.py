@@ -132,7 +132,8 @@ def _sparse_as_dense(mat: BCOO) -> BCOO:
     """Makes the last sparse dimension the first dense one: each entry is one row, mostly zero."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[-1]
-    hot = mat.indices[..., -1, None] == jnp.arange(size, dtype=mat.indices.dtype)
+    numbers = jnp.arange(size, dtype=mat.indices.dtype)
+    hot = mat.indices[..., -1, None] == lax.broadcast_to_rank(numbers, mat.indices.ndim)
     hot = lax.expand_dims(hot, tuple(range(hot.ndim, mat.data.ndim + 1)))
     data = lax.expand_dims(mat.data, (n_batch + 1,))
     data = jnp.where(hot, data, jnp.zeros((), data.dtype))
@@ -144,9 +145,10 @@ def _sparse_as_batch(mat: BCOO) -> BCOO:
     n_batch = mat.n_batch
     size = mat._sparse_shape[0]
     batch = jnp.arange(size, dtype=mat.indices.dtype)
-    here = mat.indices[..., None, :, 0] == batch[:, None]
-    rest = padding(mat._sparse_shape[1:], mat.indices)
-    indices = jnp.where(here[..., None], mat.indices[..., None, :, 1:], jnp.asarray(rest))
+    here = mat.indices[..., None, :, 0] == lax.broadcast_to_rank(batch[:, None], mat.indices.ndim)
+    indices = mat.indices[..., None, :, 1:]
+    out_of_bounds = jnp.asarray(padding(mat._sparse_shape[1:], indices))
+    indices = jnp.where(here[..., None], indices, out_of_bounds)
     shown = lax.expand_dims(here, tuple(range(here.ndim, mat.data.ndim + 1)))
     data = lax.expand_dims(mat.data, (n_batch,))
     data = jnp.where(shown, data, jnp.zeros((), data.dtype))

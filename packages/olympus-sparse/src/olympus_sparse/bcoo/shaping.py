@@ -213,9 +213,10 @@ def bcoo_broadcast_in_dim(
         # Coordinates of padding in a dimension of size one stay out of bounds.
         inside = in_bounds(mat.indices, mat._sparse_shape)
         inside = lax.broadcast_in_dim(inside, indices.shape[:-1], index_dims[:-1])
+        indices = indices[..., None, :]
         indices = jnp.where(
             inside[..., None, None],
-            indices[..., None, :] + offsets,
+            indices + lax.broadcast_to_rank(offsets, indices.ndim),
             jnp.asarray(padding(shape[batch_end:sparse_end], indices)),
         )
         indices = indices.reshape(*indices.shape[:entry_axis], nse * repeats, indices.shape[-1])
@@ -519,7 +520,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
         sizes = padding(operand._sparse_shape, indices)
         mirrored = jnp.where(indices < sizes, sizes - 1 - indices, sizes)
         flags = np.isin(np.arange(n_sparse), sparse)
-        indices = jnp.where(flags, mirrored, indices)
+        indices = jnp.where(flags.reshape(sizes.shape), mirrored, indices)
     return make((data, indices), SparseInfo(operand.shape))
 
 

@@ -46,8 +46,8 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
 
 
 def padding(shape: Sequence[int], indices: Any) -> Any:
-    """Returns the coordinates of padding, of the dtype of ``indices``."""
-    return np.array(shape, indices.dtype)
+    """Returns the coordinates of padding, of the dtype and the rank of ``indices``."""
+    return np.array(shape, indices.dtype).reshape((*(1,) * (indices.ndim - 1), len(shape)))
 
 
 def in_bounds(indices: Any, shape: Sequence[int]) -> Any:

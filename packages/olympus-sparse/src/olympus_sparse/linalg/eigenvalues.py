@@ -117,7 +117,7 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
         """Returns the state of approximate eigenvectors, with eigenvalues and residuals."""
         images = A(vectors)
         values = jnp.sum(vectors * images, axis=0)
-        residuals = images - values * vectors
+        residuals = images - values[None, :] * vectors
         limit = tolerance * (jnp.abs(values) + jnp.linalg.norm(images, axis=0))
         converged = jnp.sum(jnp.linalg.norm(residuals, axis=0) < limit, dtype=np.int32)
         return _State(vectors, directions, residuals, values, step, converged)
@@ -178,7 +178,7 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
     Stathopoulos, Wu: A block orthogonalization procedure with constant synchronization
     requirements. SIAM J. Sci. Comput. 23 (2002).
     """
-    norms = jnp.linalg.norm(vectors, axis=0)
+    norms = jnp.linalg.norm(vectors, axis=0, keepdims=True)
     scaled = vectors / jnp.where(norms > 0, norms, 1)
     gram = _product(scaled.T, scaled)
     values, mixture = jnp.linalg.eigh((gram + gram.T) / 2)
@@ -186,11 +186,11 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
     smallest = values[-1] * count * jnp.finfo(vectors.dtype).eps
     kept = values > jnp.maximum(smallest, 0)
     factors = jnp.where(kept, lax.rsqrt(jnp.where(kept, values, 1)), 0)
-    return _product(scaled, mixture * factors)
+    return _product(scaled, mixture * factors[None, :])
 
 
 def _straightened(vectors: Any) -> Any:
     """Returns the nearest orthonormal columns to nearly orthonormal ones (Löwdin)."""
     values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
     factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
-    return _product(vectors, _product(mixture * factors, mixture.T))
+    return _product(vectors, _product(mixture * factors[None, :], mixture.T))

@@ -19,6 +19,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
+from olympus_ir.programs.wide_constants import with_wide_constants
 from olympus_ir.settings import config
 from olympus_ir.trees.pytrees import tree_structure
 from olympus_ir.types.avals import operand_avals
@@ -73,6 +74,9 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
     def run(*args: Any, **params: Any) -> tuple[Any, Any]:
         _refuse_tracers(primitive, args)
+        given = args
+        args = tuple(with_wide_constants(args, params))
+        has_wide = any(arg is not each for arg, each in zip(args, given, strict=True))
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs)
@@ -87,6 +91,8 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         options = _options(primitive, params, program)
         results, compiled = program.run(_run_arrays, options, args)
         called = None if compiled is None else (program, compiled)
+        if has_wide:  # the C++ function object would narrow the constants
+            called = None
         return (results if primitive.multiple_results else results[0]), called
 
     def evaluate_uncached(*args: Any, **params: Any) -> Any:

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants of 64 bits in programs that ask for 64-bit types one by one.
+
+While 64-bit types are disabled, NumPy arrays of 64 bits are narrowed where they enter a program: as
+arguments and by `asarray`. The operands of an equation are another matter where the flag
+``explicit_x64_dtypes`` is ``"allow"``: there a constant such as ``np.array(2, x.dtype)`` has the
+dtype that the program asked for, and keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..settings import config
+from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from .evaluation import evaluator
+from .olympuspr import olympusprs_in_params
+
+__all__ = [
+    "numpy_classes",
+    "wide_constant",
+    "wide_constant_aval",
+    "wide_constants_allowed",
+    "with_wide_constants",
+    "with_wide_type",
+]
+
+# The classes of NumPy's arrays and scalars.
+numpy_classes = frozenset({np.ndarray, *dtypes.numpy_scalar_types})
+
+
+def wide_constants_allowed() -> bool:
+    """Returns whether 64-bit types are disabled and explicit requests for them are granted."""
+    return explicit_x64_dtypes.value is ExplicitX64Mode.ALLOW and not config.enable_x64.value
+
+
+def wide_constant_aval(
+    position: int, operands: Sequence[Any], params: dict[str, Any]
+) -> ShapedArray | None:
+    """Returns the type of an operand that keeps its 64 bits; None if it has the usual type.
+
+    An operand beside an array of the narrow dtype is narrowed. Operands of an equation with
+    programs have the dtypes of the inputs.
+
+    Args:
+      position: the position of the operand.
+      operands: all operands of the equation.
+      params: the parameters of the equation.
+
+    Example:
+      >>> import numpy as np
+      >>> wide_constant_aval(0, [np.float32(2)], {}) is None
+      True
+    """
+    value = operands[position]
+    if value.__class__ not in numpy_classes or value.dtype not in dtypes.half_width:
+        return None
+    if not wide_constants_allowed():
+        return None
+    programs = list(olympusprs_in_params(params))
+    if programs:
+        # Loops and branches have operands before those of their programs.
+        place = position - len(operands)
+        found = [each.invars[place].aval.dtype for each in programs if -place <= len(each.invars)]
+    else:
+        arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
+        found = [getattr(array, "dtype", None) for array in arrays]
+    if dtypes.half_width[value.dtype] in found and value.dtype not in found:
+        return None
+    return ShapedArray(value.shape, value.dtype)
+
+
+def wide_constant(value: Any) -> ShapedArray | None:
+    """Returns the type of a constant that keeps its 64 bits; None if it has the usual type."""
+    return wide_constant_aval(0, (value,), {})
+
+
+def with_wide_type(position: int, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Returns an operand, as an array if it is a constant that keeps its 64 bits."""
+    aval = wide_constant_aval(position, operands, params)
+    return operands[position] if aval is None else evaluator().array(operands[position], aval)
+
+
+def with_wide_constants(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """Returns operands with arrays in the place of constants that keep their 64 bits."""
+    if not wide_constants_allowed():
+        return operands
+    return [with_wide_type(position, operands, params) for position in range(len(operands))]
