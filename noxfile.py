@@ -246,7 +246,6 @@ SUITES = (
     *("blackjax==1.7.1", "brax==0.14.2", "chex==0.1.92", "distrax==0.1.9", "dm-haiku==0.0.17"),
     *("dm-pix==0.4.5", "dynamax==1.0.3", "e3nn-jax==0.21.0", "einops==0.8.2", "equinox==0.13.8"),
     *("flax==0.12.8", "flowjax==19.1.2", "gpjax==1.0.0", "interpax==0.3.16", "jax-md==0.2.29"),
-    *("jaxlie==1.5.0", "jax-dataclasses==1.6.3"),
     *("jaxopt==0.8.5", "jaxtyping==0.3.11", "jraph==0.0.6.dev0", "lineax==0.1.1", "mctx==0.0.71"),
     *("numpyro==0.22.0", "optax==0.2.8", "optimistix==0.1.0", "orbax-checkpoint==0.12.8"),
     *("penzai==0.2.5", "rlax==0.1.9", "diffrax==0.7.2", "jmp==0.0.4"),

@@ -164,7 +164,7 @@ def compare(name: str, suite: Suite, peer: str, folder: Path) -> bool:
         print(f"  differs: {test}")
     for test in gone:
         print(f"  listed as private, but passes: {test}")
-    return bool(outcomes) and not unlisted and not gone
+    return "passed" in outcomes.values() and not unlisted and not gone
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -183,7 +183,8 @@ def main(arguments: Sequence[str]) -> int:
             for name, suite in suites.items()
         }
     chosen = options.libraries or list(suites)
-    same = [compare(name, suites[name], options.peer, options.folder) for name in chosen]
+    peer, folder = os.path.abspath(options.peer), options.folder.resolve()
+    same = [compare(name, suites[name], peer, folder) for name in chosen]
     return 0 if all(same) else 1
 
 
