@@ -218,6 +218,45 @@ def test_policies_look_into_loops():
     assert [aval.str_short() for aval, _ in saved_residuals(nothing, 0.5)] == ["float32[]"]
 
 
+def named_product(x):
+    return lax.sin(checkpoint_name(lax.mul(lax.sin(x), lax.exp(x)), "inner"))
+
+
+def test_policies_look_into_branches():
+    def f(x):
+        return lax.cond(
+            lax.gt(x, 0.0), named_product, lambda x: lax.cos(checkpoint_name(x, "inner")), x
+        )
+
+    saving = checkpoint(f, policy=checkpoint_policies.save_only_these_names("inner"))
+    # The predicate is computed again; each branch has a slot for what it saves.
+    found = sorted(aval.str_short() for aval, _ in saved_residuals(saving, 0.5))
+    assert found == ["float32[]", "float32[]", "float32[]"]
+    for x in (0.5, -0.5):
+        np.testing.assert_allclose(grad(saving)(x), grad(f)(x), rtol=1e-6)
+        np.testing.assert_allclose(jit(grad(saving))(x), grad(f)(x), rtol=1e-6)
+
+
+def test_a_branch_computes_again_what_is_not_saved():
+    def f(x):
+        return lax.cond(
+            lax.gt(x, 0.0), lambda x: lax.sin(checkpoint_name(lax.log(x), "a")), lambda x: x, x
+        )
+
+    policies = checkpoint_policies
+    for policy, logarithms in (
+        (policies.nothing_saveable, 2),
+        (policies.save_only_these_names("a"), 1),
+        (policies.everything_saveable, 1),
+    ):
+        program = trace_to_closed(
+            lambda x, policy=policy: [grad(checkpoint(f, policy=policy))(x)],
+            [ShapedArray((), np.float32)],
+        )
+        assert str(program).count("= log ") == logarithms, policy
+        assert str(program).count("= sin ") == 1  # nothing computes the unused result again
+
+
 def test_static_argnums_are_places_of_arguments():
     with pytest.raises(ValueError, match=r"can only take integer values .* got \(4,\)"):
         checkpoint(lambda x, y: x, static_argnums=(4,))(1.0, 2.0)

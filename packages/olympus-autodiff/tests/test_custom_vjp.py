@@ -20,9 +20,11 @@ from olympus_autodiff import (
     zero_from_primal,
 )
 from olympus_batching import vmap
-from olympus_ir import Array, lax
+from olympus_ir import Array, ShapedArray, lax
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.programs.jit import jit
+from olympus_ir.settings.config import config
+from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
 
@@ -204,6 +206,10 @@ def test_no_rule():
         f(1.0)
 
 
+def symbolic_zero(shape, dtype="float32"):
+    return SymbolicZero(ShapedArray(shape, dtype))
+
+
 def good_forward(x, y):
     return lax.mul(x, y), (x, y)
 
@@ -215,7 +221,18 @@ def good_forward(x, y):
         (good_forward, lambda r, ct: (ct, (ct, ct)), TypeError, "same container"),
         (good_forward, lambda r, ct: 3.0, TypeError, "same container"),
         (good_forward, lambda r, ct: (ct, np.ones(3, np.float32)), ValueError, "shapes do not"),
-        (good_forward, lambda r, ct: (np.complex64(1), ct), ValueError, "output.0.*dtypes do not"),
+        (
+            good_forward,
+            lambda r, ct: (symbolic_zero((3,)), ct),
+            ValueError,
+            r"at output\[0\] the Sy",
+        ),
+        (
+            good_forward,
+            lambda r, ct: (symbolic_zero((), "int32"), ct),
+            ValueError,
+            r"had .* int32\[",
+        ),
         (lambda x, y: lax.mul(x, y), lambda r, ct: (ct, ct), TypeError, "must produce a pair"),
     ],
 )
@@ -233,10 +250,60 @@ def test_other_structure_than_the_function():
         grad(jit(f))(1.0)
 
 
-def test_cotangents_of_another_precision():
+@pytest.mark.parametrize("dtype", ["float16", "complex64", "int32", "bool"])
+def test_cotangents_of_another_dtype(dtype):
     f = custom_vjp(lambda x: x)
-    f.defvjp(lambda x: (x, None), lambda _, ct: (np.float16(3),))
-    assert grad(f)(2.0).dtype == np.float16
+    f.defvjp(lambda x: (x, None), lambda _, ct: (np.ones((), dtype),))
+    assert grad(f)(2.0).dtype == dtype
+
+
+def test_cotangent_in_place_of_a_tree():
+    f = custom_vjp(lambda tree, y: lax.mul(tree["a"], lax.mul(tree["b"][0], y)))
+    f.defvjp(lambda tree, y: (f(tree, y), None), lambda _, ct: (ct, None))
+    assert grad(f)({"a": 2.0, "b": (3.0,)}, 4.0) == {"a": 1.0, "b": (1.0,)}
+    f.defvjp(lambda tree, y: (f(tree, y), None), lambda _, ct: ({"a": ct, "b": None}, ct))
+    assert grad(f)({"a": 2.0, "b": (3.0,)}, 4.0) == {"a": 1.0, "b": (0.0,)}
+    f.defvjp(lambda tree, y: (f(tree, y), None), lambda _, ct: (np.ones(3, np.float32), None))
+    with pytest.raises(ValueError, match=r"output\[0\]\['a'\] the bwd"):
+        grad(f)({"a": 2.0, "b": (3.0,)}, 4.0)
+
+
+def test_cotangents_are_not_checked_where_the_flag_says_so():
+    f = custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (np.ones(3, np.float32),))
+    config.update("olympus_disable_bwd_checks", True)
+    try:
+        assert grad(f)(2.0).shape == (3,)
+    finally:
+        config.update("olympus_disable_bwd_checks", False)
+
+
+class Strict:
+    """A container whose constructor looks at its leaf."""
+
+    def __init__(self, leaf):
+        if leaf.shape != (2,):
+            raise ValueError("of another shape")
+        self.leaf = leaf
+
+
+pytrees.register_pytree_node(Strict, lambda node: ((node.leaf,), None), lambda _, c: Strict(*c))
+
+
+def test_containers_are_not_built_around_types():
+    f = custom_vjp(lambda x: lax.reduce_sum(x.leaf, axes=(0,)))
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (Strict(lax.mul(x.leaf, 2.0)),))
+    x = Strict(np.array([1, 2], np.float32))
+    np.testing.assert_array_equal(grad(f)(x).leaf, [2, 4])
+    np.testing.assert_array_equal(grad(jit(f))(x).leaf, [2, 4])
+
+
+def test_arguments_by_keyword_only():
+    f = custom_vjp(lambda x, *, y: lax.mul(x, y))
+    f.defvjp(lambda x, y: (lax.mul(x, y), None), lambda _, ct: (ct, ct))
+    for call in (f, jit(f)):
+        with pytest.raises(TypeError, match="could not be resolved to positions: y"):
+            call(1.0, y=2.0)
 
 
 def test_arguments_that_do_not_fit():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import checkpoint, custom_vjp, grad, vjp
+from olympus_autodiff import checkpoint, custom_vjp, grad, value_and_grad, vjp
 from olympus_autodiff.custom.forward_calls import remat_opt_p
 from olympus_batching import vmap
 from olympus_ir import lax, make_olympuspr
@@ -46,6 +46,19 @@ def test_the_function_takes_the_place_of_its_forward_pass():
     reduced, used = dce_olympuspr(program, [True])
     assert names(reduced) == ["closed_call"] and used == [True]
     assert names(reduced.eqns[0].params["call_jaxpr"].jaxpr) == ["sin"]
+
+
+def test_value_under_checkpoint_is_that_of_the_function():
+    f = custom_vjp(lambda x: x)
+    f.defvjp(
+        lambda x: (lax.mul(x, 2.0), (lax.cos(x),)),  # another value than the function's
+        lambda residuals, ct: (lax.mul(residuals[0], ct),),
+        optimize_remat=True,
+    )
+    value, derivative = value_and_grad(checkpoint(f))(3.0)
+    assert value == 3.0
+    np.testing.assert_allclose(derivative, np.cos(3.0), rtol=1e-6)
+    assert value_and_grad(f)(3.0)[0] == 6.0
 
 
 def test_residuals_alone():

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.tracing import current
 from olympus_ir.settings import config
+from olympus_ir.settings.config_states import enable_x64
+from olympus_ir.types import dtypes
 
 Result = TypeVar("Result")
 
@@ -23,7 +25,21 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
         memo = closed.memo
         found = memo.get(key)
         if found is None:
-            found = memo[key] = function(closed, *args)
+            if enable_x64.value or not _has_64_bits(closed):
+                found = function(closed, *args)
+            else:  # the program was traced where 64-bit types were enabled
+                with enable_x64(True):
+                    found = function(closed, *args)
+            memo[key] = found
         return found
 
     return remembering
+
+
+def _has_64_bits(closed: ClosedOlympuspr) -> bool:
+    """Returns whether a value of a program has a dtype of 64 bits."""
+    variables = [var for equation in closed.jaxpr.eqns for var in equation.outvars]
+    return any(
+        getattr(var.aval, "dtype", None) in dtypes.half_width
+        for var in (*closed.jaxpr.invars, *variables)
+    )

@@ -77,7 +77,7 @@ def flat_axes(name: str, tree: Any, axes: Any) -> list[Any]:
     """
     if axes is None or type(axes) is int:
         return [axes] * tree.num_leaves
-    full = pytrees.tree_unflatten(tree, [object()] * tree.num_leaves)
+    full = pytrees.Structure(tree)
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=lambda axis: axis is None)
     except ValueError:

@@ -21,7 +21,7 @@ from olympus_ir.types.avals import get_aval
 from .dimensions import BatchDim, to_front
 from .tables import batching_rules
 
-__all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
+__all__ = ["called_rule", "custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
 # Parameters: ``call``, the program of the function; ``rule``, the user's rule; the structures of
 # arguments and result. Closed-over values are the first operands.
@@ -149,6 +149,34 @@ def _batch_custom_vmap_call(
     fronted = [to_front(operand, dim) for operand, dim in zip(operands, batch_dims, strict=True)]
     args, _ = pytrees.tree_unflatten(in_tree, fronted)
     in_batched, _ = pytrees.tree_unflatten(in_tree, [dim is not None for dim in batch_dims])
+    outs, flags = called_rule(rule, axis_size, in_batched, args, out_tree)
+    return outs, [0 if batched else None for batched in flags]
+
+
+def called_rule(
+    rule: Callable[..., Any],
+    axis_size: int,
+    in_batched: Sequence[Any],
+    args: Sequence[Any],
+    out_tree: Any,
+) -> tuple[list[Any], list[bool]]:
+    """Calls a user's batching rule and checks what it returns.
+
+    Args:
+      rule: the rule.
+      axis_size: the number of examples.
+      in_batched: for each argument, a tree of booleans: whether its leaves are batched.
+      args: the arguments, with batch dimension 0.
+      out_tree: the structure of the function's result.
+
+    Returns:
+      The flat results, and whether each is batched.
+
+    Raises:
+      TypeError: the rule does not return a pair.
+      ValueError: a structure is wrong.
+    """
+    name = function_name(rule)
     result = rule(axis_size, list(in_batched), *args)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
@@ -169,7 +197,7 @@ def _batch_custom_vmap_call(
             f"structure of output returned by custom vmap rule ({name}) does not match that of "
             f"original custom-vmapped function.\nOriginal output: {out_tree}\nRule output: {tree}"
         )
-    return outs, [0 if batched else None for batched in flags]
+    return outs, flags
 
 
 def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:

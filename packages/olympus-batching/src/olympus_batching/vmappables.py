@@ -111,7 +111,7 @@ def _is_leaf(value: Any) -> bool:
 
 def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
     """Returns one axis for each leaf or container of a structure; ``axes`` is a prefix of it."""
-    full = pytrees.tree_unflatten(tree, [object()] * tree.num_leaves)
+    full = pytrees.Structure(tree)
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=_is_axis)
     except ValueError as error:

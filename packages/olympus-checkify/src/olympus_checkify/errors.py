@@ -42,7 +42,7 @@ class CheckError(Exception):
 
     Args:
       site: the check.
-      payload: the values that the message shows.
+      _payload: the values that the message shows.
     """
 
     def __init__(self, site: Site, payload: Sequence[Any]) -> None:
@@ -157,23 +157,37 @@ class Error:
     `throw` raises if one has. If several have, the first in the program is shown.
 
     Args:
-      pred: for each effect, whether an error has occurred.
-      code: for each effect, the number of the first check that failed.
-      metadata: the checks by number.
+      _pred: for each effect, whether an error has occurred.
+      _code: for each effect, the number of the first check that failed.
+      _metadata: the checks by number.
       payload: for each effect, the values that its message shows.
     """
 
     def __init__(
         self,
-        pred: Mapping[ErrorEffect, Any],
-        code: Mapping[ErrorEffect, Any],
-        metadata: Mapping[int, Site],
-        payload: Mapping[ErrorEffect, Sequence[Any]],
+        _pred: Mapping[ErrorEffect, Any],
+        _code: Mapping[ErrorEffect, Any],
+        _metadata: Mapping[int, Site],
+        _payload: Mapping[ErrorEffect, Sequence[Any]],
     ) -> None:
-        self._pred = dict(pred)
-        self._code = dict(code)
-        self._metadata = dict(metadata)
-        self._payload = {effect: list(values) for effect, values in payload.items()}
+        self._pred = dict(_pred)
+        self._code = dict(_code)
+        self._metadata = dict(_metadata)
+        self._payload = {effect: list(values) for effect, values in _payload.items()}
+
+    # ---- as a pytree ----
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[tuple[int, Site], ...]]:
+        """Returns the children of the error as a node of pytrees, and its metadata."""
+        return (self._pred, self._code, self._payload), tuple(sorted(self._metadata.items()))
+
+    @classmethod
+    def tree_unflatten(cls, metadata: tuple[tuple[int, Site], ...], data: Any) -> Error:
+        """Returns the error with the given children and metadata."""
+        error = object.__new__(cls)
+        error._pred, error._code, error._payload = data
+        error._metadata = dict(metadata)
+        return error
 
     # ---- concrete values ----
 
@@ -338,19 +352,7 @@ def _code_array(code: Any) -> Any:
     return lax.convert_element_type(code, np.dtype(np.int32))
 
 
-def _flatten(error: Error) -> tuple[tuple[Any, ...], tuple[tuple[int, Site], ...]]:
-    children = (error._pred, error._code, error._payload)
-    return children, tuple(sorted(error._metadata.items()))
-
-
-def _unflatten(metadata: tuple[tuple[int, Site], ...], children: Any) -> Error:
-    error = object.__new__(Error)
-    error._pred, error._code, error._payload = children
-    error._metadata = dict(metadata)
-    return error
-
-
-pytrees.register_pytree_node(Error, _flatten, _unflatten)
+pytrees.register_pytree_node_class(Error)
 
 #: The error of a program before its first check.
 init_error = Error({}, {}, {}, {})

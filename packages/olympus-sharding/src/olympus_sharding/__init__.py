@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.source_info import register_library_folder
 from olympus_ir.loading import deferred
+from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.layouts import ManualAxisType
 from olympus_ir.types.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
 from olympus_ir.types.resharding import install_reshard
@@ -49,8 +50,10 @@ __all__ = [
 # Constraints load the rules of batching and differentiation.
 if TYPE_CHECKING:
     from .annotations import constraints
+    from .manual import parts
 else:
     constraints = deferred(".annotations.constraints", milliseconds=60)
+    parts = deferred(".manual.parts", milliseconds=60)
 
 
 def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> Any:
@@ -58,6 +61,30 @@ def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> An
 
 
 install_reshard(_bind_reshard)
+
+
+# ---- types of the parts of arrays, beside those of libraries' own values ----
+
+
+def _shard(
+    self: ShapedArray, mesh: Any, manual_axes: Any, check_vma: bool, spec: PartitionSpec
+) -> ShapedArray:
+    """Returns the type of one device's part of an array."""
+    return parts.shard(self, mesh, manual_axes, check_vma, spec)
+
+
+def _unshard(self: ShapedArray, mesh: Any, check_vma: bool, spec: PartitionSpec) -> ShapedArray:
+    """Returns the type of an array, given the type of one device's part."""
+    return parts.unshard(self, mesh, spec)
+
+
+def _nospec(self: ShapedArray, mesh: Any, check_vma: bool, all_names: tuple) -> PartitionSpec:
+    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
+    return parts.spec_of_residual(self, check_vma, all_names)
+
+
+for _name, _member in (("shard", _shard), ("unshard", _unshard), ("nospec", _nospec)):
+    setattr(ShapedArray, _name, _member)
 
 
 # Functions whose modules load the rules of batching and differentiation: imported on first use.

@@ -12,13 +12,16 @@ from olympus_ir.types.dtypes import (
     scalar_type_of,
 )
 from olympus_ir.types.promotion import TypePromotionError, result_type
+from olympus_numpy.arrays.scalar_types import finfo, iinfo
 
 __all__ = [
     "TypePromotionError",
     "bfloat16",
     "canonicalize_dtype",
     "extended",
+    "finfo",
     "float0",
+    "iinfo",
     "issubdtype",
     "itemsize_bits",
     "prng_key",

@@ -73,14 +73,11 @@ def positional_arguments(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{_unresolved(fun, what)}{error}") from None
-    kinds = {name: signature.parameters[name].kind for name in bound.arguments}
-    keyword_only = [
-        name for name, kind in kinds.items() if kind.name in ("KEYWORD_ONLY", "VAR_KEYWORD")
-    ]
+    keyword_only = list(bound.kwargs)
     if keyword_only:
         raise TypeError(
-            f"{_unresolved(fun, what)}{keyword_only} are keyword-only, and derivative rules take "
-            "all arguments by position"
+            f"{_unresolved(fun, what)}The following keyword arguments could not be resolved to "
+            f"positions: {', '.join(keyword_only)}. Derivative rules take all arguments by position"
         )
     bound.apply_defaults()
     return bound.args
@@ -99,14 +96,14 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
     Raises:
       TypeError: where arguments do not fit the signature, as `positional_arguments` says it.
     """
+    if kwargs:
+        args = positional_arguments(function.fun, args, kwargs, function.kind)
     for arg in args:
         if arg.__class__ in untyped_classes or arg.__class__ not in aval_getters:
             args = _typed_arguments(args, function.nondiff_argnums)
             break
-    if kwargs:
-        kwargs = {name: _typed_leaves(value) for name, value in kwargs.items()}
     try:
-        return function.fun(*args, **kwargs)
+        return function.fun(*args)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             positional_arguments(function.fun, args, kwargs, function.kind)

@@ -7,12 +7,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
+from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.typed_scalars import typed
@@ -276,60 +275,65 @@ class FlatBackward:
         residuals = pytrees.tree_unflatten(residual_tree, residuals_and_cotangents[:count])
         cotangent = pytrees.tree_unflatten(self._out_tree.tree, residuals_and_cotangents[count:])
         returned = self._function.bwd(*self._fixed, residuals, cotangent)  # type: ignore[misc]
+        leaves = self._leaves_of(returned)
+        return list(map(self._checked, leaves, self._in_avals, range(len(leaves))))
+
+    def _leaves_of(self, returned: Any) -> list[Any]:
+        """Returns a cotangent for each flat argument.
+
+        The rule may return a leaf in place of a subtree: None stands for zeros, and an array for
+        the cotangent of each leaf.
+        """
         if isinstance(returned, list):
             returned = tuple(returned)
-        avals = pytrees.tree_unflatten(self._in_tree, self._in_avals)
-        if not isinstance(returned, tuple) or len(returned) != len(avals):
+        if not isinstance(returned, tuple):
             self._raise_structure(returned)
-        results: list[Any] = []
-        for value, aval_tree in zip(returned, avals, strict=True):
-            results += self._cotangents_of_argument(returned, value, aval_tree, len(results))
-        return results
-
-    def _cotangents_of_argument(
-        self, returned: Any, value: Any, aval_tree: Any, position: int
-    ) -> list[Any]:
-        """Returns the cotangents of the leaves of one argument; None stands for a tree of zeros."""
-        avals, tree = pytrees.tree_flatten(aval_tree)
-        if value is None:
-            leaves: list[Any] = [None] * len(avals)
-        else:
-            leaves, given_tree = pytrees.tree_flatten(value, is_leaf=_is_none)
-            if any(leaf is None for leaf in leaves):
-                leaves = self._leaves_with_none(returned, value, tree)
-            elif given_tree != tree:
-                self._raise_structure(returned)
-        return [
-            self._checked(leaf, aval, position + offset)
-            for offset, (leaf, aval) in enumerate(zip(leaves, avals, strict=True))
-        ]
-
-    def _leaves_with_none(self, returned: Any, value: Any, tree: Any) -> list[Any]:
-        """Returns the leaves of a cotangent in which None stands for subtrees of zeros."""
-        dummy = pytrees.tree_unflatten(tree, range(tree.num_leaves))
+        leaves, tree = pytrees.tree_flatten(returned)
+        if tree == self._in_tree:
+            return leaves
+        structure = pytrees.Structure(self._in_tree)
         try:
-            return pytrees.spread_prefix(value, dummy, is_leaf=_is_none)
+            return pytrees.spread_prefix(returned, structure, is_leaf=_is_none)
         except ValueError:
             self._raise_structure(returned)
             raise
 
     def _checked(self, cotangent: Any, aval: Any, position: int) -> Any:
         expected = aval.to_tangent_aval()
-        if cotangent is None or cotangent.__class__ is SymbolicZero:
+        if cotangent is None:
+            return Zero(expected)
+        if cotangent.__class__ is SymbolicZero:
+            self._check_symbolic_zero(cotangent, expected, position)
             return Zero(expected)
         if expected.dtype == dtypes.float0:
             return Zero(expected)  # cotangents of integers are ignored
         given = tangent_aval_of(cotangent)
-        if given.shape != expected.shape or not _same_kind(given.dtype, expected.dtype):
-            differs = "shapes" if given.shape != expected.shape else "dtypes"
+        if given.dtype == dtypes.float0 and given.shape == expected.shape:
+            return Zero(expected)
+        if given.shape != expected.shape and not disable_bwd_checks.value:
             raise ValueError(
                 "Custom VJP bwd rule must produce an output with the same type as "
-                f"the args tuple of the primal function, but at output[{position}] the bwd rule "
-                f"produced an output of type {given.str_short()} corresponding to an input of type "
-                f"{aval.str_short()}, so the {differs} do not match. It is the rule "
+                f"the args tuple of the primal function, but at {self._path(position)} the bwd "
+                f"rule produced an output of type {given.str_short()} corresponding to an input of "
+                f"type {aval.str_short()}, so the shapes do not match. It is the rule "
                 f"{self.__name__}."
             )
         return cotangent
+
+    def _check_symbolic_zero(self, zero: SymbolicZero, expected: Any, position: int) -> None:
+        given = zero.aval
+        if given.shape != expected.shape or given.dtype != expected.dtype:
+            raise ValueError(
+                "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not "
+                "match the corresponding input tangent shape/dtype: at "
+                f"{self._path(position)} the SymbolicZero had shape/dtype {given.str_short()} "
+                f"while the corresponding input had shape/dtype {expected.str_short()}. Consider "
+                "just returning a None here instead of a SymbolicZero object. It is the rule "
+                f"{self.__name__}."
+            )
+
+    def _path(self, position: int) -> str:
+        return "output" + pytrees.keystr(pytrees.Structure(self._in_tree).paths()[position])
 
     def _raise_structure(self, returned: Any) -> None:
         raise TypeError(
@@ -339,14 +343,6 @@ class FlatBackward:
             f"but got bwd output structure {pytrees.tree_structure(returned)} for primal input "
             f"structure {self._in_tree}. It is the rule {self.__name__}."
         )
-
-
-def _same_kind(given: Any, expected: Any) -> bool:
-    """Returns whether two dtypes are of one kind, so that cotangents differ in precision only."""
-    return given == expected or any(
-        dtypes.issubdtype(given, kind) and dtypes.issubdtype(expected, kind)
-        for kind in (np.floating, np.complexfloating)
-    )
 
 
 def _is_none(value: Any) -> bool:

@@ -15,7 +15,12 @@ from olympus_ir.expansions import high_types
 from olympus_ir.programs import expansion, mutable_types
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import known_types
-from olympus_ir.types.avals import AbstractValue, register_value_type
+from olympus_ir.types.avals import (
+    AbstractValue,
+    aval_method,
+    aval_property,
+    register_value_type,
+)
 
 from ..tables import jvp_rules, transpose_rules
 
@@ -54,15 +59,41 @@ class HiType(AbstractValue):
         """Returns the value that consists of the given arrays."""
         raise TypeError(f"{type(self).__name__} must define raise_val")
 
+    def lower_val2(self, hi_val: Any) -> Any:
+        """Returns the arrays of a value, as `lower_val`."""
+        return self.lower_val(hi_val)
+
+    def raise_val2(self, lo_vals_ft: Any) -> Any:
+        """Returns the value that consists of a sequence of arrays, as `raise_val`."""
+        return self.raise_val(*lo_vals_ft)
+
     def to_tangent_aval(self) -> AbstractValue:
         """Returns the type of tangents."""
         raise TypeError(f"{type(self).__name__} must define to_tangent_aval")
+
+    def vspace_zero(self) -> Any:
+        """Returns the zero of the type's vector space."""
+        raise TypeError(f"{type(self).__name__} must define vspace_zero")
+
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> AbstractValue:
+        """Returns the type of one device's part of a value."""
+        raise TypeError(f"{type(self).__name__} must define shard")
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> AbstractValue:
+        """Returns the type of a value, given the type of one device's part."""
+        raise TypeError(f"{type(self).__name__} must define unshard")
+
+    def nospec(self, mesh: Any, check_vma: bool, all_names: tuple) -> Any:
+        """Returns the specification of a value that no user has specified, such as a residual."""
+        raise TypeError(f"{type(self).__name__} must define nospec")
 
 
 class MutableHiType(HiType):
     """Base of types of mutable values, whose types may depend on their state."""
 
     has_qdd = True
+    # Whether operations of the type write to its values.
+    is_writer = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -88,6 +119,18 @@ class MutableHiType(HiType):
         """Replaces the arrays of a value."""
         raise TypeError(f"{type(self).__name__} must define update_from_loval")
 
+    def read_loval_in(self, state: Any, val: Any, /) -> list[Any]:
+        """Returns the arrays of a value that is an operand, as `read_loval`."""
+        return self.read_loval(state, val)
+
+    def read_loval_out(self, qdd: Any, hi: Any, /) -> list[Any]:
+        """Returns the arrays of a value that is a result, as `read_loval`."""
+        return self.read_loval(qdd, hi)
+
+    def update_from_loval2(self, state: Any, val: Any, lo_vals_ft: Any, /) -> None:
+        """Replaces the arrays of a value by a sequence of arrays, as `update_from_loval`."""
+        self.update_from_loval(state, val, *lo_vals_ft)
+
 
 class HiPspec:
     """Base of specifications of how values of a type are laid out over meshes."""
@@ -95,6 +138,14 @@ class HiPspec:
     def to_lo(self) -> Any:
         """Returns the specifications of the arrays."""
         raise TypeError(f"{type(self).__name__} must define to_lo")
+
+    def to_tangent_spec(self) -> HiPspec:
+        """Returns the specification of tangents."""
+        return self
+
+    def to_ct_spec(self) -> HiPspec:
+        """Returns the specification of cotangents."""
+        return self
 
 
 class AvalQDD(NamedTuple):
@@ -104,6 +155,36 @@ class AvalQDD(NamedTuple):
     qdd: Any
 
     has_qdd = True
+    is_high = True
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether operations of the type write to its values."""
+        return getattr(self.aval, "is_writer", False)
+
+    def lo_ty(self) -> list[AbstractValue]:
+        """Returns the types of the arrays of a value in this state."""
+        return self.aval.lo_ty_qdd(self.qdd)
+
+    def new_from_loval(self, *lovals: Any) -> Any:
+        """Returns a new value that consists of the given arrays."""
+        return self.aval.new_from_loval(self.qdd, *lovals)
+
+    def read_loval(self, val: Any) -> list[Any]:
+        """Returns the arrays of a value."""
+        return self.aval.read_loval(self.qdd, val)
+
+    def read_loval_in(self, val: Any) -> list[Any]:
+        """Returns the arrays of a value that is an operand."""
+        return self.aval.read_loval_in(self.qdd, val)
+
+    def read_loval_out(self, val: Any) -> list[Any]:
+        """Returns the arrays of a value that is a result."""
+        return self.aval.read_loval_out(self.qdd, val)
+
+    def to_tangent_aval(self) -> AbstractValue:
+        """Returns the type of tangents."""
+        return self.aval.to_tangent_aval()
 
 
 class AvalMutableQDD(NamedTuple):
@@ -111,18 +192,6 @@ class AvalMutableQDD(NamedTuple):
 
     aval: Any
     mutable_qdd: Any
-
-
-class aval_property(NamedTuple):
-    """A property of values that their tracers have as well."""
-
-    fget: Callable[[Any], Any]
-
-
-class aval_method(NamedTuple):
-    """A method of values that their tracers have as well."""
-
-    fun: Callable[..., Any]
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:

@@ -10,6 +10,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
+from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
@@ -34,8 +35,9 @@ from ..forward.linearized_programs import ResidualCollector, close_over_used, re
 from ..forward.tangent_trace import lift_constants, live_equations
 from ..memoization import memoized
 from ..zeros import aval_of
+from .bodies import eval_inlined
 from .policies import checkpoint_name, checkpoint_policies
-from .recomputation import eval_inlined, recomputation
+from .recomputation import recomputation
 
 if TYPE_CHECKING:
     import logging
@@ -320,9 +322,9 @@ def checkpoint_linearization(
         joined_effects(equations),
         closed.debug_info,
     )
-    forward = close_over_used(
-        staged, forward_outvars, live_equations(forward_equations, forward_outvars)
-    )
+    forward = close_over_used(staged, forward_outvars, forward_equations)
+    # Equations compute residuals that are not saved: dead-code rules drop these.
+    forward, _ = dce_closed(forward, [True] * len(forward_outvars), instantiate=True)
     return CheckpointPlan(forward, linear, recording.nonzero_out, places)
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,13 +17,16 @@ from .vjp import vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
+# One tolerance, or one for each dtype.
+Tolerance: TypeAlias = float | Mapping[Any, float] | None
+
 # Relative and absolute tolerance of finite differences, by dtype.
 _TOLERANCES = {
-    "float16": 0.1,
-    "bfloat16": 0.1,
-    "float32": 1e-2,
+    "float16": 1e-2,
+    "bfloat16": 1e-1,
+    "float32": 2e-3,
     "float64": 1e-5,
-    "complex64": 1e-2,
+    "complex64": 1e-3,
     "complex128": 1e-5,
 }
 _DEFAULT_STEP = 1e-4
@@ -33,8 +36,8 @@ def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float = _DEFAULT_STEP,
     err_msg: str = "",
 ) -> None:
@@ -44,8 +47,9 @@ def check_jvp(
       f: a function of arrays or pytrees of arrays.
       f_jvp: ``f_jvp(primals, tangents)`` gives its results and their tangents.
       args: the arguments at which to compare.
-      atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; by default one for the dtype.
+      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
+        arrays are multiplied by the number of elements.
+      rtol: the relative tolerance, likewise.
       eps: the length of the step.
       err_msg: the prefix of the error message.
 
@@ -60,17 +64,17 @@ def check_jvp(
     args = tuple(args)
     tangents = _random_like(args, generator)
     results, result_tangents = f_jvp(args, tangents)
-    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal results of jvp")
+    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal")
     expected = _difference(f, args, tangents, eps)
-    _assert_close(result_tangents, expected, atol, rtol, f"{err_msg} tangents of jvp")
+    _assert_close(result_tangents, expected, atol, rtol, f"{err_msg} tangent")
 
 
 def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float = _DEFAULT_STEP,
     err_msg: str = "",
 ) -> None:
@@ -80,8 +84,9 @@ def check_vjp(
       f: a function of arrays or pytrees of arrays.
       f_vjp: ``f_vjp(*primals)`` gives its results and a function from cotangents to cotangents.
       args: the arguments at which to compare.
-      atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; by default one for the dtype.
+      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
+        arrays are multiplied by the number of elements.
+      rtol: the relative tolerance, likewise.
       eps: the length of the step.
       err_msg: the prefix of the error message.
 
@@ -91,26 +96,27 @@ def check_vjp(
     generator = np.random.RandomState(0)
     args = tuple(args)
     results, pullback = f_vjp(*args)
-    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal results of vjp")
+    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal")
     tangents = _random_like(args, generator)
     result_tangents = _difference(f, args, tangents, eps)
     cotangents = _random_like(results, generator)
     pulled_back = pullback(cotangents)
     dtype = next(
-        (leaf.dtype for leaf in map(np.asarray, pytrees.tree_leaves(results))), np.dtype("float32")
+        (np.real(leaf).dtype for leaf in map(np.asarray, pytrees.tree_leaves(results))),
+        np.dtype("float32"),
     )
     given = np.asarray(_inner_product(tangents, pulled_back), dtype)
     expected = np.asarray(_inner_product(result_tangents, cotangents), dtype)
-    _assert_close(given, expected, atol, rtol, f"{err_msg} cotangents of vjp")
+    _assert_close(given, expected, atol, rtol, f"{err_msg} cotangent projection")
 
 
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
     order: int,
-    modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    modes: str | Sequence[str] = ("fwd", "rev"),
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
 ) -> None:
     """Compares derivatives of a function with finite differences in random directions.
@@ -119,9 +125,10 @@ def check_grads(
       f: a function of arrays or pytrees of arrays.
       args: the arguments at which to compare.
       order: the highest order of derivatives to check.
-      modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives.
-      atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; by default one for the dtype.
+      modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives, or several of them.
+      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
+        arrays are multiplied by the number of elements.
+      rtol: the relative tolerance, likewise.
       eps: the length of the step.
 
     Raises:
@@ -134,6 +141,7 @@ def check_grads(
     """
     args = tuple(args)
     step = _DEFAULT_STEP if eps is None else eps
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
     unknown = set(modes) - {"fwd", "rev"}
     if unknown:
         raise ValueError(f'modes are "fwd" and "rev", got {sorted(unknown)}')
@@ -202,16 +210,14 @@ def _is_float0(value: Any) -> bool:
 def _difference(f: Callable[..., Any], args: tuple[Any, ...], tangents: Any, step: float) -> Any:
     def moved(sign: int) -> Any:
         return pytrees.tree_map(
-            lambda x, t: (
-                x if _is_float0(t) else np.asarray(x + sign * 0.5 * step * t, aval_of(x).dtype)
-            ),
+            lambda x, t: x if _is_float0(t) else np.asarray(x + sign * step * t, aval_of(x).dtype),
             args,
             tangents,
         )
 
     return pytrees.tree_map(
         lambda above, below: (
-            (np.asarray(above) - np.asarray(below)) / step
+            (np.asarray(above) - np.asarray(below)) / (2.0 * step)
             if dtypes.issubdtype(aval_of(above).dtype, np.inexact)
             else np.zeros(np.shape(above), dtypes.float0)
         ),
@@ -230,7 +236,7 @@ def _inner_product(first: Any, second: Any) -> Any:
 
 
 def _assert_close(
-    given: Any, expected: Any, atol: float | None, rtol: float | None, message: str
+    given: Any, expected: Any, atol: Tolerance, rtol: Tolerance, message: str
 ) -> None:
     if pytrees.tree_structure(given) != pytrees.tree_structure(expected):
         raise AssertionError(f"{message}: structures differ")
@@ -238,11 +244,22 @@ def _assert_close(
     for one, other in leaves:
         if _is_float0(one) or _is_float0(other):
             continue
-        default = _TOLERANCES.get(np.dtype(aval_of(one).dtype).name, 1e-2)
+        aval = aval_of(one)
+        count = max(1, aval.size)
         np.testing.assert_allclose(
             np.asarray(one, np.result_type(np.asarray(one), np.float32)),
             np.asarray(other),
-            rtol=default if rtol is None else rtol,
-            atol=default if atol is None else atol,
-            err_msg=message,
+            rtol=_tolerance(rtol, aval.dtype) * count,
+            atol=_tolerance(atol, aval.dtype) * count,
+            err_msg=message.strip(),
         )
+
+
+def _tolerance(given: Tolerance, dtype: Any) -> float:
+    """Returns the tolerance for a dtype."""
+    default = _TOLERANCES.get(np.dtype(dtype).name, 1e-2)
+    if given is None:
+        return default
+    if isinstance(given, Mapping):
+        return {np.dtype(key): value for key, value in given.items()}.get(np.dtype(dtype), default)
+    return given

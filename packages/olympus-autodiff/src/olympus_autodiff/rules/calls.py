@@ -12,14 +12,16 @@ from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import set_current_trace
+from olympus_ir.trees import pytrees
 
+from ..custom.vmap_rules import JvpOfVmapRule
 from ..forward.jvp import jvp_flat, jvp_olympuspr
 from ..forward.linearize import LinearizeTrace
 from ..forward.linearized_programs import linearize_olympuspr
 from ..rematerialization.checkpoint import checkpoint_linearization
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
-from ..zeros import Zero, is_undefined_primal
+from ..zeros import Zero, aval_of, can_move, instantiate, is_undefined_primal
 
 # The origins of operands and results of a derived call in the original call: i for operand number
 # i, ~i for result number i, or None. They determine the placement.
@@ -187,9 +189,39 @@ def _composite_jvp(
 
 # ---- functions with custom rules ----
 
-jvp_rules.exempt(
-    custom_vmap_call_p, reason="the function in it is differentiated, its batching rule is not"
-)
+
+@jvp_rules.define(custom_vmap_call_p)
+def _custom_vmap_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, call: ClosedOlympuspr, **params: Any
+) -> Any:
+    """Pushes tangents through the function; its batching rule becomes that of both."""
+    count = len(primals) - params["in_tree"].num_leaves
+    if moving(tangents[:count]):  # a closed-over value, which the batching rule does not get
+        return jvp_flat(olympuspr_as_fun(call), primals, tangents)
+    moves = [place >= count and can_move(aval_of(x)) for place, x in enumerate(primals)]
+    derived, nonzero_out = jvp_olympuspr(call, moves, True)
+    given = [instantiate(t) for t, flag in zip(tangents, moves, strict=True) if flag]
+    num_results = len(call.out_avals)
+    results = custom_vmap_call_p.bind(
+        *primals,
+        *given,
+        call=derived,
+        rule=JvpOfVmapRule(moving_in=tuple(moves[count:]), moving_out=nonzero_out, **params),
+        in_tree=pytrees.tree_structure((([0] * (len(primals) - count), [0] * len(given)), {})),
+        out_tree=pytrees.tree_structure(([0] * num_results, [0] * sum(nonzero_out))),
+    )
+    primals_out = results[:num_results]
+    return primals_out, with_zeros(results[num_results:], nonzero_out, primals_out)
+
+
+@linearize_rules.define(custom_vmap_call_p)
+def _custom_vmap_linearize(
+    trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> Any:
+    """Linearizes the function: a batching rule tells nothing about residuals."""
+    rule = linearize_rules[lax.closed_call_p]
+    return rule(trace, primals, tangents, call_jaxpr=params["call"])
+
 
 for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
     jvp_rules.exempt(_primitive, reason="the traces apply the rule that the function brings itself")

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
 
 from ..forward.jvp import jvp_olympuspr
 from ..forward.linearize import LinearizeTrace
 from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
 from ..memoization import memoized
+from ..rematerialization.bodies import SplitBody, saving_rules, split_body
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal
@@ -375,3 +376,54 @@ def _while_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -
         "kept, and their number is not known. Use lax.scan, or lax.fori_loop with start and stop "
         "that are Python integers; or forward mode (jvp, jacfwd)."
     )
+
+
+# ---- policies of checkpoint ----
+
+
+@saving_rules.define(lax.cond_p)
+def _split_cond(equation: Equation, policy: Any) -> tuple[Equation, Equation] | None:
+    splits = [split_body(branch, policy) for branch in equation.params["branches"]]
+    kept = [var.aval for split in splits for var in split.kept]
+    if not kept:
+        return None
+    saving, taking, start = [], [], 0
+    for split in splits:
+        saving.append(_saving_branch(split, kept, start))
+        taking.append(_taking_branch(split, kept, start))
+        start += len(split.kept)
+    saved = [Var(aval) for aval in kept]
+    return (
+        equation.replace(
+            outvars=[*equation.outvars, *saved],
+            params={**equation.params, "branches": tuple(saving)},
+        ),
+        equation.replace(
+            invars=[*equation.invars, *saved],
+            params={**equation.params, "branches": tuple(taking)},
+        ),
+    )
+
+
+def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
+    """Returns a branch that returns the saved values of all branches: zeros for the others'."""
+    program = split.saving()
+    count, own = len(split.body.outvars), len(split.kept)
+    olympuspr = program.jaxpr
+    equations = list(olympuspr.eqns)
+    before = [staged_zeros(equations, aval) for aval in kept[:start]]
+    after = [staged_zeros(equations, aval) for aval in kept[start + own :]]
+    results = olympuspr.outvars
+    outvars = [*results[:count], *before, *results[count:], *after]
+    return ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), program.consts)
+
+
+def _taking_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
+    """Returns a branch that takes the saved values of all branches."""
+    program = split.taking()
+    count, own = len(split.body.invars), len(split.kept)
+    inputs = program.jaxpr.invars
+    before = [Var(aval) for aval in kept[:start]]
+    after = [Var(aval) for aval in kept[start + own :]]
+    invars = [*inputs[:count], *before, *inputs[count:], *after]
+    return ClosedOlympuspr(program.jaxpr.replace(invars=invars), program.consts)

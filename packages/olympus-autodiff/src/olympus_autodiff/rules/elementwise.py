@@ -209,7 +209,7 @@ for _primitive in (
     jvp_rules.define(_primitive, linear)
 
 transpose_rules.define(lax.neg_p, unary_transpose(lambda ct, x: neg(ct)))
-transpose_rules.define(lax.copy_p, unary_transpose(lambda ct, x: ct))
+transpose_rules.define(lax.copy_p, unary_transpose(lambda ct, x: lax.copy_p.bind(ct)))
 transpose_rules.define(lax.stage_p, unary_transpose(lambda ct, x: ct))
 transpose_rules.define(
     lax.reduce_precision_p,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
+from olympus_ir.lax.control_flow.primitives import stacked_aval
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
@@ -30,6 +31,7 @@ from ..forward.linearize import LinearizeTrace
 from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
+from ..rematerialization.bodies import saving_rules, split_body
 from ..tables import jvp_rules, linearize_rules
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
@@ -350,3 +352,25 @@ def _scan_linearize(
         {**params, "jaxpr": plan.linear_body, **operands.layout.params},
     )
     return results, with_zeros(tangents_out, nonzero_out, results)
+
+
+# ---- policies of checkpoint ----
+
+
+@saving_rules.define(lax.scan_p)
+def _split_scan(equation: Equation, policy: Any) -> tuple[Equation, Equation] | None:
+    split = split_body(equation.params["jaxpr"], policy)
+    if not split.kept:
+        return None
+    length = equation.params["length"]
+    stacked = [Var(stacked_aval(var.aval, length)) for var in split.kept]
+    return (
+        equation.replace(
+            outvars=[*equation.outvars, *stacked],
+            params={**equation.params, "jaxpr": split.saving()},
+        ),
+        equation.replace(
+            invars=[*equation.invars, *stacked],
+            params={**equation.params, "jaxpr": split.taking()},
+        ),
+    )

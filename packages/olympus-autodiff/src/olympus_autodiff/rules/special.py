@@ -10,7 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 
-from .. import gamma_derivatives
+from .. import gamma_derivatives, zeta_derivatives
 from ..tables import broadcast_to, constant, from_output, jvp_rules, partials
 from ..zeros import aval_of
 from .elementwise import exp, log, neg, product, sub
@@ -88,10 +88,15 @@ def _by_parameter(function: Any, shape: Any, a: Any, x: Any) -> Any:
 
 # ---- zeta functions ----
 
+
+def _zeta_slope(shape: Any, s: Any, q: Any) -> Any:
+    return zeta_derivatives.zeta_grad_s(broadcast_to(s, shape), broadcast_to(q, shape))
+
+
 jvp_rules.define(
     lax.zeta_p,
     partials(
-        _not_by("zeta", "its first operand"),
+        lambda t, y, s, q: product(t, _zeta_slope(aval_of(y).shape, s, q)),
         lambda t, y, s, q: product(t, neg(product(s, lax.zeta_p.bind(add(s, constant(1, s)), q)))),
     ),
 )

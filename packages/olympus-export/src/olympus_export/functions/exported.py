@@ -253,10 +253,7 @@ def _shown(aval: Any, what: str) -> str:
 
 def path_of(in_tree: Any, position: int) -> str:
     """Returns the name of an argument: ``args[0]`` and the path to one of its leaves."""
-    paths, _ = pytrees.tree_flatten_with_path(
-        pytrees.tree_unflatten(in_tree, range(in_tree.num_leaves))
-    )
-    first, *rest = paths[position][0]
+    first, *rest = pytrees.Structure(in_tree).paths()[position]
     return ("args", "kwargs")[first.idx] + pytrees.keystr(tuple(rest))
 
 

@@ -254,7 +254,8 @@ def flatten_axes(
       name: what the tree is, for the error.
       treedef: the structure.
       axis_tree: a prefix of it.
-      kws: whether the structure is that of ``(args, kwargs)`` and the prefix that of ``args``.
+      kws: whether structure and prefix are pairs, for ``(args, kwargs)``; the error is then about
+        the first parts.
       tupled_args: whether the prefix may be a list where the structure has a tuple.
 
     Raises:
@@ -262,17 +263,17 @@ def flatten_axes(
     """
     if tupled_args and isinstance(axis_tree, list):
         axis_tree = tuple(axis_tree)
-    full = pytrees.tree_unflatten(treedef, [_Leaf()] * treedef.num_leaves)
-    prefix = (axis_tree, full[1]) if kws else axis_tree
     try:
-        return spread_prefix(prefix, full, is_leaf=lambda node: node is None)
+        return spread_prefix(axis_tree, pytrees.Structure(treedef), is_leaf=_is_none)
     except ValueError:
-        details = prefix_errors(axis_tree, full[0] if kws else full)
+        if kws and isinstance(axis_tree, tuple) and len(axis_tree) == 2:
+            axis_tree, treedef = axis_tree[0], treedef.children()[0]
+        details = prefix_errors(axis_tree, pytrees.Structure(treedef), is_leaf=_is_none)
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value; "
             f"{details[0](name) if details else ''}"
         ) from None
 
 
-class _Leaf:
-    """Placeholder for a leaf of a structure."""
+def _is_none(value: Any) -> bool:
+    return value is None

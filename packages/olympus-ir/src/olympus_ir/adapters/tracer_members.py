@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lax
 from ..loading import deferred
+from ..programs.olympuspr import Equation, Var
 from ..programs.staging import StagingTracer
 from ..programs.tracing import Tracer, is_constant_dim, needs_a_value
 from .attaching import attach
@@ -98,6 +99,23 @@ def _pval(self: StagingTracer) -> Any:
     return partial_evaluation.PartialVal.unknown(self.aval)
 
 
+def _recipe(self: StagingTracer) -> Equation | None:
+    """The equation that computes the value; None for inputs and constants."""
+    trace: Any = self._trace
+    for equation in reversed(trace.equations):
+        if self.atom in equation.outvars:
+            return equation
+    return None
+
+
+def _parents(self: StagingTracer) -> list[StagingTracer]:
+    """The tracers of the operands of the equation that computes the value."""
+    trace: Any = self._trace
+    equation = _recipe(self)
+    operands = [] if equation is None else equation.invars
+    return [StagingTracer(trace, atom) for atom in operands if isinstance(atom, Var)]
+
+
 attach(
     Tracer,
     dimension_as_value=_dimension_as_value,
@@ -106,4 +124,13 @@ attach(
     to_concrete_value=_to_concrete_value,
 )
 # Partial-evaluation rules query whether a tracer is known.
-attach(StagingTracer, is_known=lambda self: False, pval=property(_pval))
+attach(
+    StagingTracer,
+    get_const=_to_concrete_value,
+    is_known=lambda self: False,
+    parent=property(_recipe),
+    parents=property(_parents),
+    pval=property(_pval),
+    recipe=property(_recipe),
+    val=property(lambda self: self.atom),
+)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from .. import lax
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.placement import NamedSharding
+from ..types.references import AbstractRef
 from .attaching import attach
 from .mapped_types import mapped_aval, unmapped_aval
 
@@ -91,6 +92,28 @@ def _inc_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
     return self
 
 
+def _lower_val_2(self: Any, hi_val: Any) -> list[Any]:
+    """Returns the arrays that make up a value."""
+    return self.lower_val(hi_val)
+
+
+def _raise_val_2(self: Any, lo_vals: Any) -> Any:
+    """Returns the value that consists of a sequence of arrays."""
+    return self.raise_val(*lo_vals)
+
+
+def _shard(
+    self: AbstractValue, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any
+) -> AbstractValue:
+    """Returns the type of one device's part of a value."""
+    _must_define(self, "shard")
+
+
+def _unshard(self: AbstractValue, mesh: Any, check_vma: bool, spec: Any) -> AbstractValue:
+    """Returns the type of a value, given the type of one device's part."""
+    _must_define(self, "unshard")
+
+
 def _leading_axis_spec(self: AbstractValue) -> Any:
     """Returns the specification that maps over the first axis."""
     _must_define(self, "leading_axis_spec")
@@ -106,6 +129,10 @@ _OF_ALL: dict[str, Any] = {
     "leading_axis_spec": _leading_axis_spec,
     "lo_ty": _lo_ty,
     "lo_ty_qdd": _lo_ty_qdd,
+    "lower_val2": _lower_val_2,
+    "raise_val2": _raise_val_2,
+    "shard": _shard,
+    "unshard": _unshard,
     "normalize": _normalize,
     "strip_weak_type": _strip_weak_type,
     "to_ct_aval": _to_ct_aval,
@@ -162,5 +189,16 @@ _OF_ARRAYS: dict[str, Any] = {
     "update_weak_type": lambda self, weak_type: self.update(weak_type=weak_type),
 }
 
+
+# ---- types of references ----
+
+_OF_REFS: dict[str, Any] = {
+    "lower_val": lambda self, ref: [ref],
+    "raise_val": lambda self, ref: ref,
+    "manual_axis_type": property(lambda self: self.inner_aval.manual_axis_type),
+    "mat": property(lambda self: self.inner_aval.manual_axis_type),
+}
+
+attach(AbstractRef, **_OF_REFS)
 attach(AbstractValue, **_OF_ALL)
 attach(ShapedArray, **_OF_ARRAYS)

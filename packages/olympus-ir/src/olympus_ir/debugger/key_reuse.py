@@ -27,10 +27,18 @@ __all__ = ["check_key_reuse"]
 # Operations that consume keys among their operands, by name: they belong to other packages.
 _USING = frozenset({"random_bits", "random_split", "random_gamma"})
 
+# Operations that move keys about: their operands are not to be used beside the result, whose keys
+# count as new.
+_MOVING = frozenset({"concatenate", "optimization_barrier", "rev", "select_n", "transpose"})
+
 # Operations whose result consists of the keys of their operand.
 _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
+
+# Operations whose result consists of keys at traced places of their operand. They are followed if
+# there is one place.
+_INDEXED = frozenset({"gather", "scatter", "dynamic_update_slice"})
 
 # Consumed keys of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
@@ -136,10 +144,15 @@ def _follow_equation(
     equation: Equation, operands: list[np.ndarray | None], indices: dict[Any, int]
 ) -> Sequence[np.ndarray | None]:
     name, params = equation.primitive.name, equation.params
-    if name in _USING:
+    if name in _USING or name in _MOVING:
         for position, used in enumerate(operands):
             if used is not None:
                 _use(equation, position, used, np.ones_like(used))
+    elif name == "broadcast_in_dim" and operands[0] is not None:
+        return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
+    elif name in _INDEXED and operands[0] is not None and operands[0].size == 1:
+        shape = equation.outvars[0].aval.shape
+        return [_view(operands[0], shape, (0,) * len(shape))]
     elif name in _FORWARDING and operands[0] is not None:
         return [operands[0].reshape(equation.outvars[0].aval.shape)]
     elif name == "slice" and operands[0] is not None:
@@ -169,6 +182,20 @@ def _follow_equation(
         if program is not None:
             return _follow(program, operands)
     return [None] * len(equation.outvars)
+
+
+def _repeated(used: np.ndarray, shape: tuple, params: dict[str, Any]) -> np.ndarray:
+    """Returns the marks of broadcast keys, a view of those of the operand."""
+    strides = [0] * len(shape)
+    for size, stride, dimension in zip(
+        used.shape, used.strides, params["broadcast_dimensions"], strict=True
+    ):
+        strides[dimension] = stride if size == shape[dimension] else 0
+    return _view(used, shape, strides)
+
+
+def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(used, shape, strides)
 
 
 def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -> None:
@@ -208,9 +235,8 @@ def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
     body, layout = params["jaxpr"].jaxpr, ScanLayout.of(params)
     of_body = [_new(var.aval) for var in body.invars]
     results = _follow(body, of_body)
-    if params["length"] > 1:
-        consts, carry = layout.operands(of_body).consts, layout.results(results).carry
-        _check_repeated("scan body", consts, carry)
+    consts, carry = layout.operands(of_body).consts, layout.results(results).carry
+    _check_repeated("scan body", consts, carry)
     _use_all(equation, operands, of_body)
 
 
@@ -219,8 +245,9 @@ def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
     used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
     _follow(condition, used.of_cond)
+    _check_repeated("while_loop cond", used.cond_consts, used.carry)
     results = _follow(body, used.of_body)
-    _check_repeated("while_loop cond or body", [*used.cond_consts, *used.body_consts], results)
+    _check_repeated("while_loop body", used.body_consts, results)
     _use_all(equation, operands, used.flat)
 
 

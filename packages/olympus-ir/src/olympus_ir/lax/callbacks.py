@@ -188,12 +188,12 @@ def debug_print(
       x = 1.50
     """
     if fmt is None:
+        _check_no_values("debug_print", args, kwargs)
         return functools.partial(
             debug_print,
             ordered=ordered,
             partitioned=partitioned,
             skip_format_check=skip_format_check,
-            **kwargs,
         )
     _debug_print(fmt, args, kwargs, ordered, partitioned, skip_format_check, None)
 
@@ -221,18 +221,27 @@ def debug_log(
       >>> debug_log("x = {x:.2f}", x=1.5)
     """
     if fmt is None:
+        _check_no_values("debug_log", args, kwargs)
         return functools.partial(
             debug_log,
             ordered=ordered,
             partitioned=partitioned,
             skip_format_check=skip_format_check,
-            **kwargs,
         )
     frame = sys._getframe(1)
     record = logging.LogRecord(
         "olympus.debug", logging.INFO, frame.f_code.co_filename, frame.f_lineno, "", (), None
     )
     _debug_print(fmt, args, kwargs, ordered, partitioned, skip_format_check, record)
+
+
+def _check_no_values(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuses values for a function that is called for its options alone."""
+    if args or kwargs:
+        raise TypeError(
+            f"{name} received unexpected arguments in the two-call form: args={args} "
+            f"kwargs={kwargs}. Pass values to the function that it returns."
+        )
 
 
 def _debug_print(
@@ -279,7 +288,7 @@ def run_debug_print(
         with np.printoptions(**options):
             text = fmt.format(*args, **kwargs)
     else:
-        text = fmt.format()
+        text = fmt
     if logging_record is None:
         print(text)
     else:
@@ -322,12 +331,8 @@ def debug_callback(
       [2.0]
     """
     if callback is None:
-        return functools.partial(
-            debug_callback,
-            ordered=ordered,
-            partitioned=partitioned,
-            **kwargs,
-        )
+        _check_no_values("debug_callback", args, kwargs)
+        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
     if not callable(callback):
         raise TypeError(
             "first argument to olympus.debug.callback must be callable, but got an object of type "

@@ -73,6 +73,9 @@ class Primitive:
         self.linear_in: tuple[int, ...] | bool = ()
         # The function that evaluates it eagerly; the evaluator sets it on first use.
         self.eager: Callable[..., Any] | None = None
+        # The function that `def_impl` set, and the evaluator's own function beside it.
+        self._implementation: Callable[..., Any] | None = None
+        self._eager_by_rules: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None
         self._inferred: dict[tuple, tuple[tuple[AbstractValue, ...], frozenset]] = {}
 
@@ -246,15 +249,40 @@ class Primitive:
 
     # ---- evaluation by the primitive itself, for primitives of third parties ----
 
-    def impl(self, *args: Any, **params: Any) -> Any:
-        """Evaluates the primitive on concrete values."""
-        return evaluation_trace.process_primitive(self, args, params)
+    @property
+    def impl(self) -> Callable[..., Any]:
+        """The function that evaluates the primitive on concrete values."""
+        return self._implementation or self._evaluate_by_rules
+
+    @impl.setter
+    def impl(self, implementation: Callable[..., Any]) -> None:
+        self.def_impl(implementation)
 
     def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
-        """Sets the function that evaluates the primitive on concrete values."""
-        self.impl = implementation  # type: ignore[method-assign]
-        self.eager = implementation
+        """Sets the function that evaluates the primitive on concrete values.
+
+        The function that `impl` was before can be called by it, and be set again.
+        """
+        if self._implementation is None:
+            self._eager_by_rules = self.eager
+        if implementation == self._evaluate_by_rules:
+            self._implementation, self.eager = None, self._eager_by_rules
+        else:
+            self._implementation = self.eager = implementation
         return implementation
+
+    def _evaluate_by_rules(self, *args: Any, **params: Any) -> Any:
+        """Evaluates the primitive on concrete values by its rules, whatever `impl` is now."""
+        implementation = self._implementation
+        if implementation is None:
+            return evaluation_trace.process_primitive(self, args, params)
+        if self._eager_by_rules is not None:
+            return self._eager_by_rules(*args, **params)
+        self.eager = None
+        try:
+            return evaluation_trace.process_primitive(self, args, params)
+        finally:
+            self._eager_by_rules, self.eager = self.eager, implementation
 
 
 def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:

@@ -14,7 +14,13 @@ from ..trees import pytrees
 from ..trees.operands import register_compound_operand
 from ..trees.pytree_paths import GetAttrKey
 from ..trees.pytree_registry import register_pytree_with_keys
-from ..types.avals import ShapedArray, get_aval, register_value_type
+from ..types.avals import (
+    ShapedArray,
+    aval_method,
+    aval_property,
+    get_aval,
+    register_value_type,
+)
 from ..types.references import AbstractRef
 from . import primitives as references
 from .indexing import NDIndexer
@@ -197,6 +203,16 @@ class TransformedRef(RefMethods):
         """The type of the view."""
         return self._array_aval()
 
+    @property
+    def is_dynamic_size(self) -> bool:
+        """Whether a dimension of the view has a size that is known at run time only."""
+        return not all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def multiref(self) -> bool:
+        """Whether the view is of several references at once."""
+        return isinstance(self.ref, tuple | list)
+
     def __repr__(self) -> str:
         return f"TransformedRef(ref={self.ref!r}, transforms={self.transforms!r})"
 
@@ -263,6 +279,12 @@ class StagingRefTracer(RefMethods, StagingTracer):
 
 
 tracer_types[AbstractRef] = StagingRefTracer
+
+# Types of references have the members of references, as types of arrays those of arrays.
+for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
+    setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
+for _name in ("T", "at"):
+    setattr(AbstractRef, _name, aval_property(getattr(RefMethods, _name).fget))
 
 
 def _record_ref(primitive: Any) -> Any:

@@ -178,9 +178,14 @@ def _argument_names(
 
 
 def _leaf_names(prefix: str, tree: Any) -> list[str]:
-    leaves = range(tree.num_leaves)
-    paths, _ = pytrees.tree_flatten_with_path(opened(pytrees.tree_unflatten(tree, leaves)))
-    return [prefix + pytrees.keystr(path) for path, _ in paths]
+    try:  # the names of compound operands are those of their nodes
+        paths, _ = pytrees.tree_flatten_with_path(
+            opened(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
+        )
+        keys = [path for path, _ in paths]
+    except Exception:  # a user's constructor refuses placeholders
+        keys = pytrees.Structure(tree).paths()
+    return [prefix + pytrees.keystr(path) for path in keys]
 
 
 def result_paths(out_tree: Any) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
 from ..loading import deferred
 from .deep_trees import flatten
+from .structures import Structure, node_type
 
 if TYPE_CHECKING:
     import difflib
@@ -63,7 +64,7 @@ def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
     """Like `broadcast_prefix`, with an ``is_leaf`` that applies to the prefix only.
 
     Options such as axes have None for a leaf, where None in what they are about is a node without
-    leaves.
+    leaves. ``full_tree`` may be a `Structure`.
 
     Example:
         >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
@@ -71,12 +72,16 @@ def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
     """
     prefix_leaves, prefix_treedef = flatten(prefix_tree, is_leaf)
     try:
-        subtrees = prefix_treedef.flatten_up_to(full_tree)
+        if full_tree.__class__ is Structure:
+            counts = full_tree.leaf_counts(prefix_treedef)
+        else:
+            subtrees = prefix_treedef.flatten_up_to(full_tree)
+            counts = [flatten(subtree)[1].num_leaves for subtree in subtrees]
     except ValueError as error:
         raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
     result: list[Any] = []
-    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
-        result.extend([leaf] * flatten(subtree)[1].num_leaves)
+    for leaf, count in zip(prefix_leaves, counts, strict=True):
+        result.extend([leaf] * count)
     return result
 
 
@@ -140,12 +145,13 @@ def _prefix_errors(
     node, full_node = _children(prefix), _children(full)
     if node is None:
         return  # a leaf, which stands for any subtree
-    if type(prefix) is not type(full) or full_node is None:
+    if type(prefix) is not node_type(full) or full_node is None:
+        full_type = "a leaf" if full.__class__ is Structure and full.is_leaf else node_type(full)
         difference, explanation = (
             "different types",
             (
                 f"has a subtree of type\n    {type(prefix)}\n"
-                f"where the full pytree has one of the type\n    {type(full)}."
+                f"where the full pytree has one of the type\n    {full_type}."
             ),
         )
     elif mismatch := _node_mismatch(prefix, node, full_node):
@@ -214,6 +220,8 @@ _Node: TypeAlias = tuple[list[Any], list[Any], Any]
 
 def _children(node: Any) -> _Node | None:
     """Returns keys, children and metadata of a node, or None for a leaf."""
+    if node.__class__ is Structure:
+        return node.one_level()
     flat = pytree_registry.flatten_one_level_with_keys(node)
     if flat is None:
         return None
@@ -222,6 +230,7 @@ def _children(node: Any) -> _Node | None:
     if isinstance(node, tuple) and hasattr(node, "_fields"):
         # jaxlib gives all fields of a namedtuple the first one's name.
         keys = [GetAttrKey(name) for name in node._fields]  # type: ignore[attr-defined]
+        metadata = None if metadata is type(node) else metadata
     return keys, children, metadata
 
 
@@ -253,16 +262,12 @@ def equality_errors_of_structures(
     treedef1: PyTreeDef, treedef2: PyTreeDef
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
     """Yields the places where two structures differ, as `equality_errors` of trees."""
-    trees = [treedef.unflatten([_Leaf()] * treedef.num_leaves) for treedef in (treedef1, treedef2)]
-    return equality_errors(*trees)
+    return equality_errors(Structure(treedef1), Structure(treedef2))
 
 
-class _Leaf:
-    """Stands for a leaf in a tree of which only the structure is known."""
-
-
-def _describe(tree: Any, is_leaf: bool) -> str:
-    return "pytree leaf" if is_leaf else f"{type(tree)}"
+def _describe(tree: Any) -> str:
+    is_leaf = tree.__class__ is Structure and tree.is_leaf
+    return "pytree leaf" if is_leaf else f"{node_type(tree)}"
 
 
 def _count(children: list[Any]) -> str:
@@ -278,23 +283,22 @@ def _equality_errors(
     )
     if first_node is None and second_node is None:
         return
-    if type(first) is not type(second) or first_node is None or second_node is None:
-        # A leaf of a structure has no meaningful type.
+    kind, second_kind = node_type(first), node_type(second)
+    if kind is not second_kind or first_node is None or second_node is None:
         yield (
             path,
-            _describe(first, isinstance(first, _Leaf)),
-            _describe(second, isinstance(second, _Leaf)),
+            _describe(first),
+            _describe(second),
             "their Python types differ",
         )
         return
     keys, children, metadata = first_node
     _, other_children, other_metadata = second_node
-    if isinstance(first, list | tuple) and len(children) != len(other_children):
-        kind = type(first).__name__
+    if issubclass(kind, list | tuple) and len(children) != len(other_children):
         yield (
             path,
-            f"{kind} of length {len(children)}",
-            f"{kind} of length {len(other_children)}",
+            f"{kind.__name__} of length {len(children)}",
+            f"{kind.__name__} of length {len(other_children)}",
             "the lengths do not match",
         )
         return
@@ -304,8 +308,8 @@ def _equality_errors(
         )
         yield (
             path,
-            f"{type(first)} with {_count(children)}",
-            f"{type(second)} with {_count(other_children)}",
+            f"{kind} with {_count(children)}",
+            f"{second_kind} with {_count(other_children)}",
             (
                 "the numbers of children do not match, with the symmetric difference of key sets: "
                 f"{{{only_one_has}}}"
@@ -315,8 +319,8 @@ def _equality_errors(
     if not _same_metadata(metadata, other_metadata):
         yield (
             path,
-            f"{type(first)} with pytree metadata {metadata}",
-            f"{type(second)} with pytree metadata {other_metadata}",
+            f"{kind} with pytree metadata {metadata}",
+            f"{second_kind} with pytree metadata {other_metadata}",
             "the pytree node metadata does not match",
         )
         return

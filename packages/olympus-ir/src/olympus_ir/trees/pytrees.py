@@ -55,6 +55,7 @@ from .pytree_registry import (
     register_static,
     static_field,
 )
+from .structures import Structure
 
 __all__ = [
     "DictKey",
@@ -65,6 +66,7 @@ __all__ = [
     "Partial",
     "PyTreeDef",
     "SequenceKey",
+    "Structure",
     "all_leaves",
     "broadcast_prefix",
     "build_tree",

@@ -12,7 +12,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,6 +49,18 @@ _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()
 _NO_AXES: frozenset = frozenset()
 _OWN_MEMORY = (None, MemorySpace.Device)
+
+
+class aval_property(NamedTuple):
+    """A property of values that their tracers have as well."""
+
+    fget: Callable[[Any], Any]
+
+
+class aval_method(NamedTuple):
+    """A method of values that their tracers have as well."""
+
+    fun: Callable[..., Any]
 
 
 class ShapedArray(AbstractValue):

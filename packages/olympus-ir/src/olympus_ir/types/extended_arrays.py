@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 from .._jaxlib import call_registry
@@ -98,11 +99,6 @@ class ExtendedArray(ConcreteArray):
 
     # ---- properties and methods of the physical array ----
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _of_physical:
-            return getattr(self.physical, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     @property
     def sharding(self) -> Any:
         """The layout of the array over devices."""
@@ -166,21 +162,20 @@ def array_of_type(plain: Any, aval: Any) -> Any:
     return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
 
 
-_of_physical = frozenset(
-    {
-        "committed",
-        "copy_to_host_async",
-        "delete",
-        "device",
-        "devices",
-        "is_deleted",
-        "is_fully_addressable",
-        "is_fully_replicated",
-        "is_ready",
-        "on_device_size_in_bytes",
-        "unsafe_buffer_pointer",
-    }
-)
+for _name in (
+    "committed",
+    "copy_to_host_async",
+    "delete",
+    "device",
+    "devices",
+    "is_deleted",
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "is_ready",
+    "on_device_size_in_bytes",
+    "unsafe_buffer_pointer",
+):
+    setattr(ExtendedArray, _name, property(operator.attrgetter(f"physical.{_name}")))
 
 
 def _aval_of(array: ExtendedArray) -> ShapedArray:

@@ -301,6 +301,15 @@ class ManualAxisType:
             }
         )
 
+    @property
+    def vur(self) -> frozenset:
+        """The axes along which the value varies, is unreduced or is reduced."""
+        return self.varying | self.unreduced | self.reduced
+
+    def invarying(self, mesh: Any) -> frozenset:
+        """Returns the manual axes of a mesh along which the value is the same everywhere."""
+        return frozenset(mesh.manual_axes) - self.vur
+
     def to_ct_mat(self) -> ManualAxisType:
         """Returns the variation of cotangents: unreduced and reduced axes exchange roles."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)

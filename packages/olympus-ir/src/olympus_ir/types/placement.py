@@ -294,9 +294,9 @@ def _check_axis_groups(partitions: tuple, unreduced: frozenset, reduced: frozens
 class AbstractDevice(Record):
     """Description of a mesh's devices for a compiler that has none of them at hand."""
 
-    device_kind: str
-    num_cores: int | None
-    platform: str
+    device_kind: str = ""
+    num_cores: int | None = None
+    platform: str = ""
 
     def __init__(self, device_kind: str, num_cores: int | None, platform: str) -> None:
         super().__init__(device_kind=device_kind, num_cores=num_cores, platform=platform)

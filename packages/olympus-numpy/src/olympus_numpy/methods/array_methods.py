@@ -15,6 +15,7 @@ from olympus_ir import lax
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
+from olympus_ir.types.avals import ShapedArray, aval_method, aval_property
 
 from ..arrays import creation, joining, nonzero, repeating, selection, shaping
 from ..core.compilation import compiled
@@ -413,3 +414,20 @@ def attach() -> None:
         setattr(Array, name, _Described(method, _LEFT_OUT.get(name, ())))
     for name, method in {**tracer_operators(), **_TRACER_METHODS}.items():
         setattr(Tracer, name, method)
+    _attach_to_types()
+
+
+def _attach_to_types() -> None:
+    """Attaches the members of arrays to their types, where tracers of libraries look for them."""
+    for name, method in _METHODS.items():
+        if name[0] != "_" or name == "__array_namespace__":
+            setattr(ShapedArray, name, aval_method(method))
+    for name, prop in _PROPERTIES.items():
+        setattr(ShapedArray, name, aval_property(prop.fget))
+    for name in ("itemsize", "nbytes"):
+        setattr(ShapedArray, name, aval_property(operator.attrgetter(name)))
+    for name, method in (
+        ("broadcast", lax.broadcast),
+        ("item", lambda self, *args: self.item(*args)),
+    ):
+        setattr(ShapedArray, name, aval_method(method))

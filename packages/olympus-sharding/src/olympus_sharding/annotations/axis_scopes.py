@@ -179,7 +179,7 @@ def _flat_shardings(asked: Any, tree: Any, name: str) -> list[NamedSharding]:
     def is_leaf(value: Any) -> bool:
         return isinstance(value, PartitionSpec | NamedSharding)
 
-    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    target = pytrees.Structure(tree)
     shardings = []
     for given in spread_prefix(asked, target, is_leaf):
         sharding = asked_sharding(given, name)

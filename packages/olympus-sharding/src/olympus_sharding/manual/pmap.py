@@ -343,7 +343,7 @@ class _Call:
                 operands,
                 mesh,
                 specs,
-                lambda results: out_axes.specs(results, axis_name),
+                lambda: out_axes.specs(axis_name),
                 frozenset(),
                 False,
             )
@@ -431,7 +431,6 @@ class _OutAxes:
             expanded.append(leaf)
         return pytrees.tree_unflatten(tree, expanded)
 
-    def specs(self, results: Any, axis_name: Any) -> Any:
-        """Returns the partition specs of the results."""
-        tree = pytrees.tree_structure(results)
-        return pytrees.tree_unflatten(tree, [_spec(axis, axis_name) for axis in self.axes])
+    def specs(self, axis_name: Any) -> list[PartitionSpec]:
+        """Returns the partition spec of each leaf of the results."""
+        return [_spec(axis, axis_name) for axis in self.axes]

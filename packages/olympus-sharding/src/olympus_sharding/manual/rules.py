@@ -10,6 +10,7 @@ from typing import Any
 from olympus_autodiff.forward.jvp import jvp_olympuspr
 from olympus_autodiff.forward.linearize import LinearizeTrace
 from olympus_autodiff.forward.linearized_programs import linearize_olympuspr
+from olympus_autodiff.rematerialization.bodies import saving_rules, split_body
 from olympus_autodiff.reverse.transpose import transpose_olympuspr
 from olympus_autodiff.tables import jvp_rules, linearize_rules, transpose_rules
 from olympus_autodiff.zeros import Zero, is_undefined_primal
@@ -19,7 +20,7 @@ from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.dead_code import dce_closed, dead_code_rules
 from olympus_ir.programs.evaluation import eval_olympuspr
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Var
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.types.avals import ShapedArray
@@ -27,7 +28,8 @@ from olympus_ir.types.placement import PartitionSpec
 
 from .arguments import mentioned_axes
 from .layouts import mesh_inside
-from .primitive import inside, manual_axes, shard_map_p
+from .parts import spec_of_residual
+from .primitive import global_aval, inside, manual_axes, shard_map_p
 
 
 def _bind(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -122,10 +124,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
     """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
     names = manual_axes(params)
-    axes = tuple(axis for axis in names if axis in aval.vma or not params["check_vma"])
-    if examples.spmd_axes:  # a dimension of examples is to lie along these
-        axes = tuple(axis for axis in axes if axis not in examples.spmd_axes)
-    return PartitionSpec(axes) if axes else PartitionSpec()
+    # A dimension of examples is to lie along the others.
+    own = [axis for axis in names if axis not in examples.spmd_axes]
+    return spec_of_residual(aval, params["check_vma"], own)
 
 
 def _spread_scalars(
@@ -144,21 +145,31 @@ def _spread_scalars(
 
 
 def _gather_scalars(
-    program: ClosedOlympuspr, local_avals: Sequence[ShapedArray], params: dict[str, Any]
+    program: ClosedOlympuspr,
+    local_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+    first: int = 0,
 ) -> ClosedOlympuspr:
-    """Returns the program that takes residuals of the given types, with scalars as vectors."""
-    count = len(local_avals)
-    wanted = program.in_avals[:count]
+    """Returns the program that takes residuals of the given types, with scalars as vectors.
+
+    Args:
+      program: the program.
+      local_avals: the types of the residuals.
+      params: the parameters of the equation.
+      first: the index of the first residual among the operands.
+    """
+    wanted = program.in_avals
+    given = [*wanted[:first], *local_avals, *wanted[first + len(local_avals) :]]
 
     def run(*args: Any) -> list[Any]:
-        residuals = [
+        operands = [
             lax.reshape(arg, aval.shape) if arg.shape != aval.shape else arg
-            for arg, aval in zip(args[:count], wanted, strict=True)
+            for arg, aval in zip(args, wanted, strict=True)
         ]
-        return eval_olympuspr(program.jaxpr, program.consts, *residuals, *args[count:])
+        return eval_olympuspr(program.jaxpr, program.consts, *operands)
 
     with inside(params):
-        return trace_to_closed(run, [*local_avals, *program.in_avals[count:]], program.debug_info)
+        return trace_to_closed(run, given, program.debug_info)
 
 
 @linearize_rules.define(shard_map_p)
@@ -198,6 +209,41 @@ def _linearize(
         },
     )
     return results, _with_zeros(tangents_out, linearized.nonzero_out, results)
+
+
+# ---- policies of checkpoint ----
+
+
+@saving_rules.define(shard_map_p)
+def _split(equation: Equation, policy: Any) -> tuple[Equation, Equation] | None:
+    params, in_specs, out_specs = (
+        equation.params,
+        equation.params["in_specs"],
+        equation.params["out_specs"],
+    )
+    with inside(params):
+        split = split_body(params["jaxpr"], policy)
+    if not split.kept:
+        return None
+    saving = _spread_scalars(split.saving(), len(out_specs), params)
+    local_avals = saving.out_avals[len(out_specs) :]
+    specs = tuple(_residual_spec(aval, params) for aval in local_avals)
+    mesh, manual = params["mesh"], tuple(manual_axes(params))
+    saved = [
+        Var(global_aval(mesh, manual, spec, aval))
+        for spec, aval in zip(specs, local_avals, strict=True)
+    ]
+    taking = _gather_scalars(split.taking(), local_avals, params, first=len(in_specs))
+    return (
+        equation.replace(
+            outvars=[*equation.outvars, *saved],
+            params={**params, "jaxpr": saving, "out_specs": (*out_specs, *specs)},
+        ),
+        equation.replace(
+            invars=[*equation.invars, *saved],
+            params={**params, "jaxpr": taking, "in_specs": (*in_specs, *specs)},
+        ),
+    )
 
 
 # ---- transposition ----

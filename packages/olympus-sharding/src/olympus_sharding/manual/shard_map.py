@@ -239,7 +239,8 @@ def apply_shard_map(
       args: its arguments.
       mesh: the mesh.
       in_specs: as for `shard_map`.
-      out_specs: as for `shard_map`, or a function from the types of the results to that.
+      out_specs: as for `shard_map`, or a function that returns one spec for each leaf of the
+        result, called once the function has been traced.
       axis_names: as for `shard_map`.
       check_vma: as for `shard_map`.
 
@@ -320,11 +321,10 @@ def _trace_local(
         results = operands.call(*flat_args)
         out_tree = operands.call.out_tree
         if callable(out_specs):
-            avals = [get_aval(result) for result in results]
-            given = out_specs(pytrees.tree_unflatten(out_tree, avals))
+            given: Any = out_specs()
+            flat_out_specs = given
         else:
-            given = out_specs
-        flat_out_specs = flat_specs("out", given, pytrees.tree_unflatten(out_tree, results))
+            flat_out_specs = flat_specs("out", out_specs, pytrees.tree_unflatten(out_tree, results))
         check_axes("out", flat_out_specs, mesh, manual)
         if not check_vma or not auto_pcast.value:
             return results

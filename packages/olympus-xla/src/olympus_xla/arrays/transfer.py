@@ -19,7 +19,7 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.trees.pytree_prefix import specification_mismatch
 from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
-from olympus_ir.types.dtypes import float0
+from olympus_ir.types.dtypes import canonicalize_dtype, float0
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.types.layouts import mesh_in_force, placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
@@ -540,6 +540,8 @@ def _reduce(self: ArrayImpl) -> tuple:
 
 
 def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
+    # The process that wrote it may have had 64-bit types enabled.
+    value = value.astype(canonicalize_dtype(value.dtype), copy=False)
     return make_array(value, ShapedArray(value.shape, value.dtype, weak_type), default_sharding())
 
 

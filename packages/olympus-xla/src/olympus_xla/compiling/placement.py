@@ -438,7 +438,7 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
         return [None] * count
     if what == "in":
         tree, _ = tree.children()
-    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    target = pytrees.Structure(tree)
     flat = [
         each.sharding if type(each) is Format else each
         for each in prefix_of_shardings(given, target, f"{what}_shardings")
@@ -463,7 +463,7 @@ def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
         return ()
     if what == "in":
         tree, _ = tree.children()
-    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    target = pytrees.Structure(tree)
     flat = [
         each.layout if type(each) is Format else None
         for each in prefix_of_shardings(given, target, f"{what}_shardings")

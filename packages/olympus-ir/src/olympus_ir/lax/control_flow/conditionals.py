@@ -385,9 +385,9 @@ def _check_same_results(
             f"{described}\n{_sentences(differences)}\n\nRevise {name} and/or {other_name} so that "
             "they have the same pytree structure."
         )
-    paths = pytrees.tree_leaves_with_path(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
+    paths = pytrees.Structure(tree).paths()
     differences = []
-    for (path, _), first, second in zip(paths, avals, other_avals, strict=True):
+    for path, first, second in zip(paths, avals, other_avals, strict=True):
         difference = type_difference(first, second)
         if difference:
             where = f" at path {pytrees.keystr(path)}" if path else ""

@@ -218,9 +218,9 @@ def check_carry_types(
     if all(map(typematch, in_avals, out_avals)):
         return
     name = _carry_name(body)
-    paths = pytrees.tree_leaves_with_path(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
+    paths = pytrees.Structure(tree).paths()
     differences = []
-    for (path, _), given, returned in zip(paths, in_avals, out_avals, strict=True):
+    for path, given, returned in zip(paths, in_avals, out_avals, strict=True):
         difference = type_difference(given, returned)
         if difference:
             component = f"carry component {name}{pytrees.keystr(path)}" if path else f"carry {name}"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equations whose bodies save values by the policy of the checkpoint around them.
+
+A rule of `saving_rules` splits such an equation, as the body of a loop, the branches of a choice or
+the function of a `shard_map`. The saving equation also returns the values that its bodies save. The
+taking equation takes these in place of computing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import lax
+from olympus_ir._jaxlib import ArrayCopySemantics
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import (
+    ClosedOlympuspr,
+    DropVar,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    joined_effects,
+)
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
+
+from .policies import Offloadable, Recompute, decide, everything_saveable, nothing_saveable
+
+__all__ = ["Move", "SplitBody", "eval_inlined", "saving_rules", "split_body", "split_equations"]
+
+# `rule(equation, policy)` returns the saving and the taking equation, or None where the bodies save
+# nothing. The taking equation has the equation's operands followed by the saved values.
+saving_rules: RuleTable[Callable[[Equation, Any], tuple[Equation, Equation] | None]] = RuleTable(
+    "saving", package="olympus_autodiff"
+)
+
+
+def split_equations(
+    equations: Sequence[Equation], policy: Any
+) -> dict[int, tuple[Equation, Equation]]:
+    """Returns the saving and the taking equation for each equation whose bodies save values."""
+    if policy is None or policy is nothing_saveable or policy is everything_saveable:
+        return {}
+    passes = {}
+    for equation in equations:
+        rule = saving_rules.find(equation.primitive)
+        split = None if rule is None else rule(equation, policy)
+        if split is not None:
+            passes[id(equation)] = split
+    return passes
+
+
+# ---- offloading ----
+
+
+class Move(NamedTuple):
+    """A variable in another memory space, and the equations that move it there and back."""
+
+    there: Var
+    to: Equation
+    back: Equation
+
+    @classmethod
+    def of(cls, var: Var, decision: Offloadable) -> Move:
+        there = Var(var.aval.update(memory_space=space_of_kind(decision.dst)))
+        return cls(there, _transfer(var, there), _transfer(there, var))
+
+
+def _transfer(source: Var, target: Var) -> Equation:
+    params = {
+        "devices": (target.aval.memory_space or MemorySpace.Device,),
+        "srcs": (None,),
+        "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
+    }
+    return Equation([source], [target], lax.device_put_p, params)
+
+
+# ---- bodies ----
+
+
+class SplitBody(NamedTuple):
+    """A body whose values are saved in part.
+
+    Attributes:
+      body: the body, with its calls inlined.
+      constants: the values of its constants.
+      kept: the variables that are saved.
+      first: the equations of the body that computes and saves them.
+      second: the equations of the body that takes them.
+    """
+
+    body: Olympuspr
+    constants: list[Any]
+    kept: list[Var]
+    first: list[Equation]
+    second: list[Equation]
+
+    def saving(self) -> ClosedOlympuspr:
+        """Returns the program that returns the results, followed by the saved values."""
+        body = self.body.replace(
+            outvars=[*self.body.outvars, *self.kept],
+            eqns=self.first,
+            effects=joined_effects(self.first),
+        )
+        return ClosedOlympuspr(body, self.constants)
+
+    def taking(self) -> ClosedOlympuspr:
+        """Returns the program that takes the inputs, followed by the saved values."""
+        body = self.body.replace(
+            invars=[*self.body.invars, *self.kept],
+            eqns=self.second,
+            effects=joined_effects(self.second),
+        )
+        return ClosedOlympuspr(body, self.constants)
+
+
+def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
+    """Splits the equations of a body by a policy, inner bodies included."""
+    body, constants = trace_to_olympuspr(
+        lambda *args: eval_inlined(closed.jaxpr, closed.consts, *args),
+        closed.in_avals,
+        closed.jaxpr.debug_info,
+    )
+    inner = split_equations(body.eqns, policy)
+    kept: list[Var] = []
+    first: list[Equation] = []
+    second: list[Equation] = []
+    for each in body.eqns:
+        decision = Recompute if each.effects else decide(policy, each)
+        named = [var for var in each.outvars if var.__class__ is not DropVar]
+        if isinstance(decision, Offloadable):
+            moves = [Move.of(var, decision) for var in named]
+            first += [each, *(move.to for move in moves)]
+            second += [move.back for move in moves]
+            kept += [move.there for move in moves]
+        elif decision is not Recompute:
+            first.append(each)
+            kept += named
+        elif id(each) in inner:
+            saving, taking = inner[id(each)]
+            first.append(saving)
+            second.append(taking)
+            kept += saving.outvars[len(each.outvars) :]
+        else:
+            first.append(each)
+            second.append(each)
+    return SplitBody(body, constants, kept, first, second)
+
+
+# ---- calls ----
+
+
+def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
+    """Runs a program with its calls inlined, so that a policy sees their operations."""
+    environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
+    environment.update(zip(olympuspr.invars, args, strict=True))
+    saved_source = current.source
+    try:
+        for equation in olympuspr.eqns:
+            operands = [
+                atom.val if isinstance(atom, Literal) else environment[atom]
+                for atom in equation.invars
+            ]
+            current.source = equation.source_info
+            key = _INLINED.get(equation.primitive)
+            if key is None:
+                results = bind_equation(equation, operands)
+            else:
+                inner = equation.params[key]
+                results = eval_inlined(inner.jaxpr, inner.consts, *operands)
+            environment.update(zip(equation.outvars, results, strict=True))
+    finally:
+        current.source = saved_source
+    return [
+        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
+    ]
+
+
+_INLINED = {lax.jit_p: "jaxpr", lax.closed_call_p: "call_jaxpr"}

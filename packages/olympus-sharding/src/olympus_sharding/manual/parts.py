@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of the parts of arrays inside `shard_map`, and of the arrays that parts make up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import BaseMesh, PartitionSpec
+
+from .primitive import global_aval, local_aval
+
+__all__ = ["shard", "spec_of_residual", "unshard"]
+
+
+def shard(
+    aval: ShapedArray,
+    mesh: BaseMesh,
+    manual_axes: Collection[Any],
+    check_vma: bool,
+    spec: PartitionSpec,
+) -> ShapedArray:
+    """Returns the type of one device's part of an array.
+
+    Args:
+      aval: the type of the array.
+      mesh: the mesh.
+      manual_axes: the axes over which the function is mapped.
+      check_vma: whether types say over which axes values vary.
+      spec: how the array is split.
+    """
+    manual = tuple(axis for axis in mesh.axis_names if axis in manual_axes)
+    return local_aval(mesh, manual, spec, aval, varying=check_vma)
+
+
+def unshard(aval: ShapedArray, mesh: BaseMesh, spec: PartitionSpec) -> ShapedArray:
+    """Returns the type of an array, given the type of one device's part."""
+    return global_aval(mesh, mesh.axis_names, spec, aval)
+
+
+def spec_of_residual(aval: ShapedArray, check_vma: bool, all_names: Sequence[Any]) -> PartitionSpec:
+    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0.
+
+    Args:
+      aval: the type of one device's part.
+      check_vma: whether types say over which axes values vary.
+      all_names: the manual axes.
+    """
+    axes = tuple(axis for axis in all_names if axis in aval.vma or not check_vma)
+    return PartitionSpec(axes) if axes else PartitionSpec()
