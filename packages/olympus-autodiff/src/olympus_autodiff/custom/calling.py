@@ -97,7 +97,7 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
       TypeError: where arguments do not fit the signature, as `positional_arguments` says it.
     """
     if kwargs:
-        args = positional_arguments(function.fun, args, kwargs, function.kind)
+        args, kwargs = positional_arguments(function.fun, args, kwargs, function.kind), {}
     for arg in args:
         if arg.__class__ in untyped_classes or arg.__class__ not in aval_getters:
             args = _typed_arguments(args, function.nondiff_argnums)
