@@ -141,6 +141,38 @@ def test_print_that_lacks_or_has_too_many_values():
         show("{}", 1, 2)
 
 
+def test_functions_called_for_their_options_take_no_values(printed):
+    for function in (olympus.debug.print, olympus.debug.log, olympus.debug.callback):
+        with pytest.raises(TypeError, match="unexpected arguments in the two-call form"):
+            function(None, 1.0)
+        with pytest.raises(TypeError, match="in the two-call form"):
+            function(x=1.0)
+    olympus.debug.print(ordered=True)("{x}", x=3)
+    olympus.debug.print("{{}}")
+    assert printed() == ["3", "{{}}"]
+
+
+def test_ordered_prints_of_examples_that_take_different_ways(printed):
+    def count(x):
+        def step(c):
+            olympus.debug.print("{}", c, ordered=True)
+            return c + 1
+
+        return lax.while_loop(lambda c: c < 3, step, x)
+
+    np.testing.assert_array_equal(vmap(count)(jnp.array([0, 1])), [3, 3])
+    # The second example is done after two of the three steps.
+    assert printed() == ["0", "1", "1", "2", "2", "3"]
+    with pytest.raises(NotImplementedError, match="IO effect not supported in vmap-of-while"):
+        vmap(lambda x: lax.while_loop(lambda c: c < 3, lambda c: _ordered_io(c) + 1, x))(
+            np.arange(2)
+        )
+
+
+def _ordered_io(x):
+    return io_callback(lambda x: x, olympus.ShapeDtypeStruct((), np.int32), x, ordered=True)
+
+
 # ---- pure_callback ----
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad, jvp
+from olympus_autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, jvp
 from olympus_batching import vmap
 from olympus_checkify import check, check_error, checkify
 from olympus_ir import lax
@@ -193,6 +193,25 @@ def test_program_is_written_as_in_jax(mesh):
     assert "d:f32[2,2]{V:(x,y)} e:f32[2,2]{V:y}" in text
     assert "pvary[axes=('x',)] e" in text
     assert "h:f32[2,2]{V:x} = psum_invariant[axes=('y',)] g" in text
+
+
+def test_policies_look_into_the_function(mesh):
+    def f(a):
+        def body(part):
+            return lax.sin(checkpoint_name(lax.log(part), "a"))
+
+        mapped = shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        return lax.reduce_sum(mapped(a), (0, 1))
+
+    policies = checkpoint_policies
+    for policy, logarithms in (
+        (policies.nothing_saveable, 2),
+        (policies.save_only_these_names("a"), 1),
+        (policies.everything_saveable, 1),
+    ):
+        derivative = grad(checkpoint(f, policy=policy))
+        assert str(make_olympuspr(derivative)(A + 1)).count("= log ") == logarithms
+        same(jit(derivative)(A + 1), np.cos(np.log(A + 1)) / (A + 1))
 
 
 def test_closed_over_values(mesh):

@@ -193,6 +193,16 @@ def test_pickle(dtype, devices):
     assert pickle.loads(pickle.dumps(device_put(1.0))).weak_type
 
 
+def test_pickle_of_64_bits():
+    with config.enable_x64(True):
+        array = device_put(np.arange(3, dtype=np.float64))
+        saved = pickle.dumps(array)
+        assert pickle.loads(saved).dtype == np.float64
+    restored = pickle.loads(saved)
+    assert restored.dtype == np.float32 and restored.tolist() == [0, 1, 2]
+    assert copy.deepcopy(array).dtype == np.float64
+
+
 @pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy])
 def test_copies_have_memory_of_their_own(matrix, copy_of, mesh):
     other = copy_of(matrix)

@@ -409,3 +409,73 @@ def test_loops_over_slices_of_high_types(compiled):
     assert total == 3
     np.testing.assert_array_equal(ys.first, [0, 2, 4])
     np.testing.assert_array_equal(ys.second, [0, 0, 1])
+
+
+@dataclass(frozen=True)
+class Rows:
+    values: object
+    scale: object
+
+
+class RowsSpec:
+    """Specification of examples along the first dimension."""
+
+
+@dataclass(frozen=True)
+class RowsType(HiType):
+    shape: tuple
+
+    def lo_ty(self):
+        return [ShapedArray(self.shape, np.int8), ShapedArray(self.shape[:-1], np.float32)]
+
+    def lower_val(self, value):
+        return [value.values, value.scale]
+
+    def raise_val(self, values, scale):
+        return Rows(values, scale)
+
+    def dec_rank(self, size, spec):
+        assert isinstance(spec, RowsSpec) and size == self.shape[0]
+        return RowsType(self.shape[1:])
+
+
+class ToRows(VJPHiPrimitive):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), RowsType(aval.shape), {}
+        super().__init__()
+
+    def expand(self, x):
+        scale = jnp.max(jnp.abs(x), -1) / 127
+        return Rows(jnp.round(x / scale[..., None]).astype(np.int8), scale)
+
+    def batch(self, axis_data, args, dims):
+        return ToRows(olympus.typeof(args[0]))(*args), RowsSpec()
+
+
+class FromRows(VJPHiPrimitive):
+    def __init__(self, aval):
+        self.in_avals, self.params = (aval,), {}
+        self.out_aval = ShapedArray(aval.shape, np.float32)
+        super().__init__()
+
+    def expand(self, quantized):
+        return quantized.values.astype(np.float32) * quantized.scale[..., None]
+
+    def batch(self, axis_data, args, dims):
+        assert isinstance(dims[0], RowsSpec)
+        return FromRows(olympus.typeof(args[0]))(*args), 0
+
+
+def test_values_of_high_types_under_vmap():
+    register_hitype(Rows, lambda q: RowsType(q.values.shape))
+
+    def roundtrip(x):
+        quantized = ToRows(olympus.typeof(x))(x)
+        assert olympus.typeof(quantized) == RowsType(x.shape)
+        return FromRows(olympus.typeof(quantized))(quantized)
+
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    scale = np.abs(x).max(-1, keepdims=True) / np.float32(127)
+    expected = np.round(x / scale) * scale
+    for function in (olympus.vmap(roundtrip), olympus.jit(olympus.vmap(roundtrip)), roundtrip):
+        np.testing.assert_allclose(function(x), expected, rtol=1e-6)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import olympus
+import olympus.numpy as jnp
 from olympus import jit, lax, random, vmap
 from olympus.errors import KeyReuseError
 
@@ -70,6 +71,52 @@ def in_a_branch_and_after_it(k):
 def test_keys_used_twice(function, compiled):
     with pytest.raises(KeyReuseError, match="consumed"):
         (jit(function) if compiled else function)(key())
+
+
+def repeated_and_used(k):
+    return vmap(random.normal)(jnp.broadcast_to(k, (3,))), random.normal(k)
+
+
+def joined_and_used(k):
+    return jnp.concatenate([k[None], k[None]]).shape, random.normal(k)
+
+
+def chosen_and_used(k):
+    return random.normal(lax.select(True, k, random.clone(k))), random.normal(k)
+
+
+def taken_and_used(k):
+    return vmap(random.normal)(k[None][jnp.array([0, 0])]), random.normal(k)
+
+
+def constant_of_one_step(k):
+    return lax.scan(lambda c, _: (c, random.normal(k)), 0, None, length=1)[1]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [repeated_and_used, joined_and_used, chosen_and_used, taken_and_used, constant_of_one_step],
+)
+def test_keys_that_operations_move(function):
+    with pytest.raises(KeyReuseError, match="consumed"):
+        jit(function)(key())
+
+
+@pytest.mark.parametrize(
+    "part, message", [("body", "while_loop body"), ("cond", "while_loop cond")]
+)
+def test_parts_of_loops_that_use_a_constant_key(part, message):
+    def loop(k):
+        def condition(x):
+            return x < (random.normal(k) if part == "cond" else 1.0)
+
+        def body(x):
+            return x + (random.normal(k) if part == "body" else 1.0)
+
+        return lax.while_loop(condition, body, 0.0)
+
+    with pytest.raises(KeyReuseError, match=f"{message} function leads to key reuse"):
+        jit(loop)(key())
 
 
 def parts_used_once(k):

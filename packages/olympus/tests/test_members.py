@@ -17,6 +17,67 @@ from olympus.interpreters import ad
 SCALAR = olympus.typeof(1.0)
 
 
+def test_implementations_are_saved_and_set_again() -> None:
+    primitive = core.primitives.sin_p
+    before, calls = primitive.impl, []
+
+    def counted(x, **params):
+        calls.append(x)
+        return before(x, **params)
+
+    x = np.float32(1)
+    for restore in (primitive.def_impl, lambda impl: setattr(primitive, "impl", impl)):
+        primitive.def_impl(counted)
+        try:
+            assert primitive.bind(x, accuracy=None) == jnp.sin(x)
+        finally:
+            restore(before)
+        assert primitive.bind(x, accuracy=None) == jnp.sin(x)
+    assert len(calls) == 2 and primitive.impl == before
+
+
+def test_members_of_types() -> None:
+    x = jnp.arange(6.0).reshape(2, 3)
+    aval = olympus.typeof(x)
+    assert aval.sum.fun(x) == 15.0 and aval.T.fget(x).shape == (3, 2)
+    assert aval.itemsize.fget(x) == 4 and aval.at.fget(x)[0].set(0.0).sum() == 12.0
+    mesh = olympus.make_mesh((1,), ("i",)).abstract_mesh
+    part = aval.shard(mesh, frozenset({"i"}), True, olympus.P("i"))
+    assert part.shape == (2, 3) and part.vma == {"i"}
+    assert part.unshard(mesh, True, olympus.P("i")).vma == frozenset()
+    assert part.nospec(mesh, True, ("i",)) == olympus.P("i")
+    assert aval.nospec(mesh, True, ("i",)) == olympus.P()
+    ref = olympus.new_ref(x)
+    assert olympus.typeof(ref).get.fun(ref).shape == (2, 3)
+    assert olympus.typeof(ref).mat.varying == frozenset() and not ref.at[1:].is_dynamic_size
+
+
+def test_tracers_know_the_equation_that_computes_them() -> None:
+    seen = []
+
+    def f(x):
+        y = jnp.sin(x)
+        seen.append((x.recipe, y.recipe.primitive.name, [p.val for p in y.parents] == [x.val]))
+        return y
+
+    olympus.make_olympuspr(f)(1.0)
+    assert seen == [(None, "sin", True)]
+
+
+def test_names_that_have_moved() -> None:
+    known = []
+    with pytest.warns(DeprecationWarning, match="core.is_concrete is deprecated"):
+        is_concrete = olympus.core.is_concrete
+    olympus.make_olympuspr(lambda x: known.append(is_concrete(x)) or x)(1.0)
+    assert known == [False] and is_concrete(1.0)
+    with pytest.warns(DeprecationWarning, match="core.is_constant_shape is deprecated"):
+        assert olympus.core.is_constant_shape((2, 3))
+
+
+def test_dtypes_have_limits() -> None:
+    assert olympus.dtypes.finfo is jnp.finfo and olympus.dtypes.iinfo("int4").max == 7
+
+
 def test_programs() -> None:
     closed = olympus.make_olympuspr(lambda x: (jnp.sin(x), 2.0))(1.0)
     assert closed.invars == closed.jaxpr.invars and closed.outvars == closed.jaxpr.outvars

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import current, evaluation_trace, set_current_trace
+from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.avals import AbstractValue, get_aval
 from olympus_ir.types.layouts import layout_over, mesh_in_force
@@ -179,6 +180,10 @@ def _full(aval: Any, value: int) -> Any:
         return float0_zeros(aval.shape)
     if dtypes.is_extended(dtype):
         return lax.broadcast(_extended_rules(dtype, "zero")(dtype), aval.shape)
+    if dtype in dtypes.half_width and not enable_x64.value:
+        # The primal was computed where 64-bit types were enabled.
+        with enable_x64(True):
+            return lax.full(aval.shape, value, dtype)
     if aval.weak_type and not aval.shape:
         kind = dtypes.scalar_type_of(dtype)
         if kind is not bool and dtypes.python_scalar_dtype(kind) == dtype:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.types import dtypes
+from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.avals import AbstractValue, ShapedArray, get_aval
 from olympus_ir.types.layouts import (
     entries_of,
@@ -89,10 +89,20 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
     return layout_over(mesh, entries)
 
 
-def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
-    """Returns the type of one example, given the type of all of them."""
+def unbatched_aval(
+    aval: AbstractValue, batch_dim: BatchDim, axis_size: int | None = None
+) -> AbstractValue:
+    """Returns the type of one example, given the type of all of them.
+
+    Args:
+      aval: the type of all examples.
+      batch_dim: their batch dimension, or the specification that the type of a library knows.
+      axis_size: the number of examples, for types of libraries.
+    """
     if batch_dim is None:
         return aval
+    if known_types.is_high(aval):
+        return aval.dec_rank(axis_size, batch_dim)  # type: ignore[attr-defined]
     if aval.is_ref:
         return aval.update(inner_aval=unbatched_aval(aval.inner_aval, batch_dim))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
@@ -107,6 +117,8 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
     """Returns the type of all examples, given the type of one."""
     if batch_dim is None:
         return aval
+    if known_types.is_high(aval):
+        return aval.inc_rank(axis.size, batch_dim)  # type: ignore[attr-defined]
     if aval.is_ref:
         return aval.update(inner_aval=batched_aval(aval.inner_aval, batch_dim, axis))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval

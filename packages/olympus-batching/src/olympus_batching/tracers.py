@@ -35,7 +35,9 @@ class BatchTracer(Tracer):
     def aval(self) -> Any:
         aval = self._aval
         if aval is None:
-            aval = self._aval = unbatched_aval(get_aval(self.value), self.batch_dim)
+            aval = self._aval = unbatched_aval(
+                get_aval(self.value), self.batch_dim, self._trace.axis.size
+            )
         return aval
 
     def _origin_message(self) -> str:

@@ -32,11 +32,14 @@ _DEPRECATED = {
     ),
     **_lazy.names_from(
         "olympus_ir.types.avals",
+        "abstract_token",
         "pytype_aval_mappings=aval_getters",
     ),
     **_lazy.names_from(
         "olympus_ir.programs.tracing",
+        "is_concrete",
         "is_constant_dim",
+        "is_constant_shape",
     ),
     **_lazy.names_from(
         "olympus_ir.adapters.trace_state",

@@ -560,6 +560,16 @@ def is_constant_dim(size: Any) -> bool:
     return type(size) is int or not hasattr(size, "_is_symbolic_dimension")
 
 
+def is_constant_shape(shape: Sequence[Any]) -> bool:
+    """Returns whether all sizes of a shape are numbers."""
+    return all(map(is_constant_dim, shape))
+
+
+def is_concrete(x: Any) -> bool:
+    """Returns whether the elements of a value are known while a program is traced."""
+    return not isinstance(x, Tracer) or x.concrete_or_none() is not None
+
+
 def typeof(x: Any) -> AbstractValue:
     """The abstract value of an array-like value or tracer.
 
