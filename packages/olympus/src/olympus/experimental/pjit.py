@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from typing import Any
+
+from olympus_ir.diagnostics.user_warnings import warn_user
 
 
 def __getattr__(name: str) -> Any:
@@ -13,9 +14,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(
             f"module {__name__!r} has no attribute {name!r}: OLYMPUS does not have it"
         )
-    warnings.warn(
+    warn_user(
         f"{__name__}.pjit has been deprecated. Please use `olympus.jit` instead.",
         DeprecationWarning,
-        stacklevel=2,
     )
     return importlib.import_module("olympus_xla.calls.pjit").pjit
