@@ -159,7 +159,7 @@ class AvalQDD(NamedTuple):
 
     @property
     def is_writer(self) -> bool:
-        """Whether operations of the type write to its values."""
+        """Returns whether operations of the type write to its values."""
         return getattr(self.aval, "is_writer", False)
 
     def lo_ty(self) -> list[AbstractValue]:

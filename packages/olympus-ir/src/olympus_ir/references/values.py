@@ -205,12 +205,12 @@ class TransformedRef(RefMethods):
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Whether a dimension of the view has a size that is known at run time only."""
+        """Returns whether a dimension of the view has a size that is known at run time only."""
         return not all(isinstance(size, int) for size in self.shape)
 
     @property
     def multiref(self) -> bool:
-        """Whether the view is of several references at once."""
+        """Returns whether the view is of several references at once."""
         return isinstance(self.ref, tuple | list)
 
     def __repr__(self) -> str:
