@@ -241,10 +241,10 @@ def first_batched(dims: Sequence[BatchDim]) -> int:
 
 
 def shifted(dim: int, batch_dim: int) -> int:
-    """Returns the dimension of the batched value for a dimension of one example."""
+    """Returns the position in the batched value of dimension ``dim`` of one example."""
     return dim + (dim >= batch_dim)
 
 
 def all_shifted(dims: Sequence[int], batch_dim: int) -> tuple[int, ...]:
-    """Returns the dimensions of the batched value for dimensions of one example."""
+    """Returns the positions in the batched value of the dimensions ``dims`` of one example."""
     return tuple([dim + (dim >= batch_dim) for dim in dims])

@@ -92,7 +92,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -123,7 +123,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
       scale: the upper end.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -147,7 +147,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
       stddev: the standard deviation.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -173,7 +173,7 @@ def truncated_normal(
 
     Args:
       stddev: the standard deviation before it is cut off.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
       lower: the lower end, in standard deviations.
       upper: the upper end.
 
@@ -218,7 +218,7 @@ def variance_scaling(
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights. The axes that are
         neither are those of a window, whose elements count as connections.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -333,7 +333,7 @@ def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> 
       in_axis: the axis or axes of inputs.
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Example:
       >>> {name}()(random.key(0), (2, 3)).shape

@@ -33,7 +33,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
     Args:
       scale: a factor.
       column_axis: the axis of outputs; the others together are that of inputs.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -65,7 +65,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
-    """Makes an initialiser of length-preserving convolutions: orthogonal at the window's centre.
+    """Makes an initialiser of convolutions that preserve lengths.
+
+    The weights are an orthogonal matrix at the centre of the window, and zero elsewhere.
 
     Xiao, Bahri, Sohl-Dickstein, Schoenholz, Pennington: Dynamical isometry and a mean field theory
     of CNNs. ICML 2018.
@@ -73,7 +75,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     Args:
       scale: a factor.
       column_axis: the axis of outputs of the matrix at the centre.
-      dtype: that of the weights where the initialiser is given none.
+      dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.

@@ -26,7 +26,7 @@ def check_shape_rule(case: Case) -> None:
         rule = reference_rules.find(case.primitive)
         if rule is None or rule in array_rules:  # an expansion, or a rule on arrays
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
-        else:  # the NumPy arrays themselves, which the evaluator would check already
+        else:  # a rule on NumPy arrays, without the evaluator's own check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)
     values = results if case.primitive.multiple_results else [results]
     found = [(np.shape(value), np.asarray(value).dtype) for value in values]

@@ -141,8 +141,8 @@ class TangentTrace(StagingTrace):
         """Returns whether a value is a tangent of this trace."""
         return value.__class__ is StagingTracer and value._trace is self
 
-    # Functions with custom rules, called by a derivative rule. Applied to tangents, they must be
-    # linear, and so are their own derivatives.
+    # A derivative rule may call functions with custom rules. A function that is applied to tangents
+    # must be linear. Its derivative is then the function itself, so its custom rule is not used.
 
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any

@@ -157,11 +157,12 @@ class VJPHiPrimitive:
         )
 
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
-        """Adds cotangents of the operands in which the primitive is linear.
+        """Adds the cotangent of each linear operand to the accumulator of the operand.
 
         Args:
           out_ct: the cotangent of the result.
-          *maybe_accums: an accumulator for each such operand; other operands are values.
+          *maybe_accums: for each operand in which the primitive is linear, its accumulator; for
+            each other operand, its value.
         """
         raise NotImplementedError(
             f"for transpose support, subclass {type(self)} must implement `transpose`"
@@ -170,12 +171,13 @@ class VJPHiPrimitive:
     def batch(self, axis_data: AxisData, args: Any, dims: Any) -> Any:
         """Returns the result for a batch of operands, and its batch dimension.
 
+        By default, maps `expand` over the examples with `vmap`. If the class has a
+        `batch_dim_rule`, applies `expand` to the whole batch instead.
+
         Args:
           axis_data: the mapped axis.
           args: the operands.
           dims: the batch dimension of each operand, or None.
-
-        By default, the expansion is mapped.
         """
         if type(self).batch_dim_rule is not VJPHiPrimitive.batch_dim_rule:
             return self.expand(*args), self.batch_dim_rule(axis_data, dims)

@@ -129,7 +129,7 @@ def integral(coefficients: Sequence[Any]) -> Series:
 
 
 def convolution(x: Sequence[Any], y: Sequence[Any], k: int, start: int, stop: int) -> Any:
-    """Returns the sum of ``x_j y_{k-j}`` for ``start <= j < stop``, which are one or more."""
+    """Returns the sum of ``x_j y_{k-j}`` for ``start <= j < stop``; needs ``start < stop``."""
     return total([product(x[j], y[k - j]) for j in range(start, stop)])
 
 

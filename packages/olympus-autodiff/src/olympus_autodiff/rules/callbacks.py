@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of callbacks: printing has none, and callbacks with results refuse."""
+"""Derivative rules of callbacks.
+
+Printing and `debug_callback` have no results, and so no tangents. The rules of `pure_callback` and
+`io_callback` raise an error.
+"""
 
 from __future__ import annotations
 

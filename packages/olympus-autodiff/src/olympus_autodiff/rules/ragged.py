@@ -127,6 +127,12 @@ def _cotangent_of_right(
 
 
 def _arranged(result: Any, places: Sequence[int], aval: Any) -> Any:
-    """Returns the result with its dimensions in the factor's order, in the factor's dtype."""
+    """Transposes a factor's cotangent to the factor's dimensions, and converts it to its dtype.
+
+    Args:
+      result: the cotangent, with dimensions in another order.
+      places: the dimension of the factor that each dimension of ``result`` stands for.
+      aval: the type of the factor.
+    """
     result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
     return result if aval_of(result).dtype == aval.dtype else convert_dtype(result, aval.dtype)

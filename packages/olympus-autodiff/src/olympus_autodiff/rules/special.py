@@ -120,7 +120,7 @@ jvp_rules.define(
 
 
 def _bessel_i1e_tangent(t: Any, y: Any, x: Any) -> Any:
-    # At zero, where i1e(x) / x is a half.
+    # The formula for the slope divides by x. Close to zero, the slope is its limit, one half.
     shape = aval_of(x).shape
     smallest = constant(np.finfo(np.dtype(np.float32)).eps, x)
     if aval_of(x).dtype != np.float32:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of collectives: NaN."""
+"""Checks for NaN in the results of collectives."""
 
 from __future__ import annotations
 

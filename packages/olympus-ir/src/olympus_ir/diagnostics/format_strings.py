@@ -27,7 +27,7 @@ def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
 
 
 class _FormatChecker(string.Formatter):
-    """Checks that the fields of a format string and the arguments belong to one another."""
+    """Checks that each field of a format string has an argument, and each argument a field."""
 
     def __init__(self) -> None:
         self.has_fields = False

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's control flow on traced values: ``if``, ``while``, ``for``, ``and``, ``or``, ``not``.
 
-`with_control_flow` rewrites the syntax tree of a function so that each of these statements and
-operators calls a function of `operators`, which decides when the program is traced: a known
-condition is Python's own, a traced one becomes `lax.cond` or `lax.while_loop`.
+`with_control_flow` rewrites the syntax tree of a function: it replaces each of these statements and
+operators with a call of a function of `operators`. That function examines the condition while the
+program is traced. It leaves a known condition to Python; for a traced condition it applies
+`lax.cond` or `lax.while_loop`.
 
 The folder may import everything below `olympus_ir.references`; nothing below imports it.
 """

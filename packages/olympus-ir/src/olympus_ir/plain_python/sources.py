@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of functions: the syntax tree of a function that is at hand."""
+"""Sources of functions: the syntax tree of the definition of a function object."""
 
 from __future__ import annotations
 

@@ -530,7 +530,11 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
 def forward_with_constants(
     fwd: Callable[..., Any], count: int, symbolic_zeros: bool
 ) -> Callable[..., Any]:
-    """A forward pass that ignores ``count`` constants before its operands (and the flags)."""
+    """A forward pass that ignores its first ``count`` operands, which are constants.
+
+    With ``symbolic_zeros``, as many flags follow the operands. The flags of the constants are
+    ignored, too.
+    """
     if count == 0:
         return fwd
 

@@ -129,10 +129,12 @@ def igammac(a: float, x: float) -> float:
 
 @_elementwise
 def random_gamma_grad(a: float, x: float) -> float:
-    """The derivative of a quantile by the parameter: ``-(dP/da) / (dP/dx)``.
+    """The derivative of a gamma quantile with respect to ``a``: ``-(dP/da) / (dP/dx)``.
 
-    With t = x e^s, P is, up to a factor, the integral of ``exp(a s - x (e^s - 1))`` over s < 0, and
-    Q that over s > 0. Differentiation by a adds the factor ``log(t) - digamma(a)`` to each.
+    P and Q are the regularized lower and upper incomplete gamma functions. With ``t = x e^s``, P is
+    the integral of ``exp(a s - x (e^s - 1))`` over s < 0, times a factor. Q is the integral over
+    s > 0, times the same factor. Differentiation with respect to ``a`` multiplies both integrands
+    by ``log(t) - digamma(a)``, which accounts for the factor, too.
     """
     if not (a > 0 and x >= 0) or a == math.inf:
         return 0.0 if a == math.inf and x == 0 else math.nan

@@ -30,7 +30,9 @@ naming = Naming()
 
 
 def logger_name(subject: str) -> str:
-    """Returns the name of the logger of a subject, which is that of JAX's module for it.
+    """Returns the name of the logger of a subject.
+
+    It is the name of JAX's module for the subject, with this library's package in place of ``jax``.
 
     Args:
       subject: the module, such as ``"dispatch"``, ``"compiler"`` or ``"interpreters.pxla"``.

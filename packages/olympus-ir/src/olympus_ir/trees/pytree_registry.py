@@ -269,10 +269,10 @@ def static_field(**kwargs: Any) -> Any:
 
 
 def register_static(cls: NodeType) -> NodeType:
-    """Makes instances of a class nodes without children: a part of the structure; a decorator.
+    """Registers a class whose instances are part of a pytree's structure; may be a decorator.
 
-    A compiled function is traced again for each different one, so instances need a hash and
-    equality.
+    The instances are nodes without children. A compiled function is traced again for each instance
+    that is not equal to earlier ones, so instances need a hash and equality.
 
     Example:
         >>> from olympus_ir.trees import pytrees

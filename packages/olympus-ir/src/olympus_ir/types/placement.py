@@ -93,7 +93,7 @@ set_pspec_unconstrained(UNCONSTRAINED)
 
 
 class _Frozen:
-    """Immutable: fields are written once, by the function that makes the interned value."""
+    """Base of immutable values: only the function that makes an interned value sets its fields."""
 
     __slots__ = ()
 
@@ -438,7 +438,7 @@ class AbstractMesh(BaseMesh):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """The mesh without its devices: itself."""
+        """This mesh itself, which has no devices."""
         return self
 
     @property

@@ -29,15 +29,16 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result if there are fewer, one for all dimensions
-        or a tuple; zero by default.
+      fill_value: the index that fills up the result if there are fewer: a scalar for all
+        dimensions, or a tuple of one scalar for each; zero by default.
 
     Returns:
       A tuple with an integer array of one dimension for each dimension of ``a``; their length is
       ``size`` if given, and else the number of nonzero elements.
 
     Raises:
-      ValueError: if ``a`` has no dimensions, or ``fill_value`` does not have one element for each.
+      ValueError: if ``a`` has no dimensions, or if ``fill_value`` is neither a scalar nor a tuple
+        of one scalar for each dimension.
       ConcretizationTypeError: if ``a`` is traced and ``size`` is not given.
 
     Example:

@@ -29,7 +29,8 @@ else:
 __all__ = ["ufunc"]
 
 _Kind = inspect.Parameter
-# What `inspect.signature` says of a universal function: that of a call, not of the function.
+# The signature that `inspect.signature` returns for a universal function. It describes calls of
+# the universal function, rather than the function that it wraps.
 _CALL_SIGNATURE = inspect.Signature(
     [
         _Kind("args", _Kind.VAR_POSITIONAL, annotation="Any"),

@@ -171,7 +171,8 @@ def _apply(
     loop_shapes = [
         array.shape[: array.ndim - len(names)] for array, names in zip(arrays, inputs, strict=True)
     ]
-    # Operands without dimensions broadcast in every mode; others have equally many loop ones.
+    # Operands without dimensions broadcast in every mode of rank promotion. The other operands
+    # should have equally many loop dimensions.
     ranked = [loop for loop, array in zip(loop_shapes, arrays, strict=True) if array.ndim]
     check_ranks(f"vectorize {context}", [array.shape for array in arrays], ranked)
     loop_shape = broadcast_shapes(*loop_shapes)

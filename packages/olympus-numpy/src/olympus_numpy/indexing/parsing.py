@@ -30,11 +30,11 @@ __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE",
 # Kinds of entries, each the first element of a tuple.
 NEW = 0  # (NEW,): a new dimension of size one
 FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of range
-PLACE = 2  # (PLACE,): an integer among the operands, counted from the start
-COMPUTED = 3  # (COMPUTED,): an integer among the operands, maybe negative
+PLACE = 2  # (PLACE,): an integer that is an operand, counted from the start
+COMPUTED = 3  # (COMPUTED,): an integer that is an operand, maybe negative
 SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
-WINDOW = 5  # (WINDOW, size, step): likewise, the lowest one being among the operands
-ARRAY = 6  # (ARRAY,): an array of integers among the operands
+WINDOW = 5  # (WINDOW, size, step): likewise, but `start` is an operand
+ARRAY = 6  # (ARRAY,): an array of integers that is an operand
 FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
 GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
 

@@ -311,7 +311,7 @@ def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
 
 
 def as_index(value: Any) -> Any:
-    """Returns a number of programs as a 32-bit integer."""
+    """Returns the size of a dimension of the grid as a 32-bit integer."""
     if isinstance(value, int):
         return np.asarray(value, INDEX_DTYPE)
     if is_symbolic(value):

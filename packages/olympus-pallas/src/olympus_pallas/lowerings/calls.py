@@ -32,7 +32,7 @@ __all__ = ["register_lowering_rule"]
 # Where compiled programs can call back, to run kernels on simulated cores.
 CALLBACK_PLATFORMS = ("cpu", "cuda")
 
-# Compilers of third parties: from platform and class of the parameters to the rule.
+# Lowering rules for compilers of third parties, by platform and class of the compiler parameters.
 _registered: dict[tuple[str, type], Callable[..., Any]] = {}
 
 

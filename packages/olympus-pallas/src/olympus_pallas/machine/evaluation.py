@@ -130,7 +130,7 @@ class Core:
             return 0
         if dtypes.issubdtype(dtype, np.inexact):
             return np.nan
-        # The largest number, which an index that was forgotten takes far out of bounds.
+        # The largest number: if an uninitialized element is an index, it is far out of bounds.
         return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:

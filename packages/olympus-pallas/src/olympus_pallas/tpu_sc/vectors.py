@@ -84,7 +84,7 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
 
     Args:
       x: booleans; where none is true, the result is their number.
-      reduce: by how much shorter the result is.
+      reduce: the size of ``x`` divided by the size of the result.
 
     Example:
       >>> all_reduce_ffs(np.array([False, True, True]))
@@ -100,7 +100,7 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
 
     Args:
       x: booleans.
-      reduce: by how much shorter the result is.
+      reduce: the size of ``x`` divided by the size of the result.
 
     Example:
       >>> all_reduce_population_count(np.array([False, True, True]))

@@ -39,7 +39,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, loc, scale = reals("gumbel_l.logpdf", x, loc, scale)
     z = (x - loc) / scale
     growth = lax.exp(z)
-    # Where the exponential is infinite, so may the other term be.
+    # If the exponential is infinite, z may be infinite, too. Their difference would be NaN.
     value = onp.where(growth == np.inf, -np.inf, z - growth)
     return value - lax.log(scale)
 

@@ -260,7 +260,10 @@ def _known(counts: Any) -> int:
 
 
 def limited(mat: BCOO, nse: int) -> BCOO:
-    """Reduces the number of entries to ``nse``, which must hold all distinct ones."""
+    """Sums duplicate entries if there are more than ``nse`` entries, so that ``nse`` remain.
+
+    ``nse`` must not be less than the number of distinct indices.
+    """
     if mat.nse <= nse:
         return mat
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=nse)

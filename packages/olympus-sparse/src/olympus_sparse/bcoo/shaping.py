@@ -298,7 +298,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         data, indices = operand.data, operand.indices
         if dimension < n_batch + n_sparse:
             column = dimension - n_batch
-            # Padding stays padding: its coordinate must not become one of the next array.
+            # The coordinates of padding are out of range. With the offset they could fall into the
+            # next array, so they become the size of the result, which is out of range.
             inside = indices[..., column] < size
             moved = jnp.where(inside, indices[..., column] + offset, sum(sizes))
             indices = indices.at[..., column].set(moved.astype(indices.dtype))

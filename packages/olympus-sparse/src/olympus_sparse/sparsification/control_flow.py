@@ -44,7 +44,7 @@ def _inline(key: str) -> Callable[..., list[Any]]:
 
 sparse_rules.define(calls.jit_p, _inline("jaxpr"))
 sparse_rules.define(calls.closed_call_p, _inline("call_jaxpr"))
-# The rule for cotangents knows dense arrays alone.
+# The custom derivative is dropped, because its rule for cotangents takes only dense arrays.
 sparse_rules.define(calls.custom_vjp_call_p, _inline("call_jaxpr"))
 
 

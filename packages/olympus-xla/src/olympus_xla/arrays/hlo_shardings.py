@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shardings as XLA writes them, attached to the sharding classes.
+"""Conversion of shardings to XLA's `HloSharding`, as methods added to the sharding classes.
 
 C++ asks a sharding for its `HloSharding` when it puts data on devices and when it assembles arrays.
 """

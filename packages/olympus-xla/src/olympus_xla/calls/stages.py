@@ -405,18 +405,18 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The sharding of each argument, in their structure; None for those it does not use."""
+        """The shardings of the arguments, in their structure; None for unused arguments."""
         return self._of_operands(self._flat_input_shardings(), None)
 
     @property
     def output_shardings(self) -> Any:
-        """The sharding of each result, in their structure."""
+        """The shardings of the results, in their structure."""
         shardings = self._compiled.executable.out_shardings
         return pytrees.tree_unflatten(self._program.out_tree, list(shardings))
 
     @property
     def input_formats(self) -> Any:
-        """The layout and sharding of each argument, in their structure."""
+        """The layouts and shardings of the arguments, in their structure."""
         skipped = len(self._compiled.lowered.ordered_effects) + len(self._compiled.constants)
         layouts = self._compiled.executable.loaded.get_parameter_layouts()[skipped:]
         formats = map(Format, map(Layout.from_pjrt_layout, layouts), self._flat_input_shardings())
@@ -430,7 +430,7 @@ class Compiled(Stage):
 
     @property
     def output_formats(self) -> Any:
-        """The layout and sharding of each result, in their structure."""
+        """The layouts and shardings of the results, in their structure."""
         return pytrees.tree_unflatten(self._program.out_tree, self._flat_output_formats())
 
     @property

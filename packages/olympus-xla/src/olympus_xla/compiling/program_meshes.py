@@ -14,13 +14,13 @@ __all__ = ["incompatible_devices", "mesh_of"]
 
 
 def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
-    """Returns the mesh of devices of a program, and its origin for error messages.
+    """Returns the mesh of a program's devices, and a description of the mesh's origin.
 
-    Equations of the program take precedence over `set_mesh`. A primitive asks through its attribute
-    ``placement_mesh``, a function of its parameters.
+    Equations of the program take precedence over `set_mesh`. If a primitive needs a mesh, it has an
+    attribute ``placement_mesh``, a function that returns the mesh for an equation's parameters.
 
     Returns:
-      The mesh, or None if nothing asks for one, and a description.
+      The mesh, or None if nothing asks for one; and the description, for error messages.
 
     Raises:
       ValueError: parts of the program ask for different devices.

@@ -20,11 +20,11 @@ class TimeReport(NamedTuple):
     """Seconds that the process has spent so far, by phase.
 
     Attributes:
-      importing: importing OLYMPUS, and its modules that load with their first use.
-      tracing: from Python functions to programs.
-      lowering: from programs to modules for XLA.
-      compiling: from modules to machine code, or loading it from disk.
-      elapsed: since OLYMPUS was imported, and for that.
+      importing: the time to import OLYMPUS, and its modules that are imported on first use.
+      tracing: the time to turn Python functions into programs.
+      lowering: the time to turn programs into modules for XLA.
+      compiling: the time to turn modules into machine code, or to load that from disk.
+      elapsed: the time since OLYMPUS was imported, plus the time to import it.
       processor: the processor time of all threads since the process began.
       traced: how many functions were traced.
       programs: the programs that were compiled or loaded, in order.

@@ -17,7 +17,7 @@ if _typing.TYPE_CHECKING:
 else:  # what is loaded; the star would load all
     globals().update(_lazy.loaded_names(_numpy))
 
-# What olympus-numpy loads when it is first used is kept here, too.
+# This module also keeps the names that olympus-numpy loads when they are first used.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from("olympus_numpy", "__array_api_version__", "__array_namespace_info__"),

@@ -155,7 +155,13 @@ Recurrence = Callable[[Any, Series, Any], Series]
 
 
 def _recurrence(primitive: Primitive, function: Recurrence) -> None:
-    """Defines a rule by a function from the value of the result and the operand's coefficients."""
+    """Defines the Taylor rule of a primitive by a recurrence for the result's coefficients.
+
+    Args:
+      primitive: a primitive of one operand.
+      function: takes the operand, its further coefficients and the value of the result. It returns
+        the coefficients of the result from the zeroth on; the zeroth is not used.
+    """
 
     def rule(primals: Terms, series: Terms, **params: Any) -> Any:
         (x,), (terms,) = primals, series

@@ -104,7 +104,7 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
-    """Returns kinds and places of the blocks of an array, all of which are stored."""
+    """Returns kinds, places and contents of the blocks of an array; stores equal blocks, too."""
     xp: Any = np if isinstance(mask, np.ndarray) else jnp
     _, queries, keys = mask.shape
     shape = (heads, queries // block_q, keys // block_kv)

@@ -187,17 +187,18 @@ class SplashAttentionKernel:
 
         Args:
           q: queries, [heads, queries, size]. They are not scaled.
-          k: keys, [heads of keys, keys, size]; without heads where all queries share them (MQA).
-          v: values, likewise.
+          k: keys, [heads of keys, keys, size], or [keys, size] if all heads share them (MQA).
+          v: values, [heads of keys, keys, size of values], or without heads if ``k`` has none.
           segment_ids: `SegmentIds`, or None.
-          sinks: for each head the score of a key without value that all queries see, or None.
+          sinks: None, or one score for each head. It is the score of one more key, which has no
+            value and which all queries of the head attend to.
 
         Returns:
-          An array of shape [heads, queries, size of values]; with ``save_residuals`` a pair of it
-          and ``(logarithms of sums,)``, of shape [heads, queries].
+          An array of shape [heads, queries, size of values]. With ``save_residuals``, a pair of
+          this array and ``(logarithms of sums,)``, of shape [heads, queries].
 
         Raises:
-          ValueError: shapes do not fit together, or to the mask.
+          ValueError: the shapes do not fit one another, or they do not fit the mask.
         """
         _check_operands(q, k, v, segment_ids, sinks, self)
         if segment_ids is not None:

@@ -40,10 +40,10 @@ class Axis:
     """One dimension of the array behind a reference.
 
     Attributes:
-      size: how many elements of it are seen.
-      start: the first of them, an integer or a 32-bit number.
-      stride: how far they are apart.
-      kept: whether the reference has the dimension.
+      size: the number of elements along the dimension that the reference covers.
+      start: the index of the first of these elements: an integer if known, else a 32-bit value.
+      stride: the distance between two consecutive ones of these elements.
+      kept: whether the dimension is also one of the reference, rather than removed by an integer.
     """
 
     size: int

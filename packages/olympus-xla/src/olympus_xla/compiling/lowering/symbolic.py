@@ -5,9 +5,9 @@ The lowering rules are those of all programs. They build operations through a co
 and attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`) the context
 here builds the dynamic form of the operation, which takes sizes as operands.
 
-Every function takes the values of the dimension variables after the index of the platform. The
-public one computes them from the sizes of its operands, checks that these fit, and calls the
-program's.
+Every function but the public one takes the values of the dimension variables after the index of the
+platform. The public function computes these values from the sizes of its operands. It checks that
+the sizes fit, and calls the function of the program.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class SourceMap:
     mappings: Mappings
 
     def to_json(self) -> str:
-        """Returns the map as a file holds it."""
+        """Returns the map as the JSON text of a source map file."""
         return json.dumps(
             {
                 "version": self.version,
@@ -59,7 +59,7 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """Returns the map in a file's text."""
+        """Returns the map that the JSON text of a source map file describes."""
         data = json.loads(json_data)
         mappings = [
             [tuple(_decoded(segment)) for segment in group.split(",") if segment]

@@ -16,7 +16,7 @@ from ..layouts import partial_sums_as_typed
 from ..names import IN_FUNCTIONS, name_call
 from ..repetition import outlined_in
 from ..tables import lowering_rules
-from . import composites as composites  # rules of this family, too
+from . import composites as composites  # defines more rules of this family
 
 
 def ordered_effects_of(program: Any) -> list[Any]:

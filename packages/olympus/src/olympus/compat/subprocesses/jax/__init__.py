@@ -4,7 +4,8 @@
 import sys
 from pathlib import Path
 
-# Tools that read all modules there are may come here from elsewhere.
+# A tool that imports all modules may import this one although its folder is not in `sys.path`.
+# The module does nothing then.
 if str(Path(__file__).parent.parent) in sys.path:
     # This module makes way before OLYMPUS looks for a JAX that it could not run beside.
     del sys.modules[__name__]
