@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-# Constraints load the rules of batching and differentiation.
+# These modules load the rules of batching and differentiation, so they are imported on first use.
 if TYPE_CHECKING:
     from .annotations import constraints
     from .manual import parts
@@ -63,7 +63,7 @@ def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> An
 install_reshard(_bind_reshard)
 
 
-# ---- types of the parts of arrays, beside those of libraries' own values ----
+# ---- methods of `ShapedArray` for parts of arrays ----
 
 
 def _shard(
@@ -87,7 +87,8 @@ for _name, _member in (("shard", _shard), ("unshard", _unshard), ("nospec", _nos
     setattr(ShapedArray, _name, _member)
 
 
-# Functions whose modules load the rules of batching and differentiation: imported on first use.
+# The modules of these functions load the rules of batching and differentiation. They are imported
+# on first use.
 _MODULES = {
     "auto_axes": "annotations.axis_scopes",
     "explicit_axes": "annotations.axis_scopes",

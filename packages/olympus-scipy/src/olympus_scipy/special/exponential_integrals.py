@@ -90,7 +90,9 @@ def _expi(x: Any) -> Any:
 
 @outlined()
 def exp1(x: Any) -> Array:
-    """Evaluates the exponential integral E1: of ``exp(-t) / t`` from ``x`` to infinity; DLMF 6.2.1.
+    """Evaluates the exponential integral E1; DLMF 6.2.1.
+
+    It is the integral of ``exp(-t) / t`` from ``x`` to infinity.
 
     Args:
       x: an array or scalar of real numbers.
@@ -141,7 +143,10 @@ def _expn_derivative(y: Any, n: Any, x: Any) -> Any:
 
 @with_derivatives(None, _expn_derivative)
 def _expn(n: Any, x: Any) -> Any:
-    """Evaluates `expn` by the power series up to 1, by the continued fraction above; DLMF 8.19."""
+    """Evaluates `expn`; DLMF 8.19.
+
+    Up to ``x = 1`` it sums the power series. Above 1 it evaluates the continued fraction.
+    """
     legal = (n >= 0.0) & (n == lax.floor(n)) & (x >= 0.0)
     order = onp.where(legal & (n > 0.0), n, 1.0)
     near = onp.where(legal & (x > 0.0) & (x <= 1.0), x, 1.0)
@@ -151,7 +156,7 @@ def _expn(n: Any, x: Any) -> Any:
     result = onp.where(x <= 1.0, series, fraction)
     at_zero = onp.where(order > 1.0, 1.0 / onp.where(order > 1.0, order - 1.0, 1.0), np.inf)
     result = onp.where(x == 0.0, at_zero, onp.where(x == np.inf, 0.0, result))
-    lowest = lax.exp(-x) / x  # of order 0
+    lowest = lax.exp(-x) / x  # the exponential integral of order 0
     result = onp.where(n == 0.0, onp.where(x == np.inf, 0.0, lowest), result)
     return onp.where(legal, result, np.nan).astype(x.dtype)
 
@@ -219,7 +224,7 @@ _SERIES_UP_TO = 4.0
 def _auxiliary_functions(x: Any) -> tuple[Any, Any]:
     """Evaluates f and g of DLMF 6.2.17 for x >= 4.
 
-    They are parts of ``exp(i x) E1(i x)``, computed by its continued fraction.
+    ``exp(i x) E1(i x)`` is ``g - i f``; its continued fraction gives both.
     """
     z = lax.complex(onp.zeros_like(x), x)
     value = onp.zeros_like(z)
@@ -329,7 +334,7 @@ def _spence(x: Any) -> Any:
 
 
 def _spence_derivative(x: Any) -> Any:
-    """``log(x) / (1 - x)``, which is -1 at 1."""
+    """Evaluates ``log(x) / (1 - x)``, which is -1 at 1."""
     distance = x - 1.0
     tiny = lax.abs(distance) < 1e-4
     quotient = lax.log(x) / onp.where(tiny, 1.0, -distance)

@@ -2,9 +2,11 @@
 """The Faddeeva function, computed by the trapezoidal rule.
 
 Al Azah, Chandler-Wilde: Computation of the complex error function using modified trapezoidal rules.
-SIAM J. Numer. Anal. 59 (2021). The integral over the real line of a Gaussian over ``z - t`` is
-summed at equidistant nodes; the contribution of the pole at z that the rule misses is known
-exactly. Of two sets of nodes, the one farther from z is used.
+SIAM J. Numer. Anal. 59 (2021).
+
+The function is the integral over real t of a Gaussian divided by ``z - t``. The rule sums the
+integrand at equidistant nodes. It misses the contribution of the pole at z, which is known exactly.
+There are two sets of nodes; the rule uses the set that is farther from z.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ def faddeeva(z: Any) -> Any:
     """
     below = lax.imag(z) < 0.0
     w = _upper_half_plane(onp.where(below, -z, z))
-    # A sum in place of a product with 2, which is NaN where one part overflows.
+    # The sum replaces a product with 2, which would be NaN where one part overflows.
     gaussian = lax.exp(-z * z)
     w = onp.where(below, gaussian + gaussian - w, w)
     return onp.where(onp.isnan(z), onp.array(complex(np.nan, np.nan), z.dtype), w)
 
 
 def _upper_half_plane(z: Any) -> Any:
-    # By symmetry in the first quadrant: w(-conj(z)) = conj(w(z)).
+    # By the symmetry w(-conj(z)) = conj(w(z)), it is enough to evaluate w in the first quadrant.
     x, y = lax.abs(lax.real(z)), lax.abs(lax.imag(z))
     largest = 1e4 if x.dtype == np.float32 else 1e8
     huge = (x > largest) | (y > largest)
@@ -59,7 +61,7 @@ def _by_nodes(x: Any, y: Any) -> Any:
     z = lax.complex(x, y)
     place = x / _STEP
     fraction = place - lax.floor(place)
-    # Nodes at (k + 1/2) h unless z lies near one of them; then those at k h.
+    # The nodes are at (k + 1/2) h. If z lies near one of them, the nodes at k h are used.
     midpoints = (fraction < 0.25) | (fraction > 0.75) | (y >= x)
     square = z * z
     total = onp.where(midpoints, 0.0, 0.5 / square)

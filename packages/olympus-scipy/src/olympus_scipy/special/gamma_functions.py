@@ -68,7 +68,7 @@ def gammaln(x: Any) -> Array:
 
 @outlined()
 def gammasgn(x: Any) -> Array:
-    """Evaluates the sign of the gamma function; NaN at its poles left of zero.
+    """Evaluates the sign of the gamma function; the sign is NaN at the poles left of zero.
 
     Args:
       x: an array or scalar of real numbers.
@@ -87,7 +87,7 @@ def gammasgn(x: Any) -> Array:
     whole = lax.floor(x)
     sign = onp.where(whole % 2.0 == 0.0, 1.0, -1.0)
     sign = onp.where(x == whole, np.nan, sign)
-    # Of the zeros, each is approached from its own side.
+    # The sign at -0.0 is the limit from the left, and at 0.0 the limit from the right.
     sign = onp.where(x != x, x, sign)
     return onp.where(x > 0.0, 1.0, onp.where(x == 0.0, onp.copysign(1.0, x), sign)).astype(x.dtype)
 
@@ -384,7 +384,7 @@ def _poch(z: Any, m: Any) -> Any:
     growth = log_gamma_growth(onp.where(large, z, 10.0), onp.where(large, m, 1.0))
     logarithm = onp.where(large, growth, lax.lgamma(total) - lax.lgamma(z))
     ratio = lax.exp(logarithm) * gammasgn(total) * gammasgn(z)
-    # Between two poles the limit is that of the reflected function.
+    # If both arguments are poles, the reflection formula gives the limit of the quotient.
     is_pole = (z <= 0.0) & (z == lax.floor(z))
     still_pole = is_pole & (total <= 0.0) & (total == lax.floor(total))
     inside = onp.where(still_pole, z, -1.0)
@@ -439,7 +439,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 @elementwise("comb")
 def _combinations(N: Any, k: Any) -> Any:
-    outside = ~((k >= 0.0) & (N >= 0.0) & (k <= N))  # also where an operand is NaN
+    outside = ~((k >= 0.0) & (N >= 0.0) & (k <= N))  # true also where an operand is NaN
     n, m = onp.where(outside, 1.0, N), onp.where(outside, 0.0, k)
     value = lax.exp(-lax.log1p(n) - _log_beta(n - m + 1.0, m + 1.0))
     return onp.where(outside, 0.0, onp.where(m == 0.0, 1.0, value))
@@ -552,7 +552,7 @@ def bernoulli(n: int) -> Array:
     n = concrete_or_error(operator.index, n, "n argument of bernoulli")
     if n < 0:
         raise ValueError(f"n must be a non-negative integer, got {n}.")
-    # B_m is minus the sum of binomial(m + 1, k) B_k / (m + 1) over k below m, exactly.
+    # In exact fractions: B_m is minus the sum of binomial(m + 1, k) B_k / (m + 1) over k < m.
     values = np.zeros(n + 1)
     numbers = [Fraction(1)]
     for m in range(1, min(n, _LAST_FINITE_BERNOULLI) + 1):
@@ -569,8 +569,8 @@ def bernoulli(n: int) -> Array:
         return onp.asarray(values.astype(dtype))
 
 
-# The numbers above are infinite in double precision, with alternating signs, or zero. A multiple of
-# four, which is the index of a negative number.
+# The index of the last number that is finite in double precision. Later numbers are zero, or
+# infinite with alternating signs. The index is a multiple of four, so its number is negative.
 _LAST_FINITE_BERNOULLI = 300
 
 

@@ -33,7 +33,7 @@ def sph_harm_y(
     Args:
       n: the degrees, a vector of nonnegative integers.
       m: the orders, a vector of integers from ``-n`` to ``n``.
-      theta: the polar angles, of which only the cosines matter.
+      theta: the polar angles; the result depends only on their cosines.
       phi: the azimuths.
       diff_n: must be None.
       n_max: the largest degree, a known integer; computed from ``n`` if None.
@@ -55,7 +55,7 @@ def sph_harm_y(
             "The 'diff_n' argument to sph_harm_y is not supported; differentiate with olympus.jvp "
             "or olympus.grad."
         )
-    degrees = n  # concrete while a program is traced, where the caller's array is
+    degrees = n  # concrete during a trace if the caller's array is concrete
     n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
     for name, value in (("n", n), ("m", m)):
         if not dtypes.issubdtype(value.dtype, np.integer):
@@ -80,20 +80,21 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     dtype = dtypes.to_inexact_dtype(onp.result_type(theta, phi))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     order = lax.abs(m)
-    # The Legendre functions are those of the cosine, whose sine is nowhere negative.
+    # The Legendre functions take the cosine as their argument. Its sine is never negative.
     value = _normalized_legendre(n, order, lax.cos(theta), lax.abs(lax.sin(theta)), n_max)
     angle = order.astype(dtype) * phi
     harmonic = lax.complex(value * lax.cos(angle), value * lax.sin(angle))
-    # Of negative orders: conjugate, with alternating sign.
+    # A harmonic of negative order is the conjugate of its opposite, with alternating sign.
     sign = onp.where(order % 2 == 0, 1.0, -1.0).astype(dtype)
     harmonic = onp.where(m < 0, sign * lax.conj(harmonic), harmonic)
     return onp.where(order > n, 0.0, harmonic)
 
 
 def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:
-    """Evaluates the factor that depends on theta, by recurrence in the order, then in the degree.
+    """Evaluates the factor that depends on theta; DLMF 14.10.3 and 14.30.1.
 
-    With the normalization inside, numbers stay of moderate size; DLMF 14.10.3 and 14.30.1.
+    It uses a recurrence in the order, then one in the degree. The recurrences include the
+    normalization, so that numbers stay of moderate size.
     """
     dtype = cosine.dtype
     diagonal = onp.full_like(cosine, math.sqrt(0.25 / math.pi))
@@ -106,7 +107,7 @@ def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> 
     before, current = onp.zeros_like(cosine), start
     result = start
     for degree in range(1, n_max + 1):
-        # From degree - 1 and degree - 2, where the degree is above the order.
+        # Above the order, the value at a degree follows from those at the two degrees before.
         above = order < degree
         gap = onp.where(above, degree * degree - square, 1.0)
         first = lax.sqrt((4.0 * degree * degree - 1.0) / gap)

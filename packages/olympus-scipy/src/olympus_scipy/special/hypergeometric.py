@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hypergeometric functions of real numbers; DLMF chapters 13 and 15.
 
-Power series are used where they converge fast. Elsewhere transformations of the DLMF map the
-argument there.
+Functions are evaluated by their power series where it converges fast. Elsewhere, transformations of
+the DLMF map the argument to that region.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _is_pole(x: Any) -> Any:
 
 
 def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
-    """Returns a quotient of products of gamma functions; poles in the denominator make it zero."""
+    """Returns a quotient of products of gamma functions; it is zero at poles of the denominator."""
     logarithm = sum(lax.lgamma(x) for x in numerators) - sum(lax.lgamma(x) for x in denominators)
     sign = onp.ones_like(logarithm)
     for x in (*numerators, *denominators):
@@ -40,7 +40,10 @@ def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
 
 
 def _series(ratio: Any, like: Any, used: Any, count: int) -> Any:
-    """Sums terms from 1, each ``ratio(k)`` times the last, until they are negligible."""
+    """Sums a series until its terms are negligible.
+
+    The first term is 1. Each later term is ``ratio(k)`` times the previous term.
+    """
     limit = float(dtypes.finfo(like.dtype).eps)
 
     def proceed(state: Any) -> Any:
@@ -58,7 +61,7 @@ def _series(ratio: Any, like: Any, used: Any, count: int) -> Any:
     return lax.while_loop(proceed, step, (onp.zeros_like(like), one, one, one))[3]
 
 
-# ---- of one argument above and below ----
+# ---- Kummer's function ----
 
 
 def _kummer_series(a: Any, b: Any, x: Any, used: Any) -> Any:
@@ -75,7 +78,7 @@ def _kummer_asymptotic(a: Any, b: Any, x: Any, used: Any) -> Any:
     done = ~used
     for k in range(40):
         following = term * ((1.0 - a + k) * (b - a + k) / ((k + 1.0) * x))
-        # The series diverges in the end: it is left where terms are small or begin to grow.
+        # The series diverges in the end. The sum stops when terms are negligible or begin to grow.
         done = done | (lax.abs(following) > lax.abs(term))
         term = onp.where(done, 0.0, following)
         total = total + term
@@ -100,7 +103,7 @@ def _hyp1f1_derivatives() -> list[Any]:
 
 @with_derivatives(*_hyp1f1_derivatives())
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    # Kummer's transformation, 13.2.39, does away with alternating signs.
+    # Kummer's transformation, DLMF 13.2.39, avoids alternating signs.
     mirrored = x < 0.0
     c = onp.where(mirrored, b - a, a)
     y = lax.abs(x)
@@ -126,14 +129,14 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 def _difference(function: Any, at: Any) -> Any:
     """Differentiates with respect to a parameter by extrapolated central differences.
 
-    Central differences of a smooth function keep about two thirds of its digits; Richardson
-    extrapolation over three steps preserves these.
+    Central differences of a smooth function keep about two thirds of its digits. Richardson
+    extrapolation over three step widths keeps more.
     """
     eps = float(dtypes.finfo(at.dtype).eps)
     width = (eps ** (1.0 / 7.0)) * onp.maximum(1.0, lax.abs(at)) * 0.5
     estimates = []
     for factor in (1.0, 0.5, 0.25):
-        step = (at + width * factor) - at  # as it is represented
+        step = (at + width * factor) - at  # the width after rounding
         estimates.append((function(at + step) - function(at - step)) / (2.0 * step))
     first = (4.0 * estimates[1] - estimates[0]) / 3.0
     second = (4.0 * estimates[2] - estimates[1]) / 3.0
@@ -199,15 +202,16 @@ def _hyp2f1_derivatives() -> list[Any]:
 
 @with_derivatives(*_hyp2f1_derivatives())
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    finite = _is_pole(a) | _is_pole(b)  # a polynomial
-    # Pfaff's transformation, 15.8.1, takes negative arguments to those from 0 to 1.
+    finite = _is_pole(a) | _is_pole(b)  # the function is a polynomial
+    # Pfaff's transformation, DLMF 15.8.1, maps negative arguments to the interval from 0 to 1.
     left = (x < 0.0) & ~finite
     pre = onp.where(left, lax.exp(-a * lax.log1p(onp.where(left, -x, 0.0))), 1.0)
     p, q, z = a, onp.where(left, c - b, b), onp.where(left, x / (x - 1.0), x)
     finite = finite | _is_pole(q)
     excess = c - p - q
     whole = excess == lax.round(excess)
-    # For whole c - a - b the limit of two terms, which cancel, is taken from its neighbours.
+    # For whole c - a - b the two terms of DLMF 15.8.4 cancel. Their limit is taken from values at
+    # neighbouring parameters.
     legal = ((z < 1.0) | finite) & (x == x) & ~_is_pole(c)
     close = (z > 0.75) & legal & ~finite
     plain = legal & ~close

@@ -115,7 +115,7 @@ def entr(x: Any) -> Array:
 
 
 def _log_ratio(p: Any, q: Any) -> Any:
-    """Returns ``log(p / q)``, from the difference if both are close."""
+    """Returns ``log(p / q)``; it uses the difference ``p - q`` if both are close."""
     near = onp.abs(p - q) < 0.5 * q
     excess = onp.where(near, (p - q) / q, 0.0)
     return onp.where(near, lax.log1p(excess), lax.log(onp.where(near, 1.0, p / q)))
@@ -170,7 +170,8 @@ def kl_div(p: Any, q: Any) -> Array:
     near = onp.abs(p - q) < 0.25 * q
     difference = onp.where(near, p - q, 0.0)
     excess = difference / onp.where(near, q, 1.0)
-    # q ((1 + e) log1p(e) - e), where log1p(e) is e less e^2 times a smooth function.
+    # It is q ((1 + e) log1p(e) - e) with e = (p - q) / q. Here log1p(e) is e minus e^2 times a
+    # smooth function.
     close = difference * excess * (1.0 - (1.0 + excess) * deviance(excess))
     return onp.where(near, close, rel_entr(p, q) - p + q)
 
@@ -198,7 +199,7 @@ def expit(x: Any) -> Array:
 
 @with_derivatives(lambda y, x: 1.0 / (x * (1.0 - x)))
 def _logit(x: Any) -> Any:
-    # Near a half from the distance, which is exact.
+    # Near one half, the distance from one half is exact and gives an accurate logarithm.
     central = onp.abs(x - 0.5) < 0.25
     near = onp.where(central, x, 0.5)
     middle = lax.log1p((2.0 * near - 1.0) / (1.0 - near))
@@ -226,7 +227,7 @@ def logit(x: Any) -> Array:
 
 @outlined("axis")
 def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Normalizes exponentials to the sum one.
+    """Evaluates exponentials divided by their sum.
 
     Args:
       x: an array of numbers.
@@ -309,7 +310,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
 
 
 def _power_transform(logarithm: Any, lmbda: Any) -> Any:
-    # Where the product is tiny, a series, whose derivatives are right at zero too.
+    # Where the product is tiny, a series is used: its derivatives are right at zero too.
     product = lmbda * logarithm
     tiny = onp.abs(product) < 1e-5
     divisor = onp.where(lmbda == 0.0, 1.0, lmbda)

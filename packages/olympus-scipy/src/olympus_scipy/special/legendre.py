@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Associated Legendre functions up to a degree and order; not part of the public namespace."""
+"""Associated Legendre functions up to a degree and order; this module is private."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["lpmn", "lpmn_values"]
 def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
     """Evaluates associated Legendre functions and derivatives, with the Condon-Shortley phase.
 
-    DLMF 14.3 and 14.10.
+    See DLMF 14.3 and 14.10.
 
     Args:
       m: the largest order.
@@ -106,7 +106,7 @@ def _checked(name: str, m: Any, n: Any, z: Any) -> int:
 def _derivatives(size: int, z: Any) -> Any:
     """Returns the derivatives of Legendre polynomials, indexed by order, degree and point.
 
-    By the recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1.
+    It uses the recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1.
     """
     orders = np.arange(size + 2)[:, None]
     previous = onp.zeros((size + 2, z.shape[0]), z.dtype)

@@ -20,7 +20,7 @@ DISTRIBUTIONS = (
 
 
 def __getattr__(name: str) -> Any:
-    # Distributions are loaded when first used: few programs need more than two.
+    # A distribution is imported at its first use, since few programs need more than two.
     if name in DISTRIBUTIONS:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

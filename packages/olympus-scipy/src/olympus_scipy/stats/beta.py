@@ -24,7 +24,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
@@ -53,7 +53,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
@@ -77,7 +77,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
@@ -102,7 +102,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
@@ -126,7 +126,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
@@ -151,7 +151,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.

@@ -25,7 +25,7 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     Args:
       k: an array or scalar of whole numbers.
       n: the number of trials.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
 
@@ -54,7 +54,7 @@ def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     Args:
       k: an array or scalar of whole numbers.
       n: the number of trials.
-      a: the shape parameters, positive.
+      a: the first shape parameters, positive.
       b: the second shape parameters, positive.
       loc: the location of the distribution.
 

@@ -20,7 +20,7 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of ``k``, for the number of successes in ``n`` trials.
+    """Returns the log-probability of ``k``, for the number of successes in ``n`` trials.
 
     Args:
       k: an array or scalar of whole numbers.

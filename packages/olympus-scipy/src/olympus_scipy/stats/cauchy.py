@@ -83,7 +83,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
       0.6476
     """
     x, loc, scale = reals("cauchy.cdf", x, loc, scale)
-    # As an angle it keeps its digits far left.
+    # The angle stays accurate far to the left, where the result is small.
     y = (x - loc) / scale
     return lax.atan2(onp.ones_like(y), -y) / math.pi
 
@@ -201,7 +201,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def _cotangent(q: Any) -> Any:
-    """Returns the cotangent of pi q, with the limits at 0 and 1; NaN outside."""
+    """Returns the cotangent of ``pi * q``, with its limits at 0 and 1; it is NaN outside [0, 1]."""
     side = onp.minimum(q, 1.0 - q)
     size = lax.cos(math.pi * side) / lax.sin(math.pi * onp.where(side > 0.0, side, 0.5))
     size = onp.where(side > 0.0, size, onp.where(side == 0.0, np.inf, np.nan))

@@ -23,8 +23,8 @@ def logpdf(x: Any, alpha: Any) -> Array:
     """Returns the logarithm of the density of the Dirichlet distribution.
 
     Args:
-      x: points of the simplex; the first axis holds the coordinates, of which the last may be left
-        out.
+      x: points of the simplex; the first axis holds the coordinates. The last coordinate may be
+        left out.
       alpha: the concentrations, of shape (n,).
 
     Returns:
@@ -65,8 +65,8 @@ def pdf(x: Any, alpha: Any) -> Array:
     """Returns the density of the Dirichlet distribution.
 
     Args:
-      x: points of the simplex; the first axis holds the coordinates, of which the last may be left
-        out.
+      x: points of the simplex; the first axis holds the coordinates. The last coordinate may be
+        left out.
       alpha: the concentrations, of shape (n,).
 
     Returns:

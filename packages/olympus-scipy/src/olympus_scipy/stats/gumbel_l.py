@@ -91,7 +91,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the Gumbel distribution of smallest values.
+    """Returns the log of the distribution function of the Gumbel distribution of smallest values.
 
     Args:
       x: an array or scalar of real numbers.
@@ -139,7 +139,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the Gumbel distribution of smallest values.
+    """Returns the log of the survival function of the Gumbel distribution of smallest values.
 
     Args:
       x: an array or scalar of real numbers.

@@ -39,7 +39,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, loc, scale = reals("gumbel_r.logpdf", x, loc, scale)
     z = (loc - x) / scale
     growth = lax.exp(z)
-    # Where the exponential is infinite, so may the other term be.
+    # If the exponential is infinite, z may be infinite, too. Their difference would be NaN.
     value = onp.where(growth == np.inf, -np.inf, z - growth)
     return value - lax.log(scale)
 
@@ -91,7 +91,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the distribution function of the Gumbel distribution of largest values.
+    """Returns the log of the distribution function of the Gumbel distribution of largest values.
 
     Args:
       x: an array or scalar of real numbers.
@@ -139,7 +139,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @outlined()
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the survival function of the Gumbel distribution of largest values.
+    """Returns the log of the survival function of the Gumbel distribution of largest values.
 
     Args:
       x: an array or scalar of real numbers.

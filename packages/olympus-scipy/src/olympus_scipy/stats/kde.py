@@ -26,7 +26,7 @@ __all__ = ["gaussian_kde"]
 
 @pytrees.register_pytree_node_class
 class gaussian_kde:
-    """Kernel density estimate with Gaussian kernels of one covariance, centered at the samples.
+    """Kernel density estimate with a Gaussian kernel at each sample; all have one covariance.
 
     Silverman: Density estimation for statistics and data analysis. Chapman and Hall (1986). Unlike
     SciPy's, the bandwidth is fixed when the object is made, and `integrate_box` is not implemented.
@@ -42,7 +42,7 @@ class gaussian_kde:
       dataset: the samples, of shape (d, n).
       weights: the weights, which sum to one.
       covariance: the covariance of the kernels, of shape (d, d).
-      inv_cov: its inverse.
+      inv_cov: the inverse of ``covariance``.
 
     Raises:
       ValueError: there are fewer than two samples, shapes do not match, or ``bw_method`` is
@@ -143,10 +143,10 @@ class gaussian_kde:
         return self.dataset.shape[1]
 
     def evaluate(self, points: Any) -> Array:
-        """Returns the density at points of shape (d, m), an array of shape (m,).
+        """Returns the density at points of shape (d, m) as an array of shape (m,).
 
         Raises:
-          ValueError: the points have another dimension than the samples.
+          ValueError: the dimension of the points differs from that of the samples.
         """
         return lax.exp(self.logpdf(points))
 
@@ -159,7 +159,7 @@ class gaussian_kde:
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """Returns the log density at points of shape (d, m), an array of shape (m,)."""
+        """Returns the log density at points of shape (d, m) as an array of shape (m,)."""
         check_arraylike("logpdf", x)
         points = self._points(x)
         return _log_density(
@@ -167,11 +167,11 @@ class gaussian_kde:
         )
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """Integrates the product with a normal density.
+        """Integrates the product of the density and a normal density.
 
         Args:
           mean: the mean of the normal distribution, of shape (d,).
-          cov: its covariance, of shape (d, d).
+          cov: the covariance of the normal distribution, of shape (d, d).
 
         Returns:
           A floating scalar.
@@ -218,7 +218,7 @@ class gaussian_kde:
         return onp.sum(self.weights * (above - below))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """Integrates the product with another kernel density estimate.
+        """Integrates the product of the density and another kernel density estimate.
 
         Args:
           other: the other estimate, of the same dimension.
@@ -254,7 +254,7 @@ class gaussian_kde:
         return self.dataset[:, chosen] + onp.moveaxis(shifted, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> NoReturn:
-        """Raises an error: only intervals can be integrated over.
+        """Raises an error, since the density can be integrated over intervals only.
 
         Raises:
           NotImplementedError: always.
@@ -262,7 +262,7 @@ class gaussian_kde:
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
-        """Raises an error: the bandwidth is fixed.
+        """Raises an error, since the bandwidth is fixed.
 
         Raises:
           NotImplementedError: always.

@@ -23,7 +23,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
       x: points, of shape (..., n).
       mean: the mean, of shape (n,).
       cov: the covariance: a matrix of shape (n, n), or a scalar multiple of the identity.
-      allow_singular: must be None: unlike in SciPy, covariances must be invertible.
+      allow_singular: must be None. Unlike in SciPy, covariances must be invertible.
 
     Returns:
       A floating array of the shape of the points without the last axis.

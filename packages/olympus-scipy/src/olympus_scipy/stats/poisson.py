@@ -109,7 +109,7 @@ def entropy(mu: Any, loc: Any = 0) -> Array:
       1.7049
     """
     mu, loc = reals("poisson.entropy", mu, loc)
-    # The sum of -p log(p) up to negligible terms, or for large means a series in 1 / mu.
+    # Small means: the sum of -p log(p) up to negligible terms. Large means: a series in 1 / mu.
     small = mu <= 50.0
     mean = onp.where(small, mu, 1.0)
     term = onp.zeros_like(mu)

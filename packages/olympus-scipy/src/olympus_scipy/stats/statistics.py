@@ -22,7 +22,7 @@ _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
-    """Result of `mode`: the most frequent values, and their counts."""
+    """Result of `mode`: the most frequent values and their counts."""
 
     mode: Array
     count: Array
@@ -42,7 +42,7 @@ def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
 def mode(
     a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Returns the most frequent values along an axis; the smallest of several.
+    """Returns the most frequent value along an axis; of several, it returns the smallest.
 
     Args:
       a: an array.
@@ -99,7 +99,7 @@ def _is_new(ordered: Any) -> Any:
 
 
 def _run_lengths(ordered: Any) -> Any:
-    """Counts the equal elements up to each element of sorted rows."""
+    """Counts, for each element of sorted rows, the elements up to it that equal it."""
     place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
     start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
     return place - start + 1
@@ -174,11 +174,13 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Array:
-    """Returns the standard error of the mean: the standard deviation over the root of the count.
+    """Returns the standard error of the mean.
+
+    It is the standard deviation divided by the square root of the count.
 
     Args:
       a: an array of numbers.
-      axis: the axis; all if None.
+      axis: the axis; None takes all axes.
       ddof: the difference of degrees of freedom in the standard deviation.
       nan_policy: ``"propagate"``, or ``"omit"`` to ignore NaN.
       keepdims: whether to keep the axis with size 1.

@@ -25,10 +25,11 @@ def _log_difference(larger: Any, smaller: Any) -> Any:
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """Returns the logarithm of the probability of an interval, from the tail that is accurate."""
+    """Returns the logarithm of the probability of an interval; uses the accurate tail."""
     right = a > 0.0
     low, high = onp.where(right, -b, a), onp.where(right, -a, b)
-    # Both points left of zero: a difference of tails; otherwise one minus two tails.
+    # If both bounds are at most zero, it is a difference of tails. Otherwise it is one minus the
+    # two outer tails.
     left = high <= 0.0
     tails = _log_difference(
         special.log_ndtr(onp.where(left, high, 0.0)), special.log_ndtr(onp.where(left, low, -1.0))
@@ -43,7 +44,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -75,7 +76,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -98,7 +99,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -132,7 +133,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -155,7 +156,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -179,7 +180,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Args:
       x: an array or scalar of real numbers.
       a: the lower bound, in units of ``scale`` from ``loc``.
-      b: the upper bound, likewise.
+      b: the upper bound, in units of ``scale`` from ``loc``.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

@@ -34,7 +34,8 @@ def logpdf(x: Any, kappa: Any) -> Array:
       -1.1962
     """
     x, kappa = reals("vonmises.logpdf", x, kappa)
-    # cos(x) - 1 through the half angle, for the Bessel function is scaled.
+    # The Bessel function is scaled by exp(-kappa), so the exponent is kappa (cos(x) - 1). The half
+    # angle gives it without cancellation.
     half = lax.sin(0.5 * x)
     return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
 

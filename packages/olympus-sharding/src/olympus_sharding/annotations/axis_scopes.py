@@ -51,7 +51,9 @@ def auto_axes(
     axes: str | tuple[str, ...] | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Makes mesh axes automatic inside a function: the compiler partitions values over them.
+    """Makes mesh axes automatic inside a function.
+
+    The compiler then partitions values over them.
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
@@ -112,7 +114,7 @@ def explicit_axes(
     axes: str | tuple[str, ...] | None = None,
     in_sharding: Any = None,
 ) -> Any:
-    """Makes mesh axes explicit inside a function: types of values have shardings over them.
+    """Makes mesh axes explicit inside a function, so that types have shardings over them.
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.

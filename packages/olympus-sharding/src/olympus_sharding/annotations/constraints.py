@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharding constraints on values inside programs.
 
-`with_sharding_constraint` refers to axes of type `AxisType.Auto`, which the compiler partitions
-over, `reshard` to axes of type `AxisType.Explicit`. Both are the identity on values.
+`with_sharding_constraint` refers to axes of type `AxisType.Auto`, over which the compiler
+partitions. `reshard` refers to axes of type `AxisType.Explicit`. Both are the identity on values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 # Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
-# compiler's; ``context_mesh``, the mesh in force where the equation was made; and
+# compiler's order; ``context_mesh``, the mesh in force where the equation was made; and
 # ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
 sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
 # Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
@@ -91,7 +91,7 @@ sharding_constraint_p.placement_mesh = _constraint_mesh  # type: ignore[attr-def
 reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
 
 
-# ---- what users call ----
+# ---- public functions ----
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -150,15 +150,15 @@ def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
 
 
 def _is_format(value: Any) -> bool:
-    """Returns whether a value is a `Format`, a sharding with a memory layout, of olympus-xla."""
+    """Returns whether a value is a `Format` of olympus-xla: a sharding with a memory layout."""
     return getattr(type(value), "is_format", False)
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Returns whether all axes are explicit; the constraint then only asserts the sharding.
+    """Asserts the sharding if all axes are explicit, and returns whether they are.
 
     Raises:
-      AssertionError: the assertion does not hold.
+      AssertionError: all axes are explicit, but the value has another sharding.
     """
     if not isinstance(given, PartitionSpec):
         return False
@@ -184,7 +184,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
       value: the value.
       sharding: the sharding; a partition spec refers to the mesh in force.
       name: the name of the calling function, for error messages.
-      layout: the order of the elements in memory; None for the compiler's.
+      layout: the order of the elements in memory; None for the order that the compiler chooses.
 
     Returns:
       The value, constrained.
@@ -196,7 +196,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
         unconstrained = frozenset(
             position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
         )
-    # That sizes divide is asked of arrays, not of values inside programs, which may be padded.
+    # Sizes must be divisible for concrete arrays only: the compiler may pad values inside programs.
     _check_rank(name, sharding, get_aval(value))
     return sharding_constraint_p.bind(
         value,
@@ -244,7 +244,7 @@ def _reshard_leaf(leaf: Any, given: Any) -> Any:
             f"`PartitionSpec`. Got {given} of type: {type(given)}"
         )
     if destination is None:
-        return leaf  # it is of a value outside of meshes
+        return leaf  # the sharding is that of a value outside of meshes
     mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
     return bind_reshard(leaf, destination, mesh)
 
@@ -398,7 +398,7 @@ def _reshard_now(
     spec = dst_sharding.spec
     own = get_aval(operand).layout
     if spec.unreduced or (own is not None and own.spec.unreduced):
-        # Sums are added up (or begun) by a program.
+        # A compiled program adds up unreduced values, or makes them.
         with mesh_scope(dst_sharding.mesh):
             return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
@@ -430,7 +430,8 @@ def _reshard_transpose(
     aval = operand.aval.to_ct_aval()
     if aval.layout is not None:
         return [bind_reshard(cotangent, aval.layout, concrete_mesh)]
-    # Without a sharding in the operand's type the compiler decides, or the operand is replicated.
+    # The operand's type has no sharding. If the source mesh has explicit axes, the operand is
+    # replicated. If not, the compiler decides.
     entries = (None,) * aval.ndim if source_mesh.explicit_axes else dst_sharding.spec.partitions
     return [bind_reshard(cotangent, NamedSharding(source_mesh, PartitionSpec(*entries)))]
 
@@ -468,7 +469,7 @@ def _reshard_batch(
 
 
 def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
-    """Returns the sharding of a batch, given that of one example."""
+    """Returns the sharding of a batch, given the sharding of one example."""
     if type(sharding) is SingleDeviceSharding:
         return sharding
     if type(sharding) is not NamedSharding:
@@ -481,7 +482,7 @@ def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
     if axis.layout is not None:
         entry = axis.layout[1]
     elif names is None:
-        # How the examples are divided is nobody's business but the compiler's.
+        # The compiler chooses how the batch dimension is divided.
         entry = UNCONSTRAINED if mesh.auto_axes else None
     else:
         names = names if isinstance(names, tuple) else (names,)

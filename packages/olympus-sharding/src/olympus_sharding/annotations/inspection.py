@@ -75,7 +75,7 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
 
 @inspect_sharding_p.def_effectful_abstract_eval
 def _inspect_types(operand: AbstractValue, *, callback: Any) -> tuple[tuple, frozenset]:
-    # The effect keeps the equation, which has no results that could be used.
+    # The equation has no results. Its effect keeps it from being removed as dead code.
     return (), frozenset((debug_effect,))
 
 
@@ -96,7 +96,7 @@ reference_rules.define(inspect_sharding_p, _inspect_now)
 
 @batching_rules.define(inspect_sharding_p)
 def _inspect_batch(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    # The examples lie together: their sharding is that of all of them.
+    # All examples are in one array, so the callback gets the sharding of the batch.
     return inspect_sharding_p.bind(*args, **params), []
 
 

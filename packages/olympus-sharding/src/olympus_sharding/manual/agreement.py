@@ -20,7 +20,7 @@ from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_par
 
 __all__ = ["check_collectives_agree"]
 
-# The primitives that wait for other devices, and their parameter that names the axes.
+# For each primitive that waits for other devices, the name of its parameter with the axes.
 _AXES_PARAMETER = {
     lax.psum_p: "axes",
     lax.pmax_p: "axes",
@@ -38,7 +38,9 @@ _AXES_PARAMETER = {
 
 
 def check_collectives_agree(olympuspr: Olympuspr) -> None:
-    """Checks the program of one device, whose types say over which axes values vary.
+    """Checks that all devices along an axis execute the same collectives over it.
+
+    The types of the program say over which axes values vary.
 
     Args:
       olympuspr: the body of a `shard_map` with ``check_vma``.
@@ -48,7 +50,7 @@ def check_collectives_agree(olympuspr: Olympuspr) -> None:
     """
     for equation in olympuspr.eqns:
         if not equation.effects:
-            continue  # collectives have the effects of their axes, and so has what contains them
+            continue  # a collective, or an equation that contains one, has the effects of the axes
         if equation.primitive is cond_p or equation.primitive is while_p:
             _check_decision(equation)
         for inner in olympusprs_in_params(equation.params):

@@ -47,11 +47,11 @@ class Infer:
 
 
 INFER = Infer()
-INFER_AXIS = Infer()  # the same, of `smap`
+INFER_AXIS = Infer()  # the default of `in_axes` of `smap`
 
 
 def extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
-    """Returns the number of parts of each dimension."""
+    """Returns the number of parts into which a spec cuts each dimension."""
     sizes = mesh.shape
     return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
 
@@ -130,7 +130,7 @@ def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
 
 
 def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info: Any) -> tuple:
-    """Removes the static arguments, those with the spec None that are not arrays, from a call."""
+    """Removes the static arguments from a call: those with the spec None that are not arrays."""
     static = [
         spec is None and not (hasattr(leaf, "dtype") or isinstance(leaf, int | float | complex))
         for leaf, spec in zip(leaves, specs, strict=True)
@@ -159,7 +159,7 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
 
 
 def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
-    """Casts a result to be varying or unreduced over the axes that its spec names so.
+    """Casts a result to vary over the axes that split it, and to be unreduced as its spec says.
 
     Raises:
       ValueError: the spec says that the result is unreduced over axes over which it does not vary.
@@ -198,7 +198,7 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
 
     Raises:
       TypeError: the tree contains other objects than specs, or is None.
-      ValueError: the tree is not a prefix of the target's structure.
+      ValueError: the tree is not a prefix of the structure of ``target``.
     """
     if what == "in" and isinstance(specs, list):
         specs = tuple(specs)

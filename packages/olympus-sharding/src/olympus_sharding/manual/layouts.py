@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts at the boundary of `shard_map`, where explicit mesh axes become manual.
 
-A spec of `shard_map` refers to manual axes. The layout of a type over other explicit axes holds
-inside as well as outside.
+A spec of `shard_map` refers to manual axes. The layout of a type over other explicit axes is the
+same inside and outside of the function.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def check_layouts(
     """Checks that specs match the layouts of the operands' types.
 
     Raises:
-      ValueError: a spec differs from the type's.
+      ValueError: a spec differs from the layout of the operand's type.
     """
     explicit = set(mesh.explicit_axes)  # type: ignore[attr-defined]
     full = len(manual) == len(mesh.axis_names) and explicit.issuperset(manual)
@@ -164,7 +164,7 @@ def check_closed_over(values: Sequence[Any], manual: Sequence[Any]) -> None:
     """Checks that a function closes over no value that is sharded over explicit axes.
 
     Raises:
-      NotImplementedError: a value is.
+      NotImplementedError: a value is sharded over explicit axes.
     """
     for value in values:
         layout = getattr(getattr(value, "aval", None), "layout", None)
@@ -184,7 +184,7 @@ def check_result_layouts(
     """Checks that specs name the unreduced and reduced axes of the results' types.
 
     Raises:
-      ValueError: a spec does not.
+      ValueError: the axes of a spec and those of the type differ.
     """
     for spec, aval in zip(specs, avals, strict=True):
         own = PartitionSpec() if aval.layout is None else aval.layout.spec

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Casts and sums of partial sums over manual axes, inside `shard_map`.
 
-If types track variation, a value is, along a manual axis, invariant, varying, unreduced (each
-device holds a term of a sum) or reduced (invariant, with an unreduced cotangent). The operations
-here convert between these; each is the transpose of another, so that derivatives add up no earlier
-than the program does.
+If types track variation, a value has one of four kinds along each manual axis. It is invariant,
+varying, unreduced (each device holds a term of a sum) or reduced (invariant, with an unreduced
+cotangent). The operations here convert between these kinds. Each is the transpose of another, so
+that derivatives add up no earlier than the program does.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _declare(name: str) -> Primitive:
     return primitive
 
 
-# Parameters of these four: ``axes``.
+# The next four primitives have the parameter ``axes``.
 vary_unreduced_cast_p = _declare("vary_unreduced_cast_p")
 reduced_vary_cast_p = _declare("reduced_vary_cast_p")
 preduced_p = _declare("preduced")
 unreduced_psum_p = _declare("unreduced_psum")
-# Parameters of these: ``axis_name`` and ``axis_size``, ``tiled``, and the dimension, which is
-# called ``all_gather_dimension`` and ``scatter_dimension``.
+# The next two primitives have the parameters ``axis_name``, ``axis_size`` and ``tiled``, and a
+# dimension: ``all_gather_dimension`` or ``scatter_dimension``.
 all_gather_reduced_p = _declare("all_gather_reduced")
 unreduced_reduce_scatter_p = _declare("unreduced_reduce_scatter")
 
@@ -72,7 +72,7 @@ def _kind(aval: ShapedArray, axis: Any) -> str:
 def _changed(
     name: str, aval: ShapedArray, axes: Sequence[Any], source: str, target: str, **fields: Any
 ) -> tuple[ShapedArray, frozenset]:
-    """Returns the type of a result: ``target`` along axes where the operand is ``source``."""
+    """Returns the type of a result of kind ``target`` along axes; the operand is ``source``."""
     for axis in axes:
         if _kind(aval, axis) != source:
             raise ValueError(
@@ -211,7 +211,7 @@ def _batch_all_gather(
     if params["tiled"]:
         place, out_dim = shifted(all_gather_dimension, dim), dim
     else:
-        # The new dimension comes before or behind that of the examples.
+        # The gathered dimension comes before or after the batch dimension.
         place = all_gather_dimension + (all_gather_dimension > dim)
         out_dim = dim + (all_gather_dimension <= dim)
     return all_gather_reduced_p.bind(operand, all_gather_dimension=place, **params), out_dim
@@ -227,7 +227,7 @@ def _batch_reduce_scatter(
     return unreduced_reduce_scatter_p.bind(operand, scatter_dimension=place, **params), out_dim
 
 
-# ---- what `lax` does with such values ----
+# ---- casts and collectives of `lax` on such values ----
 
 
 def _pcast(x: Any, names: tuple, to: str) -> Any:

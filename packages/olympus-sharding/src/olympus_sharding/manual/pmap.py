@@ -52,8 +52,8 @@ def pmap(
     It is like `vmap`, but the calls run in parallel on different devices, and collectives such as
     `lax.psum` communicate between them. The function is compiled, as by `jit`.
 
-    In a program of several processes each process calls it with examples for its own devices, and
-    gets their results; collectives communicate between all of them.
+    In a program of several processes, each process calls it with examples for its own devices and
+    gets their results. Collectives communicate between the devices of all processes.
 
     Args:
       fun: a function of arrays or pytrees of arrays.
@@ -61,10 +61,10 @@ def pmap(
       in_axes: the mapped dimension of each positional argument, or None to broadcast it; an int, or
         a pytree of them that is a prefix of the arguments. Keyword arguments are mapped over their
         first dimension.
-      out_axes: the mapped dimension of the results, likewise; None for results that are equal on
-        all devices.
+      out_axes: the mapped dimension of the results, in the same form; None for results that are
+        equal on all devices.
       static_broadcasted_argnums: the positions of static arguments, which must be hashable.
-      devices: the devices; as many of the default backend as there are examples if None.
+      devices: the devices. None takes as many devices of the default backend as there are examples.
       backend: the platform whose devices are used.
       axis_size: the number of examples, which is checked.
       donate_argnums: the positions of arguments whose buffers the results may reuse.
@@ -137,7 +137,7 @@ def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _Mapping:
-    """Mapped function, with its compiled forms by structure of the arguments."""
+    """Mapped function, with a compiled form for each structure of the arguments."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class _Mapping:
         self.backend = backend
         self.axis_size = axis_size
         self.donate_argnums = donate_argnums
-        # By the structure of the arguments, the number of examples and the static arguments.
+        # The keys are the structure of the arguments, the number of examples and static arguments.
         self._calls: dict[Any, _Call] = {}
 
     def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
@@ -237,7 +237,7 @@ class _Call:
         self.statics = statics
         static_positions = [position for _, position, _, _ in statics]
         count = len(args) + len(statics)
-        # The places of the dynamic positional arguments among all.
+        # The positions of the dynamic arguments among all positional arguments.
         self.positions = [p for p in range(count) if p not in static_positions]
         in_axes = mapping.in_axes
         if isinstance(in_axes, tuple) and len(in_axes) == count:
@@ -255,7 +255,7 @@ class _Call:
         )
         if self.mapped is None:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        # By the number of examples, and by the ranks where axes are counted from the end.
+        # The key has the number of examples. It has the ranks, too, if axes count from the end.
         self.counts_from_end = any(axis is not None and axis < 0 for axis in self.axes)
         self._compiled: dict[Any, Any] = {}
 
@@ -384,7 +384,7 @@ class _Call:
 def _across_processes(
     compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
 ) -> Callable[..., Any]:
-    """Wraps a function of arrays over the devices of all processes to take this process's data."""
+    """Wraps a function of arrays over all processes so that it takes this process's data."""
     conversions = _mesh._process_conversions
     assert conversions is not None, "the runtime that has devices of other processes sets them"
     join, part = conversions

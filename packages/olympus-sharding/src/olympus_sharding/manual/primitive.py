@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The primitive of `shard_map`: its parameters, its types, and the scope of its function.
 
-The rules of `shard_map` stand on this module, and `shard_map` itself on the rules.
+The rules of `shard_map` use this module, and the function `shard_map` uses the rules.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ shard_map_p = Primitive(
     "shard_map", multiple_results=True, family="sharding", cache_inference=False
 )
 shard_map_p.spreads_varying = False
-# The mesh that an equation's computation runs on, for whoever compiles it.
+# Compilers read from here on which mesh an equation's computation runs.
 shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-defined]
 
 
 def _result_shardings(params: dict[str, Any]) -> list[NamedSharding] | None:
-    """Returns the shardings of the results of an eager call, exactly those of its specs."""
+    """Returns the shardings of the results of an eager call, exactly as its specs say."""
     mesh = params["mesh"]
     if len(params["newly_manual_axes"]) < len(mesh.axis_names) or not isinstance(mesh, Mesh):
         return None

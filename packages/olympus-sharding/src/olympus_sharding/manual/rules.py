@@ -58,7 +58,7 @@ def _with_zeros(given: Sequence[Any], nonzero: Sequence[bool], results: Sequence
 @define_axis_rule(shard_map_p)
 def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
     if axis.layout is not None:
-        # Types say how examples are split, inside as well as outside.
+        # Types say how examples are split, inside and outside of the function.
         mesh = mesh_inside(params["mesh"], tuple(manual_axes(params)))
         axis = axis._replace(layout=(mesh, axis.layout[1]))
     local_axis = axis
@@ -124,7 +124,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
     """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
     names = manual_axes(params)
-    # A dimension of examples is to lie along the others.
+    # A split batch dimension is another dimension of the residual, so its axes are left out.
     own = [axis for axis in names if axis not in examples.spmd_axes]
     return spec_of_residual(aval, params["check_vma"], own)
 
@@ -150,7 +150,7 @@ def _gather_scalars(
     params: dict[str, Any],
     first: int = 0,
 ) -> ClosedOlympuspr:
-    """Returns the program that takes residuals of the given types, with scalars as vectors.
+    """Returns the program that takes scalar residuals as vectors of size one.
 
     Args:
       program: the program.
@@ -291,14 +291,14 @@ def _with_replication(
 ) -> ClosedOlympuspr:
     """Accounts for mesh axes that specs omit, if types do not track variation.
 
-    The cotangent of a result that was taken from one of equal parts is divided among them.
-    Cotangents of an operand that all parts received are summed.
+    If the parts of a result are equal, the result is one of them; its cotangent is divided among
+    the parts. If all devices received the same operand, its cotangents are summed.
     """
     sizes = manual_axes(params)
 
     def left_out(spec: PartitionSpec) -> list[Any]:
         mentioned = mentioned_axes(spec)
-        # Along the axes of batch dimensions the parts differ.
+        # The parts differ along the axes of batch dimensions.
         mentioned += examples.spmd_axes
         return [axis for axis in sizes if axis not in mentioned]
 

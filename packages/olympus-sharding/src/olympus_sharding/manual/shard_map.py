@@ -70,10 +70,11 @@ def shard_map(
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
-      out_specs: a pytree of partition specs that is a prefix of the result: how the parts of each
-        result are put together. Values must be equal along axes that a spec does not mention.
-      in_specs: a pytree of partition specs that is a prefix of the arguments: how each is cut; the
-        specs of their types by default.
+      out_specs: a pytree of partition specs that is a prefix of the result. A spec says how the
+        parts of a result are put together. Values must be equal along axes that a spec does not
+        mention.
+      in_specs: a pytree of partition specs that is a prefix of the arguments. A spec says how an
+        argument is cut. By default it is the spec of the argument's type.
       mesh: the mesh; the one in force (`set_mesh`) by default.
       axis_names: the manual axes; all axes of the mesh by default.
       check_vma: whether types track the axes over which values vary, which detects wrong
@@ -129,8 +130,8 @@ def smap(
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
-      in_axes: the dimension of each argument that is cut along the mesh axis, or None; that of
-        their types by default.
+      in_axes: the dimension of each argument that is cut along the mesh axis, or None. By default
+        the type of an argument says which dimension is cut.
       out_axes: the dimension of each result along which parts are joined, or None.
       axis_name: the mesh axis.
 
@@ -195,7 +196,7 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     if not isinstance(found, BaseMesh):
         raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
     around = _abstract_mesh.value
-    if around is not None and around.manual_axes:  # inside of another shard_map
+    if around is not None and around.manual_axes:  # the call is inside of another shard_map
         if around.shape_tuple != found.shape_tuple:
             raise ValueError(
                 f"The context mesh {around} should match the mesh passed to shard_map {found}. "
@@ -236,7 +237,7 @@ def apply_shard_map(
 
     Args:
       f: the function.
-      args: its arguments.
+      args: the arguments of the function.
       mesh: the mesh.
       in_specs: as for `shard_map`.
       out_specs: as for `shard_map`, or a function that returns one spec for each leaf of the

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrangements of devices in meshes that follow the physical interconnect.
 
-Neighbours along a mesh axis communicate in collectives over it. On a TPU, which knows the
-coordinates of each chip in a torus, mesh axes consist of whole axes of the torus, so that every
+Neighbours along a mesh axis communicate in collectives over it. On a TPU each chip has known
+coordinates in a torus. There, mesh axes consist of whole axes of the torus, so that every
 collective uses separate links. Elsewhere devices keep their order.
 """
 
@@ -166,7 +166,7 @@ def _object_array(devices: Sequence[Any]) -> np.ndarray:
 
 
 def _torus(devices: Sequence[Any]) -> np.ndarray:
-    """Returns the devices at their physical coordinates, the cores of a chip on the last axis."""
+    """Returns the devices at their physical coordinates; cores of a chip are on the last axis."""
     places = [(*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices]
     lowest, highest = np.min(places, axis=0), np.max(places, axis=0)
     extents = tuple(highest - lowest + 1)
@@ -183,7 +183,7 @@ def _torus(devices: Sequence[Any]) -> np.ndarray:
     return torus.reshape(*chips, last * cores)
 
 
-# For each axis of the mesh: how much of each physical axis it takes.
+# For each mesh axis, the size that it takes of each physical axis.
 Assignment = tuple[tuple[int, ...], ...]
 
 
@@ -232,7 +232,7 @@ def _assignments(
 def _whole_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make an axis of whole physical axes, of as many as possible."""
+    """Yields ways to make a mesh axis of whole physical axes, those of most axes first."""
     axes = [axis for axis, extent in enumerate(free) if extent > 1]
     for count in range(len(axes), -1, -1):
         for chosen in itertools.combinations(axes, count):
@@ -243,7 +243,7 @@ def _whole_axes(
 def _parts_of_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make an axis of parts of physical axes, those that split fewest axes first."""
+    """Yields ways to make a mesh axis of parts of physical axes, those with fewest splits first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
     choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
 
@@ -255,7 +255,7 @@ def _parts_of_axes(
 
 
 def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
-    # Each physical axis is cut into its parts; the last axes of the mesh have the minor parts.
+    # Each physical axis is cut into one part per mesh axis; the last mesh axes get minor parts.
     parts = [taken[axis] for axis in range(torus.ndim) for taken in assignment]
     count = len(shape)
     order = [axis * count + number for number in range(count) for axis in range(torus.ndim)]
@@ -284,9 +284,9 @@ def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
 # ---- kinds of devices with a special order ----
 
 
-# Orders in which neighbours, also the first and the last device, are wired: of four chips in a
-# square with two cores each; and of four chips in a square, eight in two rows and sixteen in a
-# square.
+# Orders of devices in which neighbours are wired. The first and the last device are wired, too.
+# `_RING_OF_CORES` is for four chips in a square with two cores each. `_RINGS_OF_CHIPS` is for four
+# chips in a square, eight in two rows and sixteen in a square.
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
 _RINGS_OF_CHIPS = {
     4: (0, 1, 3, 2),
@@ -308,14 +308,14 @@ def _one_core_to_a_chip(
     shape: tuple[int, ...], devices: Sequence[Any], contiguous_submeshes: bool
 ) -> np.ndarray | None:
     order = _RINGS_OF_CHIPS.get(len(devices))
-    # A square of sixteen has axes of four, which serve meshes of several axes better.
+    # The axes of a square of sixteen chips suit meshes of several axes better than a ring.
     if order is None or (len(order) == 16 and max(shape) < 16):
         return None
     return _object_array([devices[position] for position in order]).reshape(shape)
 
 
 # From a kind of devices to a function `(mesh_shape, devices, contiguous_submeshes)` that arranges
-# them, or returns None to leave it to the general way.
+# them. It returns None if the general arrangement applies.
 device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
     "TPU v2": _two_cores_to_a_chip,
     "TPU v3": _two_cores_to_a_chip,

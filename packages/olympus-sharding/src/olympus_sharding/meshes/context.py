@@ -50,7 +50,7 @@ def get_mesh() -> Mesh:
 
 
 def with_axis_types(mesh: Mesh, axis_types: tuple) -> Mesh:
-    """Returns the mesh of the same devices with axes of other types."""
+    """Returns a mesh of the same devices whose axes have the given types."""
     return mesh if mesh.axis_types == axis_types else mesh.update(axis_types=axis_types)
 
 
@@ -59,7 +59,7 @@ def concrete_mesh_in_force() -> Mesh | None:
     mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
     if mesh is None or abstract is None or abstract.size != mesh.size:
         return mesh
-    if AxisType.Manual in abstract.axis_types:  # of the inside of a program
+    if AxisType.Manual in abstract.axis_types:  # the abstract mesh is that inside of a program
         return mesh
     return mesh_like(mesh, abstract)
 
@@ -108,7 +108,7 @@ class set_mesh:
       ('data',)
     """
 
-    # What was in force before, to be put back.
+    # The meshes that were in force before, which the end of the block restores.
     __slots__ = ("prev_abstract_mesh", "prev_mesh")
 
     def __init__(self, mesh: Mesh | None) -> None:
@@ -123,7 +123,7 @@ class set_mesh:
                 "`olympus.set_mesh`. Please use `olympus.shard_map` to enter into manual mode."
             )
         _check_not_tracing("set_mesh")
-        # The values change at once, so that a call without `with` has its effect.
+        # The constructor sets the mesh, so that a call without `with` has an effect.
         self.prev_mesh = _concrete_mesh.swap_local(mesh)
         abstract_mesh = None if mesh is None else mesh.abstract_mesh
         self.prev_abstract_mesh = _abstract_mesh.swap_local(abstract_mesh)

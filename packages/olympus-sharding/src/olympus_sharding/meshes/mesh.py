@@ -166,7 +166,7 @@ class Mesh(BaseMesh):
         if not self.is_multi_process:
             return self
         local = np.vectorize(_is_local, otypes=[bool])(self.devices)
-        # Along each axis, the positions that hold a local device at all.
+        # For each axis, the positions at which some device is local.
         occupied = [
             np.flatnonzero(local.any(_others(axis, local.ndim))) for axis in range(local.ndim)
         ]
@@ -180,7 +180,7 @@ class Mesh(BaseMesh):
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """The mesh without its devices, as types refer to it."""
+        """The mesh without its devices, to which types refer."""
         if self.empty:
             return empty_abstract_mesh
         device = _abstract_device(self._flat_devices[0])
@@ -205,7 +205,7 @@ def _make_mesh(devices: tuple, shape: tuple, axis_names: tuple, axis_types: tupl
     return self
 
 
-# A mesh without devices has no axes either, whatever names were given.
+# A mesh without devices has no axes, even if names were given.
 empty_mesh = _make_mesh((), (), (), ())
 
 
@@ -218,7 +218,7 @@ def _others(axis: int, ndim: int) -> tuple[int, ...]:
 
 
 def _abstract_device(device: Any) -> AbstractDevice:
-    # Only TPUs have several cores to a chip, and only they know the number.
+    # Only TPUs have several cores per chip, and only their devices have `num_cores`.
     cores = device.num_cores if device.platform == "tpu" else None
     return AbstractDevice(device.device_kind, cores, device.platform)
 
@@ -227,7 +227,7 @@ _default_devices: Callable[[], Sequence[Any]] | None = None
 
 
 def set_default_devices(devices: Callable[[], Sequence[Any]]) -> None:
-    """Sets the function that lists the devices of meshes made without any; the runtime calls it."""
+    """Sets the function that lists the default devices of meshes; the runtime calls this setter."""
     global _default_devices
     _default_devices = devices
 
@@ -237,13 +237,13 @@ _process_conversions: tuple[Conversion, Conversion] | None = None
 
 
 def set_process_conversions(join: Conversion, part: Conversion) -> None:
-    """Sets the conversions between arrays of one process and arrays of several, which `pmap` uses.
+    """Sets the conversions of `pmap` between arrays of one process and arrays of several.
 
-    The package that implements them, the runtime, calls this.
+    The runtime implements the conversions and calls this function.
 
     Args:
-      join: ``(array, sharding)``: from the data of this process to the array over all devices.
-      part: ``(array, sharding)``: from the array over all devices to the data of this process.
+      join: ``(array, sharding)``; converts data of this process to an array over all devices.
+      part: ``(array, sharding)``; converts an array over all devices to data of this process.
     """
     global _process_conversions
     _process_conversions = join, part
@@ -270,7 +270,7 @@ def make_mesh(
 
     Raises:
       ValueError: a size is not positive, or there are fewer devices than places.
-      RuntimeError: no devices are given, and no runtime is loaded that has some.
+      RuntimeError: no devices are given, and no loaded runtime has devices.
 
     Example:
       >>> import olympus

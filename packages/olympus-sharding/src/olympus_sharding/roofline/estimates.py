@@ -131,12 +131,12 @@ def roofline(
             print(closed)
         walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
         olympuspr = closed.jaxpr
-        if vjp:  # the forward pass without the operations that the backward pass does not need
+        if vjp:  # drops operations of the forward pass that the backward pass does not need
             used = [True] * len(olympuspr.outvars)
             olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
         if not is_spread:
             return types, walk.program(olympuspr)
-        # Around the parts of a device there are whole arrays, which take no memory of its.
+        # The program around `shard_map` has whole arrays, which take no memory of one device.
         parts = map(walk.equation, olympuspr.eqns)
         return types, functools.reduce(operator.add, parts, RooflineResult.zeros())
 

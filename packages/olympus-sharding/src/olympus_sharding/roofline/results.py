@@ -177,7 +177,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Registers the rule that a primitive costs nothing.
+    """Registers a rule by which a primitive costs nothing.
 
     Args:
       prim: the primitive.

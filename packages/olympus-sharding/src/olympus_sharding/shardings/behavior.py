@@ -3,7 +3,7 @@
 
 `SingleDeviceSharding` and `NamedSharding` are C++ types, records that the compiled call paths
 recognise by identity. Subclasses would lose these paths, so this module attaches their methods.
-Translation for XLA, which only the runtime needs, is attached by olympus-xla.
+olympus-xla attaches the translation for XLA, which only the runtime needs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DuplicateSpecError(ValueError):
 
 
 def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Returns for every device of a sharding, in device order, the slices of its part of an array.
+    """Returns the slices of each device's part of an array, in device order.
 
     Args:
       sharding: any sharding of devices.
@@ -80,7 +80,7 @@ def make_single_device_sharding(
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-# Pickles must not depend on the module that the C++ types claim to come from.
+# Pickles refer to these functions, so that they do not depend on `__module__` of the C++ types.
 def _rebuild_named_sharding(*fields: Any) -> NamedSharding:
     return NamedSharding(*fields)
 
@@ -89,7 +89,7 @@ def _rebuild_single_device_sharding(*fields: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(*fields)
 
 
-# Entries of every class body that are not members to copy.
+# Entries of a class body that are not copied.
 _NO_MEMBERS = frozenset(
     {"__annotations__", "__dict__", "__module__", "__qualname__", "__weakref__"}
 )
@@ -186,24 +186,24 @@ class _Sharding:
         return {device: indices[device] for device in self._addressable_device_assignment}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape of one part of an array of a shape."""
+        """Returns the shape of one part of an array of shape ``global_shape``."""
         index = next(iter(self.devices_indices_map(global_shape).values()))
         return tuple(len(range(size)[part]) for size, part in zip(global_shape, index, strict=True))
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Returns whether ``other`` places each part of an array of ``ndim`` dimensions equally."""
+        """Returns whether ``other`` places an array of ``ndim`` dimensions in the same way."""
         return self is other or _placement(self, ndim) == _placement(other, ndim)
 
 
 def _placement(sharding: Any, ndim: int) -> tuple:
-    """Returns the key by which shardings place arrays equally."""
+    """Returns a key that is equal for shardings that place arrays in the same way."""
     if type(sharding) is SingleDeviceSharding:
         return ((sharding._device,), (1,) * ndim, bytes(ndim), sharding.memory_kind, None)
     if type(sharding) is NamedSharding:
         mesh, spec = sharding.mesh, sharding.spec
         factors, parts = mesh_tiling(mesh, spec, ndim)
         devices = sharding._device_assignment if sharding._is_concrete else mesh
-        # The integer dtype depends on the factors alone, so equal parts give equal bytes.
+        # The integer dtype depends on the factors only, so equal parts have equal bytes.
         numbers = parts.astype("uint8" if max(factors, default=1) < 256 else int).tobytes()
         special = (mesh, spec.unreduced) if spec.unreduced or mesh.manual_axes else None
         return (devices, factors, numbers, sharding.memory_kind, special)
@@ -260,7 +260,7 @@ class _SingleDeviceSharding:
         return tuple(global_shape)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Accepts any shape: one device holds arrays of any shape."""
+        """Accepts any shape, since one device can hold arrays of any shape."""
 
     def __eq__(self, other: Any) -> bool:
         return self is other or (
@@ -285,7 +285,7 @@ class _NamedSharding:
     """Sharding that partitions an array over the devices of a mesh, as a `PartitionSpec` says.
 
     Args:
-      mesh: a `Mesh`, or an `AbstractMesh` if devices do not matter.
+      mesh: a `Mesh`, or an `AbstractMesh` for a sharding without devices.
       spec: for each dimension, the mesh axes over which it is split.
       memory_kind: the kind of the devices' memory; the default one if None.
 
@@ -377,10 +377,10 @@ class _NamedSharding:
         return _shard_shape(self, tuple(global_shape))
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Checks that an array of this shape has enough dimensions for the spec.
+        """Checks that an array of shape ``aval_shape`` has enough dimensions for the spec.
 
         Raises:
-          ValueError: it has fewer.
+          ValueError: the array has too few dimensions.
         """
         if len(self.spec) > len(aval_shape):
             hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
@@ -426,7 +426,7 @@ def _check_arguments(mesh: Any, spec: Any) -> None:
             "NamedSharding requires a PartitionSpec as its second argument, got "
             f"{spec!r} of type {type(spec).__name__}"
         )
-    elif spec != ():  # the call by which the check is installed has neither
+    elif spec != ():  # the call that installs this check passes neither mesh nor spec
         raise TypeError(
             "NamedSharding requires a Mesh or an AbstractMesh as its first argument, got "
             f"{mesh!r} of type {type(mesh).__name__}"
@@ -474,5 +474,5 @@ def _check_axis_groups(mesh: BaseMesh, spec: PartitionSpec) -> None:
 check_named_shardings_with(_check_arguments)
 
 for _class in (NamedSharding, SingleDeviceSharding):
-    # Where users import them from, and what error messages show.
+    # Users import the types from this module, and error messages show it.
     _class.__module__ = "olympus.sharding"

@@ -35,8 +35,8 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
     """Returns the tiling of an array of ``ndim`` dimensions that a mesh and a spec describe.
 
     Returns:
-      The number of equal parts of each dimension; and for every device, in device order, the index
-      of its part in each dimension, an array of shape [devices, dimensions].
+      The number of equal parts of each dimension, and an array of shape [devices, dimensions]. For
+      every device, in device order, the array has the index of its part in each dimension.
     """
     coordinates = dict(
         zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), mesh.size))
@@ -54,7 +54,7 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
 
 @functools.lru_cache(maxsize=4096)
 def slices(mesh: BaseMesh, spec: PartitionSpec, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Returns for every device, in device order, the slices of its part of the whole array.
+    """Returns the slices of each device's part of the whole array, in device order.
 
     The sizes must be divisible by the factors of the tiling.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["sharding_text", "visualize_sharding"]
 
-# A color as red, green and blue (and anything after them), each between 0 and 1.
+# A color: red, green and blue, each between 0 and 1. Later components, such as alpha, are ignored.
 Color = Sequence[float]
 ColorMap = Callable[[float], Color]
 
@@ -38,8 +38,8 @@ def visualize_sharding(
       scale: the scale of the drawing.
       min_width: the least width of a part, in characters.
       max_width: the greatest width of a part, in characters.
-      color_map: from the position of a part, between 0 and 1, to a color: red, green and blue
-        between 0 and 1, as the maps of matplotlib.
+      color_map: a function from the position of a part, between 0 and 1, to a color. As in maps of
+        matplotlib, a color is red, green and blue between 0 and 1.
 
     Raises:
       ValueError: the shape does not have one or two dimensions.
@@ -112,12 +112,12 @@ def sharding_text(
     widths = []
     for position, (start, stop) in enumerate(columns):
         wanted = min(max(int(width * (stop - start)), min_width), max_width) - 2
-        # A label is never cut, whatever width was asked for.
+        # A part is always wide enough for its label.
         widths.append(max(wanted, *(len(row[position]) for row in labels)))
     return _draw(labels, heights, widths, colors)
 
 
-# The fractions of a dimension between which a part lies.
+# The start and the end of a part, as fractions of a dimension.
 Interval = tuple[float, float]
 
 
@@ -180,7 +180,7 @@ def _draw(
 
 
 def _shows_colors() -> bool:
-    # Notebooks' output streams are no terminals, and understand the same codes.
+    # The output streams of notebooks are not terminals, but understand the same color codes.
     return sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
 
 
@@ -190,7 +190,7 @@ def _rainbow(position: float) -> Color:
 
 def _painter(color: Color) -> Callable[[str], str]:
     red, green, blue = (round(255 * float(part)) for part in tuple(color)[:3])
-    # The text is black or white, whichever is further from the background.
+    # The text is black on light backgrounds and white on dark ones.
     is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 128
     text_code = 30 if is_light else 97
     return lambda text: f"\x1b[48;2;{red};{green};{blue}m\x1b[{text_code}m{text}\x1b[0m"

@@ -25,7 +25,10 @@ def _convolution(
     batch_group_count: int,
     **_: Any,
 ) -> RooflineResult:
-    """Products with padding, and with the zeros between dilated elements, do not count."""
+    """Rule of convolutions.
+
+    Products with padding, and with the zeros between dilated elements, do not count.
+    """
     batch, _, *spatial = dimension_numbers.lhs_spec
     out_channels, in_channels, *window = dimension_numbers.rhs_spec
     out_spatial = dimension_numbers.out_spec[2:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of elementwise operations that differ from the cost that their declaration gives."""
+"""Costs of elementwise operations whose declarations do not give the right cost."""
 
 from __future__ import annotations
 
