@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that are imported with their first use, so that start-up does not wait for them.
+"""Modules that are imported at their first use, so that start-up does not wait for them.
 
 A package that exports names of such modules declares them with `lazy_exports`.
 
@@ -12,8 +12,8 @@ the file that uses it::
         logging = deferred("logging", milliseconds=1.5)
 
 The declaration is the only form of a late import in OLYMPUS: `deferred_modules` lists all of them,
-and `tools/deferred_imports.py` measures what each saves. A deferral never hides an import circle:
-the contracts of the repository hold without it.
+and `tools/deferred_imports.py` measures what each saves. A deferral never hides an import cycle.
+The repository's import contracts hold without deferrals.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _loaded_at = time.perf_counter()
 
 
 class _TimedImport:
-    """Context manager that adds up the time of imports, each of which may cause others."""
+    """Context manager that adds up the time of imports, including nested ones."""
 
     __slots__ = ("depth", "seconds", "started")
 
@@ -58,7 +58,7 @@ class _TimedImport:
             self.seconds += time.perf_counter() - self.started
 
     def add_since_loading(self) -> None:
-        """Adds the time since this module was loaded, which is among the first ones."""
+        """Adds the time since this module was loaded; it is one of the first modules."""
         self.seconds = time.perf_counter() - _loaded_at
 
 
@@ -66,7 +66,7 @@ timed_import = _TimedImport()
 
 
 def import_seconds() -> float:
-    """Returns how long imports of OLYMPUS have taken so far."""
+    """Returns the seconds that imports of OLYMPUS have taken so far."""
     return timed_import.seconds
 
 
@@ -95,7 +95,7 @@ deferred_modules: list[Deferral] = []
 
 
 class _DeferredModule(ModuleType):
-    """Module whose attributes are those of another, which the first attribute imports."""
+    """Stand-in for a module, which it imports at the first use of an attribute."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -109,7 +109,7 @@ class _DeferredModule(ModuleType):
 
 
 def deferred(module: str, *, milliseconds: float) -> Any:
-    """Returns a stand-in for a module, which is imported with the first use of an attribute.
+    """Returns a stand-in for a module, which is imported at the first use of an attribute.
 
     Args:
       module: the module's name; a leading dot means the package of the calling module.
@@ -119,7 +119,7 @@ def deferred(module: str, *, milliseconds: float) -> Any:
       An object with the attributes of the module.
 
     Raises:
-      ValueError: ``milliseconds`` is not positive: an import that costs nothing is not deferred.
+      ValueError: ``milliseconds`` is not positive. An import that takes no time needs no deferral.
 
     Example:
       >>> colors = deferred("colorsys", milliseconds=0.3)
@@ -138,7 +138,10 @@ def deferred(module: str, *, milliseconds: float) -> Any:
 
 
 def _full_name(module: str, package: str) -> str:
-    """Returns the full name of a module, as `importlib.util.resolve_name`, which is not loaded."""
+    """Returns the full name of a module.
+
+    Replaces `importlib.util.resolve_name`, because `importlib.util` is not loaded at start-up.
+    """
     name = module.lstrip(".")
     levels = len(module) - len(name)
     return (
@@ -155,11 +158,11 @@ def lazy_exports(
 
     Args:
       package: the package's ``__name__``.
-      module_of: from a name to the module below the package that exports it.
+      module_of: a mapping from a name to the module below the package that exports it.
       submodules: public modules below the package that are loaded late themselves.
 
     Returns:
-      The two functions. ``import *`` takes all names but private ones and inner modules.
+      The two functions. ``import *`` imports all names except private ones and inner modules.
 
     Example:
       >>> import concurrent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named axes: those in scope, their sizes, and the variation of values over them."""
+"""Named axes in scope, their sizes, and the variation of values over them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ __all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p", "varying_like"]
 AxisName = Any
 Groups = Sequence[Sequence[int]] | None
 
-# Conversions for types that track the axes over which values vary: a sum is replicated, and a
-# replicated value is cast to varying. Each is the transpose of the other.
+# Conversions for types that track the axes over which values vary. A sum over axes gives a
+# replicated value; `pvary` casts a replicated value to varying. Each conversion is the transpose of
+# the other.
 psum_invariant_p = instruction("psum_invariant", family="collectives")
 pvary_p = instruction("pvary", family="collectives")
 for _primitive in (psum_invariant_p, pvary_p):
@@ -106,7 +107,7 @@ def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, froz
 
 
 def _apply_pvary(operands: Any, params: dict[str, Any]) -> list[Any]:
-    # A program may be evaluated with values that vary over more axes than in tracing.
+    # A program may be evaluated with values that vary over more axes than during tracing.
     varying = get_aval(operands[0]).vma
     axes = tuple(axis for axis in params["axes"] if axis not in varying)
     return [pvary_p.bind(operands[0], axes=axes) if axes else operands[0]]
@@ -171,7 +172,7 @@ staging.install_pvary(pvary)
 
 
 def varying_like(value: Any, *others: Any) -> Any:
-    """Casts a value to varying over all manual axes over which one of the others varies."""
+    """Casts a value to varying over every manual axis over which another given value varies."""
     if not current.axes.varying:
         return value
     axes: frozenset = frozenset()

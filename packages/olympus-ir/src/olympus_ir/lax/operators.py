@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of arrays without olympus-numpy, which installs NumPy's.
+"""Operators of arrays for use without olympus-numpy, which installs those of NumPy.
 
-They are the operations of `lax`: both operands have one dtype, and shapes that are equal except for
-scalars and sizes of one. Only Python scalars are converted to the dtype of the other operand, if it
-can hold them. Indices are integers, slices, None and the ellipsis.
+The operators apply operations of `lax`. Both operands must have the same dtype. Their shapes must
+be equal, except for scalars and sizes of one. Only a Python scalar is converted to the dtype of the
+other operand, if that dtype can hold it. Indices are integers, slices, None and the ellipsis.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
 
 def _operand(value: Any, dtype: Any) -> Any:
-    """Returns the other operand; a Python scalar takes the array's dtype if that can hold it."""
+    """Returns the other operand; converts a Python scalar to the dtype if that can hold it."""
     kind = value.__class__
     if kind in _RANKS and not dtypes.is_extended(dtype):
         array_kind = dtypes.scalar_type_of(dtype)
@@ -37,7 +37,7 @@ def _operand(value: Any, dtype: Any) -> Any:
 
 
 def _binary(operation: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
-    """The operator of an operation, and its reflected version."""
+    """Returns the operator that applies an operation, and its reflected version."""
 
     def forward(self: Any, other: Any) -> Any:
         if not is_valid_value(other):
@@ -78,7 +78,7 @@ def _matmul(lhs: Any, rhs: Any) -> Any:
 
 
 def _getitem(self: Any, index: Any) -> Any:
-    """The elements at an index of integers, slices, None and an ellipsis."""
+    """Returns the elements at an index of integers, slices, None and an ellipsis."""
     items = index if isinstance(index, tuple) else (index,)
     consumed = sum(item is not None and item is not Ellipsis for item in items)
     if consumed > self.ndim:
@@ -125,23 +125,23 @@ def _sliced(array: Any, item: slice, axis: int) -> Any:
 
 
 def _astype(self: Any, dtype: Any) -> Any:
-    """The elements converted to another dtype."""
+    """Returns the elements converted to another dtype."""
     return lax.convert_element_type(self, dtype)
 
 
 def _sum(self: Any, axis: Any = None) -> Any:
-    """The sum over an axis, several, or all of them."""
+    """Returns the sum over one axis, several axes, or all axes."""
     axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return lax.reduce_sum(self, tuple(operator.index(axis) % self.ndim for axis in axes))
 
 
 def _reshape(self: Any, *shape: Any) -> Any:
-    """The elements in an array of another shape."""
+    """Returns the elements in an array of another shape."""
     return lax.reshape(self, shape[0] if len(shape) == 1 else shape)
 
 
 def _transposed(self: Any) -> Any:
-    """The array with its dimensions in reverse order."""
+    """Returns the array with its dimensions in reverse order."""
     return lax.transpose(self, tuple(reversed(range(self.ndim))))
 
 

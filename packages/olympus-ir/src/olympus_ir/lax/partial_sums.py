@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on partial sums, which types call unreduced, for collectives.
+"""Operations on partial sums for collectives; types mark partial sums as unreduced.
 
-Partial sums arise inside `shard_map`; the package that provides it installs the operations here.
+Partial sums arise inside `shard_map`; the package that provides `shard_map` installs the operations
+here.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def _psend_type(
 def _precv_type(
     token: AbstractValue, *, out_shape: ShapedArray, axis_name: tuple, perm: tuple
 ) -> tuple[ShapedArray, frozenset]:
-    # The received value depends on the instance.
+    # The received value differs between instances.
     varying = current.axes.varying.intersection(axis_name)
     return out_shape.update(vma=varying), named_effects(axis_name)
 
@@ -45,8 +45,8 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
       perm: pairs of a source index and a destination index.
 
     Returns:
-      A token for each array. Passed to `precv` or `optimization_barrier`, it orders them after the
-      sending.
+      A token for each array. An operation that takes the token, such as `precv` or
+      `optimization_barrier`, runs after the array is sent.
 
     Raises:
       NameError: if an axis is not bound.
@@ -81,7 +81,7 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
       perm: pairs of a source index and a destination index, the same as for `psend`.
 
     Returns:
-      The array; instances that are no destination receive zeros.
+      The array; an instance that is not a destination gets zeros.
 
     Raises:
       NameError: if an axis is not bound.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays in groups of rows, each group with a different matrix."""
+"""Ragged products, in which each group of rows is multiplied with a different matrix."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _ragged_dot_general_shape(
     kind = ragged_kind(numbers)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if kind is RaggedKind.FREE:
-        # The group dimension is removed, so the product has the shape of that of one group.
+        # Without the group dimension, the product has the shape of the product of one group.
         (group,) = numbers.rhs_group_dimensions
         rhs = rhs.update(shape=(*rhs.shape[:group], *rhs.shape[group + 1 :]))
         rhs_contracting = tuple(dim - (dim > group) for dim in rhs_contracting)
@@ -217,14 +217,17 @@ def _expanded(
     group_offset: Any,
     out_sharding: Any,
 ) -> Any:
-    """One product, of the left operand repeated for each group, with zeros outside of the group."""
+    """Returns the product as one `dot_general` over masked copies of the left operand.
+
+    There is one copy for each group, with zeros outside of the group.
+    """
     numbers = ragged_dot_dimension_numbers
     kind = ragged_kind(numbers)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     options: dict[str, Any] = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
-        "out_sharding": None,  # of the result, which is constrained as a whole
+        "out_sharding": None,  # The sharding constrains the final result as a whole.
     }
     if kind is RaggedKind.BATCH:
         return dot_general_p.bind(
@@ -284,7 +287,7 @@ def ragged_dot_general(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Products of arrays one of whose dimensions is divided into groups of given sizes.
+    """Products of two arrays with one dimension divided into groups of given sizes.
 
     If the ragged dimension is free, each group is multiplied with a different part of ``rhs``. If
     it is contracted, the result has a new first dimension with one product for each group. If it is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of slices of different sizes across a named axis."""
+"""Exchange of slices of different sizes across a named axis."""
 
 from __future__ import annotations
 
@@ -97,19 +97,20 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Groups = None,
 ) -> Array:
-    """Exchanges slices of different sizes: each instance sends some to every instance.
+    """Exchanges slices of different sizes between all instances along a named axis.
 
     The slices are along the first dimension. There are ``K`` of them, a multiple of the size of the
-    axis; the first ``K / size`` go to the first instance, the next ones to the second, and so on.
+    axis; the first ``K / size`` slices go to the first instance, the next ones to the second, and
+    so on.
 
     Args:
       operand: an array of shape ``(N, ...)``, whose slices are sent.
       output: an array of shape ``(M, ...)``, into which received slices are written.
       input_offsets: K integers, the start indices of the slices in ``operand``.
-      send_sizes: K integers, their sizes.
+      send_sizes: K integers, the sizes of the slices that this instance sends.
       output_offsets: K integers, the start indices of the slices in the *receivers'* ``output``.
       recv_sizes: K integers, the sizes of the slices that this instance receives, in the order of
-        their senders; that is ``all_to_all(send_sizes, axis_name, 0, 0, tiled=True)``.
+        their senders. They equal ``all_to_all(send_sizes, axis_name, 0, 0, tiled=True)``.
       axis_name: a name or a tuple of names.
       axis_index_groups: groups of indices of equal size; if given, slices are exchanged within each
         group.
@@ -144,7 +145,7 @@ def ragged_all_to_all(
 
 
 def covered_rows(offsets: Any, sizes: Any, rows: int) -> Any:
-    """The rows that slices cover: booleans, one row of them for each slice."""
+    """Returns the rows that slices cover, as a mask with one row of booleans for each slice."""
     shape = (offsets.shape[0], rows)
     offsets, sizes = (convert_element_type(each, np.int32) for each in (offsets, sizes))
     row = broadcasted_iota(np.int32, shape, 1)
@@ -164,7 +165,7 @@ def exchange_by_gathering(
     axis_name: tuple,
     axis_index_groups: tuple | None,
 ) -> Any:
-    """Computes `ragged_all_to_all` on platforms without it: gathers all rows, then selects."""
+    """Computes `ragged_all_to_all` on platforms without it by gathering all rows and selecting."""
 
     def exchanged(values: Any) -> Any:
         return all_to_all(values, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
@@ -185,7 +186,7 @@ def exchange_by_gathering(
     last = reduce_max(select(covered, slices, full(covered.shape, -1, np.int32)), (0,))
     is_written = ge(last, np.int32(0))
     none = full((rows,), 0, np.int32)
-    # Row m of what slice k writes is row m - output offset + input offset of its sender.
+    # Slice k writes to output row m the sender's row m - output offset + input offset.
     sender = np.repeat(np.arange(size, dtype=np.int32), covered.shape[0] // size)
     shift = sub(add(sender * np.int32(rows_sent), input_offsets), output_offsets)
     row = add(_take(shift, select(is_written, last, none)), broadcasted_iota(np.int32, (rows,), 0))
@@ -194,7 +195,7 @@ def exchange_by_gathering(
 
 
 def _take(operand: Any, rows: Any) -> Any:
-    """The given rows of an array; indices are clamped to its range."""
+    """Returns the given rows of an array; indices are clamped to its range."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, operand.ndim)), collapsed_slice_dims=(0,), start_index_map=(0,)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler's generators of random bits and of random numbers."""
+"""Operations that use the compiler's generators of random bits and random numbers."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ rnn_fwd_p = Primitive("rnn_fwd", multiple_results=True, cache_inference=False)
 # dx, dh_0, dc_0, dw = rnn_bwd[...] dy dh_n dc_n x h_0 c_0 weights y reserve_space seq_lengths
 rnn_bwd_p = Primitive("rnn_bwd", multiple_results=True, cache_inference=False)
 
-# A function from batch size, length and parameters to the number of values that GPUs keep for the
-# backward pass; zero without a GPU.
+# A function of batch size, length and parameters. It returns the number of values that a GPU keeps
+# for the backward pass, which is zero without a GPU.
 _reserve_size: Callable[..., int] | None = None
 
 
 def register_reserve_size(function: Callable[..., int]) -> None:
-    """Registers the function that asks the GPU's library for the size of its reserve space."""
+    """Registers the function that gets the size of the reserve space from the GPU's library."""
     global _reserve_size
     _reserve_size = function
 
@@ -45,7 +45,7 @@ def rnn_abstract_eval(
     bidirectional: bool,
     cudnn_allow_tf32: bool,
 ) -> Sequence[ShapedArray]:
-    """The types of the results of `rnn_fwd`."""
+    """Returns the types of the results of `rnn_fwd`."""
     batch_size, length, given = x_aval.shape
     if given != input_size:
         raise ValueError(
@@ -95,5 +95,5 @@ def rnn_bwd_abstract_eval(
     bidirectional: bool,
     cudnn_allow_tf32: bool,
 ) -> Sequence[ShapedArray]:
-    """The types of the results of `rnn_bwd`."""
+    """Returns the types of the results of `rnn_bwd`."""
     return [x_aval, h0_aval, c0_aval, w_aval]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of the functions of two elements by which arrays are reduced."""
+"""Tracing of the functions of two elements that reduce arrays."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def traced_reduction(
       init_values: the neutral elements, flat.
 
     Raises:
-      ValueError: if the function returns another structure than it takes.
-      TypeError: if it returns values of other types than it takes.
+      ValueError: if the function returns a structure that differs from the one it takes.
+      TypeError: if it returns types that differ from those that it takes.
     """
     leaves, tree = pytrees.tree_flatten(operands)
     avals = []

@@ -415,12 +415,13 @@ def reduce(
       out_sharding: the sharding of the result.
 
     Returns:
-      The results in the structure of ``operands``. A sum, product, extremum or bitwise operation
-      from its neutral element is recorded as `reduce_sum`, `reduce_prod` and so on.
+      The results in the structure of ``operands``. If ``computation`` is a sum, product, extremum
+      or bitwise operation and ``init_values`` is its neutral element, the reduction is recorded as
+      `reduce_sum`, `reduce_prod` and so on.
 
     Raises:
       ValueError: if structures differ, or initial values are not scalars.
-      TypeError: if dtypes differ, or ``computation`` returns other types than it takes.
+      TypeError: if dtypes differ, or ``computation`` returns types that differ from those it takes.
       ShapeError: if the operands differ in shape.
 
     Example:
@@ -459,14 +460,14 @@ def reduce(
 
 
 def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
-    """The initial value; a Python scalar is converted to the operand's dtype."""
+    """Returns the initial value; a Python scalar is converted to the operand's dtype."""
     if dtypes.is_python_scalar(init_value) and dtype_of(init_value) != dtype_of(operand):
         return convert_dtype(init_value, dtype_of(operand))
     return init_value
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """The primitive of a reduction by an operation from its neutral element, if there is one."""
+    """Returns the primitive, if any, that reduces by an operation from its neutral element."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer):
         return None
@@ -484,7 +485,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def lowest(dtype: Any) -> Any:
-    """The neutral element of the maximum."""
+    """Returns the neutral element of the maximum."""
     if dtypes.issubdtype(dtype, np.bool_):
         return False
     if dtypes.issubdtype(dtype, np.integer):
@@ -493,7 +494,7 @@ def lowest(dtype: Any) -> Any:
 
 
 def highest(dtype: Any) -> Any:
-    """The neutral element of the minimum."""
+    """Returns the neutral element of the minimum."""
     if dtypes.issubdtype(dtype, np.bool_):
         return True
     if dtypes.issubdtype(dtype, np.integer):
@@ -502,7 +503,7 @@ def highest(dtype: Any) -> Any:
 
 
 def all_bits(dtype: Any) -> Any:
-    """The neutral element of the bitwise and."""
+    """Returns the neutral element of the bitwise and."""
     if dtypes.issubdtype(dtype, np.bool_):
         return True
     return highest(dtype) if dtypes.issubdtype(dtype, np.unsignedinteger) else -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays of few bits whose blocks of elements have separate scales."""
+"""Products of low-precision arrays whose blocks of elements have separate scales."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def scaled_dot_decomposition(
     dimension_numbers: Any,
     preferred_element_type: Any,
 ) -> Any:
-    """The product of the operands multiplied with their scales, in bfloat16 or wider."""
+    """Multiplies operands by their scales, and returns their product in bfloat16 or wider."""
     return dot_general(
         _scaled(lhs, lhs_scale, preferred_element_type),
         _scaled(rhs, rhs_scale, preferred_element_type),
@@ -118,8 +118,8 @@ def scaled_dot(
     Args:
       lhs: an array.
       rhs: an array.
-      lhs_scale: the scales of ``lhs``; ones if not given. Along contracted dimensions one scale
-        serves a block of elements, along others one element.
+      lhs_scale: the scales of ``lhs``; ones if not given. Along contracted dimensions, one scale
+        applies to a block of elements. Along other dimensions, one scale applies to one element.
       rhs_scale: the scales of ``rhs``, likewise.
       dimension_numbers: as in `dot_general`; by default those of a matrix product.
       preferred_element_type: the dtype of sums and of the result, bfloat16 by default.

@@ -45,12 +45,12 @@ __all__ = [
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """The correspondence of the dimensions of `scatter`'s operands.
+    """Roles of the dimensions of `scatter`'s operands.
 
     Attributes:
       update_window_dims: the dimensions of the updates that run within a window.
-      inserted_window_dims: the operand's dimensions in which windows have size one and that the
-        updates omit.
+      inserted_window_dims: the operand's dimensions in which windows have size one. The updates
+        omit these dimensions.
       scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
         that it indexes.
       operand_batching_dims: the operand's dimensions that are also batch dimensions of the indices;
@@ -87,7 +87,7 @@ def _scatter_shape(
 ) -> ShapedArray:
     numbers = dimension_numbers
     check_same_dtypes(name, (operand, updates))
-    # Messages call all variants scatters.
+    # Error messages use the name scatter for all variants.
     op = "scatter"
     window_dims, inserted = numbers.update_window_dims, numbers.inserted_window_dims
     check_sorted_dimensions(op, "update_window_dims", window_dims, updates.ndim)
@@ -141,7 +141,7 @@ scatter_max_p = _scatter_primitive("scatter-max")
 
 
 def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympuspr, tuple]:
-    """The program of a function of two elements, and its constants."""
+    """Returns the program of a function of two elements, and its constants."""
     aval = ShapedArray((), dtype)
     program, constants = trace_to_olympuspr(
         lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)
@@ -149,7 +149,7 @@ def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympu
     return program, tuple(constants)
 
 
-# XLA aborts the process for a scatter whose function calls code outside of the program.
+# XLA aborts the process if a scatter's function calls code outside of the program.
 _CALLING_OUTSIDE = ("callbacks", "buffer_callbacks", "ffi", "linalg", "export")
 
 
@@ -176,7 +176,8 @@ def _calls_outside(program: Any) -> bool:
     )
 
 
-# For lax operations only: cached programs of users' functions would keep captured values alive.
+# Cached for lax operations only. Cached programs of users' functions would keep captured values
+# alive.
 _program_of_operation = functools.cache(_update_program)
 
 

@@ -231,7 +231,7 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Permutes the dimensions: dimension ``i`` of the result is number ``permutation[i]``.
+    """Permutes dimensions; dimension ``i`` of the result is the operand's ``permutation[i]``.
 
     Args:
       operand: an array.
@@ -401,7 +401,7 @@ def _unstack_shape(operand: ShapedArray, *, axis: int) -> list[ShapedArray]:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along one dimension.
+    """Splits an array into its slices along one dimension.
 
     Args:
       x: an array.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of dimensions, which may be symbolic: conversion, maximum, minimum, comparison."""
+"""Conversion, maximum, minimum and comparison of sizes of dimensions, which may be symbolic."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Token:
-    """A concrete token, which `create_token` returns outside of tracing.
+    """Concrete token, which `create_token` returns outside of tracing.
 
     Args:
       buf: an array that becomes available when the operation behind the token has finished.
@@ -57,7 +57,7 @@ dce_sink_p = instruction("dce_sink", family="tokens", multiple_results=True)
 
 
 class NoDceEffect(Effect):
-    """Effect that keeps an equation without results, and its operands, in the program."""
+    """Effect that keeps in the program an equation without results and its operands."""
 
     def __repr__(self) -> str:
         return "NoDCE"
@@ -151,7 +151,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
     Args:
       val: an array or a pytree of arrays.
-      prevent_mlir_dce: whether the compiler must keep them too, and not only tracing.
+      prevent_mlir_dce: whether the compiler must keep the values, as tracing does.
     """
     leaves = pytrees.tree_leaves(val)
     dce_sink_p.bind(*leaves, prevent_mlir_dce=bool(prevent_mlir_dce))

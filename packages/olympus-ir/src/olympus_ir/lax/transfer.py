@@ -17,8 +17,9 @@ from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]
 
-# One result for each operand. `devices` and `srcs` are its destination and source: a device, a
-# sharding, or None to leave it where it is; `copy_semantics` whether it may share memory.
+# Gives one result for each operand. `devices` holds the destination of each operand, and `srcs` its
+# source. Each is a device, a sharding, or None to leave the operand in place. `copy_semantics`
+# states whether the result may share the operand's memory.
 device_put_p = instruction("device_put", multiple_results=True, family="transfer")
 device_put_p.linear_in = True
 device_put_p.follows_memory = False
@@ -35,7 +36,7 @@ def _device_put_shape(
 
 
 def _put(aval: Any, device: Any) -> Any:
-    """The type of a value after it is placed."""
+    """Returns the type of a value after its placement."""
     if type(device) is MemorySpace:
         return aval.update(memory_space=None if device is MemorySpace.Device else device)
     if type(device) is NamedSharding:

@@ -35,12 +35,12 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 def array_aval(value: ArrayLike) -> ShapedArray:
-    """The type of an operand that is an array or scalar."""
+    """Returns the type of an operand that is an array or scalar."""
     return cast_type(ShapedArray, get_aval(value))
 
 
 def shape_of(value: ArrayLike) -> tuple[int, ...]:
-    """The shape of an operand; () for Python scalars."""
+    """Returns the shape of an operand; () for Python scalars."""
     if value.__class__ in _PYTHON_SCALARS:
         return ()
     try:
@@ -50,14 +50,17 @@ def shape_of(value: ArrayLike) -> tuple[int, ...]:
 
 
 def dtype_of(value: ArrayLike) -> Any:
-    """The dtype of an operand; Python scalars have the default one, of 64 bits only if enabled."""
+    """Returns the dtype of an operand.
+
+    Python scalars have the default dtype, which has 64 bits only if these are enabled.
+    """
     if isinstance(value, Array):
         return value.dtype
     return array_aval(value).dtype
 
 
 def as_array(value: ArrayLike) -> Any:
-    """Converts an operand to a result: an array, or a constant of the program being traced."""
+    """Converts an operand to an array, or to a constant of the program being traced."""
     if isinstance(value, Array):
         return value
     wide = wide_constant(value)
@@ -70,7 +73,7 @@ def as_array(value: ArrayLike) -> Any:
 
 
 def recording_trace() -> StagingTrace | None:
-    """The trace that records equations, below the traces that transform values."""
+    """Returns the trace that records equations, below the traces that transform values."""
     trace: Any = current.trace
     while trace is not evaluation_trace and trace is not None:
         if trace.__class__ is StagingTrace:
@@ -80,7 +83,7 @@ def recording_trace() -> StagingTrace | None:
 
 
 def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A concrete scalar of the given dtype; while tracing, no equation is recorded."""
+    """Returns a concrete scalar of the given dtype; records no equation while tracing."""
     array = np.asarray(value)
     array = cast(array, dtype)
     if current.trace is evaluation_trace:

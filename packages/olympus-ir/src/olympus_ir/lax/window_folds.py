@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on windows in terms of simpler ones: one step for each element of the window.
+"""Operations on windows, built from one simpler step for each element of the window.
 
-The compiler's own operations are faster. These serve where it has none: derivatives and batches of
-reductions by a user's function, and cotangents of extrema of dilated windows.
+The compiler's own operations are faster. These serve cases for which the compiler has none. Such
+cases are derivatives and batches of reductions by a user's function, and cotangents of extrema of
+dilated windows.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ class Windows:
         )
 
     def offsets(self) -> Any:
-        """The positions within a window, in row-major order."""
+        """Returns the positions within a window, in row-major order."""
         return np.ndindex(*self.dimensions)
 
     def padded(self, operand: ArrayLike, fill: ArrayLike) -> Array:
-        """The array with gaps and padding filled in."""
+        """Returns the array with gaps and padding filled in."""
         return pad(
             operand,
             fill,
@@ -86,7 +87,7 @@ class Windows:
         )
 
     def elements(self, padded: Array, offset: Sequence[int]) -> Array:
-        """The elements at one position of all windows of an array that is already padded."""
+        """Returns the elements of a padded array at one position of all windows."""
         starts = [place * step for place, step in zip(offset, self.dilation, strict=True)]
         limits = [
             start + (count - 1) * stride + 1 if count else start
@@ -97,7 +98,10 @@ class Windows:
         return slice(padded, starts, limits, self.strides)
 
     def spread(self, elements: Array, offset: Sequence[int]) -> Array:
-        """The transpose of `elements`: an array in the padded shape, with zeros elsewhere."""
+        """Applies the transpose of `elements`.
+
+        The result has the padded shape, with zeros at all other positions.
+        """
         config = []
         for size, base, (low, high), place, step, count, stride in zip(
             self.shape,
@@ -115,7 +119,7 @@ class Windows:
         return pad(elements, np.zeros((), dtype_of(elements)), config)
 
     def unpadded(self, padded: Array) -> Array:
-        """The transpose of `padded`: the array without gaps and padding."""
+        """Applies the transpose of `padded`, which removes gaps and padding."""
         inner = pad(
             padded,
             np.zeros((), dtype_of(padded)),
@@ -127,7 +131,10 @@ class Windows:
         return slice(inner, (0,) * len(shape), shape, self.base_dilation)
 
     def padded_places(self, padded_shape: Sequence[int]) -> np.ndarray:
-        """Flat indices into the padded array of the windows' elements: a row for each position."""
+        """Returns flat indices of the windows' elements in the padded array.
+
+        There is one row for each position within a window.
+        """
         starts = np.indices(self.counts).reshape(len(self.counts), 1, -1)
         offsets = np.indices(tuple(self.dimensions)).reshape(len(self.counts), -1, 1)
         steps, strides = (np.reshape(x, (-1, 1, 1)) for x in (self.dilation, self.strides))
@@ -135,8 +142,9 @@ class Windows:
         return np.asarray(np.ravel_multi_index(positions, tuple(padded_shape)), np.int32)
 
     def places(self, offset: Sequence[int]) -> np.ndarray:
-        """Flat indices into the array of the elements at one position of all windows; -1 in
-        padding.
+        """Returns flat indices in the array of the elements at one position of all windows.
+
+        The index is -1 in gaps and padding.
         """
         places = np.zeros(self.counts, np.int64)
         inside = np.ones(self.counts, bool)
@@ -181,7 +189,7 @@ def fold_windows(
 
 
 def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **window: Any) -> Array:
-    """The transpose of `select_and_gather_add` in its first operand, for any window."""
+    """Applies the transpose of `select_and_gather_add` in its first operand, for any window."""
     windows = Windows(shape_of(operand), **window)
     dtype = dtype_of(operand)
     identity = np.asarray(neutral_element(select_prim, dtype)).astype(dtype)
@@ -205,7 +213,7 @@ def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **wi
 
 
 def neutral_element(select_prim: Any, dtype: Any) -> Any:
-    """The value that a selection of maxima (ge) or minima (le) never prefers."""
+    """Returns the value that a selection of maxima (ge) or minima (le) never prefers."""
     return lowest(dtype) if select_prim.name == "ge" else highest(dtype)
 
 

@@ -15,12 +15,12 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated_size(size: int, dilation: int) -> int:
-    """The size of a dimension after inserting ``dilation - 1`` gaps between neighbours."""
+    """Returns the size of a dimension with ``dilation - 1`` gaps between neighbours."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 def window_count(size: int, window: int, stride: int) -> int:
-    """The number of windows in a dimension, at multiples of a stride."""
+    """Returns the number of windows in a dimension, which start at multiples of a stride."""
     return max_dim((size - window) // stride + 1, 0)
 
 
@@ -32,7 +32,7 @@ def window_counts(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> tuple[int, ...]:
-    """The number of windows along each dimension of a dilated, padded array."""
+    """Returns the number of windows along each dimension of a dilated, padded array."""
     return tuple(
         window_count(dilated_size(size, base) + low + high, dilated_size(window, dilation), stride)
         for size, window, stride, (low, high), base, dilation in zip(
@@ -53,15 +53,15 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
-    """The explicit padding that a padding word stands for.
+    """Returns the explicit padding that a padding word stands for.
 
     Args:
       in_shape: the sizes of the dimensions that windows move along.
       window_shape: the sizes of a window, including its dilation.
       window_strides: the distance between windows in each dimension.
-      padding: ``"VALID"`` for no padding; ``"SAME"`` for one window for each multiple of the
-        stride, with the odd element at the end; ``"SAME_LOWER"`` with the odd element at the
-        beginning.
+      padding: ``"VALID"`` for no padding; ``"SAME"`` for one window at each multiple of the stride,
+        with the odd element of padding at the end; ``"SAME_LOWER"`` for the same with the odd
+        element at the beginning.
 
     Returns:
       For each dimension, the numbers of elements added before and after.

@@ -281,9 +281,9 @@ def reduce_window(
       window_dilation: the distance between neighbouring elements of a window.
 
     Returns:
-      One element for each window, in the structure of ``operand``. Sums and extrema from their
-      neutral element are recorded as `reduce_window_sum` and so on. Results can be differentiated
-      in both modes and to any order.
+      One element for each window, in the structure of ``operand``. A sum or extremum whose initial
+      value is its neutral element is recorded as `reduce_window_sum` and so on. Results can be
+      differentiated in both modes and to any order.
 
     Raises:
       ShapeError: if the operands differ in shape or ``window_dimensions`` does not match their
@@ -335,7 +335,7 @@ def reduce_window(
 
 
 def _as_element(init_value: Any, dtype: Any) -> Any:
-    """A Python number as an initial value of the operand's dtype, if that can hold it."""
+    """Converts a Python number to the operand's dtype, if the dtype can hold it."""
     if not dtypes.is_python_scalar(init_value):
         return init_value
     if not isinstance(init_value, int) and not dtypes.issubdtype(dtype, np.inexact):
@@ -347,7 +347,7 @@ def _as_element(init_value: Any, dtype: Any) -> Any:
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """The primitive of a reduction by an operation from its neutral element, if there is one."""
+    """Returns the primitive, if any, that reduces by an operation from its neutral element."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer) or shape_of(init_value):
         return None
@@ -393,7 +393,7 @@ def select_and_scatter(
     Args:
       operand: the array whose windows are compared.
       select: a function of the element selected so far and another element; it returns whether the
-        former stays selected.
+        first one stays selected.
       window_dimensions: the sizes of the window.
       window_strides: the distance between windows in each dimension.
       padding: a pair (before, after) for each dimension; elements of the padding are never

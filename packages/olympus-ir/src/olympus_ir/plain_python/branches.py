@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditionals on traced values: both blocks are traced, and their variables get common types."""
+"""Conditionals on traced values.
+
+Both blocks are traced, and their variables get common types.
+"""
 
 from __future__ import annotations
 
@@ -40,15 +43,15 @@ class Block(NamedTuple):
     """A traced block.
 
     Attributes:
-      program: the program of the arrays that the block gives.
-      values: the variables after the block. A leaf that is an array is the index of a result.
+      program: the program that computes the arrays of the block.
+      values: the variables after the block. An array leaf is replaced by the `_Slot` of its result.
     """
 
     program: ClosedOlympuspr
     values: list[Value]
 
     def run(self, operands: Sequence[Any] = ()) -> list[Value]:
-        """Returns the variables after a run, within the current trace."""
+        """Runs the program in the current trace and returns the variables after it."""
         results = eval_olympuspr(self.program.jaxpr, self.program.consts, *operands)
         return [
             Value(
@@ -58,7 +61,7 @@ class Block(NamedTuple):
         ]
 
     def types(self) -> list[Value]:
-        """Returns the variables with the types of arrays in place of arrays."""
+        """Returns the variables with each array replaced by its type."""
         return [
             Value(tree, [leaf.aval if isinstance(leaf, _Slot) else leaf for leaf in leaves])
             for tree, leaves in self.values
@@ -109,12 +112,12 @@ def traced_if(
       condition: a traced boolean scalar.
       then: the block for a true condition: a function of the variables that returns them.
       orelse: the other block.
-      values: the variables before.
+      values: the variables before the conditional.
       names: the names of the variables that the blocks return.
       line: the line of the statement, for error messages.
 
     Returns:
-      The variables after the block.
+      The variables after the conditional.
 
     Raises:
       TypeError: a variable has two structures, shapes or constants after the blocks.
@@ -226,5 +229,5 @@ def _is_selectable(leaf: Any) -> bool:
 
 
 def label_of(name: str) -> str:
-    """Returns how an error message calls a variable."""
+    """Returns the name of a variable for error messages."""
     return "The result of the function" if name.startswith("_olympus") else f"The variable `{name}`"

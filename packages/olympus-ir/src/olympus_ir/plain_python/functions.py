@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with rewritten control flow: compiled from the tree, bound to the original's scope."""
+"""Functions with rewritten control flow.
+
+They are compiled from the rewritten syntax tree and bound to the scope of the original function.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ def with_control_flow(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional
     expressions, ``break``, ``continue``, early ``return``, item assignments to local names, and the
-    functions of the same module that the function calls, are rewritten. A condition that is known
-    when the program is traced stays Python's; a traced one becomes `lax.cond` or
+    functions of the same module that the function calls, are rewritten. Python evaluates a
+    condition that is known when the program is traced. A traced condition becomes `lax.cond` or
     `lax.while_loop`.
 
     Args:
@@ -34,7 +37,7 @@ def with_control_flow(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
       SourceError: the source of the function is not available.
-      TypeError: ``fun`` has no Python source, as built-in functions have none.
+      TypeError: ``fun`` has no Python source, for example because it is a built-in function.
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
@@ -87,7 +90,7 @@ def _rewrite(fun: FunctionType) -> FunctionType:
 
 
 def _compiled(body: list[ast.stmt], node: ast.AST, fun: FunctionType) -> CodeType:
-    """Returns the code of the function, as compiled inside of a scope with its free variables."""
+    """Returns the function's code, compiled within a scope that has its free variables."""
     names = [*fun.__code__.co_freevars, OPERATORS]
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     scope = ast.FunctionDef("_scope", arguments, body, [])
@@ -106,7 +109,7 @@ def _class_of(fun: FunctionType) -> str | None:
 
 
 def _drop_defaults(arguments: ast.arguments) -> None:
-    """Removes the values of defaults, which the original function holds, and annotations."""
+    """Removes annotations and the values of defaults; the original function holds the defaults."""
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [value and ast.Constant(None) for value in arguments.kw_defaults]
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]

@@ -2,7 +2,7 @@
 """Item assignments as assignments of names: ``x[i] = v`` becomes ``x = set_item(x, i, v)``.
 
 Arrays are immutable, so the statement gives the name an updated array. Lists, dictionaries and
-NumPy arrays are changed in place, as ever.
+NumPy arrays are changed in place, as in plain Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from .scopes import SCOPES
 
-# Names with this beginning live within one statement.
+# Names with this prefix are used within one statement only.
 TEMPORARY = "_olympus_temporary_"
 _VALUE = f"{TEMPORARY}value"
 
@@ -22,8 +22,8 @@ class ItemAssignments(ast.NodeTransformer):
     """Rewrites the item assignments of one function to its local names.
 
     Args:
-      local: the names that are the function's own. An item of another name is assigned in place:
-        the function cannot give that name a new value.
+      local: the function's local names. An item of any other name is assigned in place, because the
+        function cannot rebind that name.
     """
 
     def __init__(self, local: Set[str]) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jumps as flags: programs without ``return`` inside of control flow, ``break`` and ``continue``.
+"""Lowering of ``return`` inside of control flow, ``break`` and ``continue`` to flags.
 
-A jump sets a flag, and the statements that it skips run where no flag is set. Where one side of an
-``if`` surely jumps, the rest of the block becomes the other side, which needs no flag.
+A jump sets a flag, and the statements that it skips run only if no flag is set. If one side of an
+``if`` always jumps, the rest of the block becomes the other side and needs no flag.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .scopes import may_jump, may_leave_loop, may_return, surely_jumps
 
 Node = TypeVar("Node", bound=ast.stmt)
 
-# Names that no program uses.
+# Names that do not occur in users' programs.
 RETURNED, RESULT = "_olympus_returned", "_olympus_result"
 
 
@@ -80,7 +80,7 @@ class _Lowering:
             value = node.value if node.value is not None else ast.Constant(None)
             assignments = [_assigned(RESULT, value), _assigned(RETURNED, ast.Constant(True))]
         else:
-            assert loop is not None  # Python refuses a jump outside of a loop
+            assert loop is not None  # Python rejects a jump outside of a loop
             flag = loop.broken if isinstance(node, ast.Break) else loop.skipped
             assignments = [_assigned(str(flag), ast.Constant(True))]
         return [_located(each, node) for each in assignments]
@@ -102,7 +102,7 @@ class _Lowering:
         if isinstance(node, ast.For | ast.While):
             return self._loop(node, loop)
         if isinstance(node, ast.Try):
-            # The `else` of `try` runs only where its body has not jumped.
+            # The `else` of `try` runs only if the body of the `try` has not jumped.
             orelse: list[ast.stmt] = self.block(node.orelse, loop) if node.orelse else []
             if orelse and may_jump(node.body):
                 orelse = [_if(self._no_jump(node.body, loop), orelse, node)]

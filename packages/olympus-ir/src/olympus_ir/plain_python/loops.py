@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops with traced conditions: variables become the carry of one `lax.while_loop`."""
+"""Loops with traced conditions, whose variables become the carry of one `lax.while_loop`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Carry(NamedTuple):
     """The variables before an iteration.
 
     Attributes:
-      values: the variables; a leaf that is carried is its type.
+      values: the variables, with each carried leaf replaced by its type.
       initial: the initial values of the carried leaves.
     """
 
@@ -39,7 +39,7 @@ class _Carry(NamedTuple):
         return [leaf for value in self.values for leaf in value.leaves if _is_carried(leaf)]
 
     def filled(self, arrays: Sequence[Any]) -> list[Any]:
-        """Returns the variables with arrays in the places of the carried leaves."""
+        """Returns the variables with arrays in place of the carried leaves."""
         remaining = iter(arrays)
         return [
             Value(
@@ -69,8 +69,8 @@ def traced_while(
       values: the variables before the loop.
       names: their names.
       line: the line of the statement, for error messages.
-      fillable: names of variables that need no value before the loop: they are zero after a loop
-        of no iterations.
+      fillable: names of variables that need no value before the loop. They are zero after a loop
+        without iterations.
 
     Returns:
       The variables after the loop.
@@ -130,7 +130,7 @@ def _traced_iteration(body: Callable[..., Sequence[Any]], carry: _Carry, line: i
 def _wider_carry(
     carry: _Carry, block: Block, names: Sequence[str], line: int, fillable: Sequence[str]
 ) -> _Carry | None:
-    """Returns the carry that an iteration needs; None if it gives what it takes.
+    """Returns the wider carry that an iteration needs; None if its types stay the same.
 
     A variable that has no value before the loop is carried only if it is `fillable`.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that take the place of control flow, and decide by the values that they meet.
+"""Operators that replace control flow, and choose their behaviour by their operands.
 
-A condition that is known while the program is traced is Python's own. A traced condition leads to
-`branches` or `loops`.
+Python handles a condition that is known while the program is traced. The modules `branches` and
+`loops` handle a traced condition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .variables import NOT_RETURNED, Undefined, is_array
 
 
 def known_truth(value: Any) -> bool | None:
-    """Returns the truth of a value, or None where only a run of the program knows it."""
+    """Returns the truth of a value, or None if it is known only when the program runs."""
     if not isinstance(value, Tracer):
         return bool(value)
     try:
@@ -49,7 +49,7 @@ def if_(
     names: tuple[str, ...],
     line: int,
 ) -> Sequence[Any]:
-    """Runs one of two blocks, which take and return the variables that they assign."""
+    """Runs one of two blocks; each takes and returns the variables that it assigns."""
     truth = known_truth(condition)
     if truth is None:
         return traced_if(_as_bool(condition), then, orelse, values, names, line)
@@ -63,7 +63,7 @@ def while_(
     names: tuple[str, ...],
     line: int,
 ) -> Sequence[Any]:
-    """Repeats a block; iterations whose conditions are known run in Python."""
+    """Repeats a block; Python runs the iterations whose conditions are known."""
     while (truth := known_truth(test(*values))) is not None:
         if not truth:
             return values
@@ -235,7 +235,7 @@ def checked(result: Any) -> Any:
     """Returns the result of a function.
 
     Raises:
-      UnboundLocalError: it holds a variable without a value.
+      UnboundLocalError: the result holds a variable without a value.
     """
     for leaf in pytrees.tree_leaves(result):
         if isinstance(leaf, Undefined):
@@ -247,7 +247,7 @@ def checked(result: Any) -> Any:
 
 
 class _Index:
-    """Maker of indices: ``index[a:b]`` is the index ``a:b``."""
+    """Builder of indices; ``index[a:b]`` is the index ``a:b``."""
 
     def __getitem__(self, key: Any) -> Any:
         return key
@@ -306,7 +306,7 @@ class TracedRange(NamedTuple):
     step: Any
 
     def has(self, position: Any) -> Any:
-        """Returns whether a position, counted from the start by steps, is within the range."""
+        """Returns whether a position, counted in steps from the start, is within the range."""
         upwards, downwards = position < self.stop, position > self.stop
         return if_expression(self.step > 0, lambda: upwards, lambda: downwards, 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewriting of control flow: statements and operators become calls of `operators`.
+"""Rewriting of statements and operators of control flow into calls of `operators`.
 
 A statement's blocks become functions of the variables that the statement assigns::
 
@@ -30,7 +30,7 @@ from .scopes import (
 
 OPERATORS = "__olympus__"
 ITEM = f"{TEMPORARY}item"
-# Functions that look at the frame of their caller, or at names of its scope.
+# Functions that inspect the frame of their caller, or names of the caller's scope.
 _LOOKS_AT_CALLER = {"super", "locals", "vars", "dir", "globals", "eval", "exec"}
 
 
@@ -76,7 +76,7 @@ def rewrite_lambda(node: ast.Lambda, private_prefix: str | None) -> ast.Lambda:
 
 
 class _Mangling(ast.NodeTransformer):
-    """Private names ``__x`` of a class, as the compiler writes them inside of the class."""
+    """Mangling of private names ``__x`` of a class, as the compiler does inside of the class."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -181,7 +181,7 @@ class _Rewriter(ast.NodeTransformer):
     def _read_elsewhere(self, names: list[str], conditional: ast.If) -> list[str]:
         """Returns the variables of a conditional that other statements may read after it.
 
-        In a loop these are all: the conditional itself reads them in the next iteration.
+        In a loop these are all variables, because the conditional reads them in the next iteration.
         """
         if self.loops:
             return names
@@ -202,7 +202,8 @@ class _Rewriter(ast.NodeTransformer):
         Args:
           role: a word for the name of the function.
           names: the variables that the function takes.
-          results: those that it returns; none of a test, which returns its value.
+          results: the variables that the function returns; empty for a test, which returns its
+              value.
           statements: the body.
           like: the statement whose position the definition gets.
           first: parameters before the variables.
@@ -279,7 +280,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _place(node: ast.AST, like: ast.AST) -> None:
-    """Gives a node the position of another one, or of its condition, without further lines.
+    """Gives a node the position of another node or of its condition, cut to one line.
 
     Python shows the last line of a call of an attribute.
     """
@@ -291,7 +292,7 @@ def _place(node: ast.AST, like: ast.AST) -> None:
 
 
 def _place_new(statement: ast.stmt, function: ast.FunctionDef) -> None:
-    """Gives a statement that no line of the function stands for the position of its first line."""
+    """Gives a statement without a line of its own the position of the function's first line."""
     if not hasattr(statement, "lineno"):
         _place(statement, function)
     ast.fix_missing_locations(statement)

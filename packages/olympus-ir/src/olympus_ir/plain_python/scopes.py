@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes: the names that statements assign, and the jumps that they may take."""
+"""Names that statements assign in a scope, and jumps that the statements may take."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _names_of_comprehensions(statements: Sequence[ast.AST]) -> set[str]:
 
 
 def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
-    """Returns how often nodes read each name, in inner functions, too."""
+    """Returns how often nodes read each name, including reads in inner functions."""
     loads: Counter[str] = Counter()
     for root in nodes:
         for node in ast.walk(root):
@@ -84,7 +84,7 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
 
 
 def binds_in_expressions(nodes: Sequence[ast.AST]) -> bool:
-    """Returns whether expressions bind names or give control away, so that none may be moved."""
+    """Returns whether expressions bind names or yield control and so must not be moved."""
     moving = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
     return any(isinstance(node, moving) for node in nodes_of_scope(nodes))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of functions: the syntax tree of the definition of a function object."""
+"""Syntax trees of the definitions of function objects, read from their source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def definition_of(fun: FunctionType) -> Definition:
     """Returns a copy of the node that defines a function, with the line numbers of its file.
 
     Raises:
-      SourceError: the source is not available, or is another one than that of the function.
+      SourceError: the source is not available, or is not that of the function.
     """
     code = fun.__code__
     try:
@@ -42,7 +42,7 @@ def definition_of(fun: FunctionType) -> Definition:
 
 @functools.lru_cache(maxsize=64)
 def _definitions(source: str) -> tuple[Definition, ...]:
-    """Returns the definitions in a file; a cell with magic commands of IPython has none."""
+    """Returns the definitions in a file; an IPython cell with magic commands has none."""
     try:
         tree = ast.parse(source)
     except SyntaxError:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of traced control flow: the values that blocks take and give, and their common types.
+"""Variables of traced control flow, their values, and the common types of these values.
 
-The value of a variable is a pytree. Its leaves are arrays and numbers, which a traced condition can
-select, and constants: any other object, which must be the same on both sides.
+The value of a variable is a pytree. A leaf is an array, a number or a constant. A traced condition
+can select arrays and numbers. A constant is any other object, and it must be the same on both
+sides.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Undefined:
 
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__") and attribute.endswith("__"):
-            raise AttributeError(attribute)  # protocols ask for these
+            raise AttributeError(attribute)  # protocols look up these names
         self.refuse()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = refuse
@@ -65,7 +66,7 @@ NOT_RETURNED = _NotReturned()
 
 
 class Value(NamedTuple):
-    """The value of one variable, taken apart.
+    """Value of one variable, flattened to a structure and leaves.
 
     Attributes:
       tree: the structure.
@@ -94,7 +95,7 @@ def taken_apart(value: Any) -> Value:
 
 
 def copied(values: Sequence[Any]) -> list[Any]:
-    """Returns the values in containers of their own, which a block may change."""
+    """Returns the values in new containers, which a block may change."""
     return [taken_apart(value).together() for value in values]
 
 
@@ -109,14 +110,14 @@ def is_number(leaf: Any) -> bool:
 
 
 def same_constant(one: Any, other: Any) -> bool:
-    """Returns whether two leaves are one constant, known when the program is traced."""
+    """Returns whether two leaves are the same constant, known when the program is traced."""
     if one is other:
         return True
     if is_array(one) or is_array(other) or one.__class__ is not other.__class__:
         return False
     try:
         return bool(one == other)
-    except Exception:  # an object of the user's may refuse
+    except Exception:  # a user's object may refuse the comparison
         return False
 
 
@@ -156,7 +157,7 @@ def converted(leaf: Any, aval: Any) -> Any:
 
 
 def placeholder(aval: Any) -> Any:
-    """Returns a value of a type, for a side that never reads it."""
+    """Returns some value of a type, for a side that never reads the value."""
     if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
         raise TypeError(
             f"A traced condition cannot decide whether a value of type {aval.str_short()} is "

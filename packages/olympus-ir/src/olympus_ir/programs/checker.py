@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checker, which verifies that an olympuspr is well-formed and well-typed.
 
-Every variable is bound once and before it is used, the types of results are those that the shape
-rules infer from the operands, and the programs in parameters fit the equations that hold them.
+Every variable must be bound once, and before its use. The types of results must be those that the
+shape rules infer from the operands. The programs in parameters must fit the equations that hold
+them.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ checking_rules: RuleTable[Callable[..., None]] = RuleTable(
 
 
 class Misfit(Exception):
-    """Error in an equation; the checker adds the position."""
+    """Error in an equation; the checker adds the position of the equation."""
 
 
 def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
-    """Checks that a program, and each program in it, is well-formed and well-typed.
+    """Checks that a program and its subprograms are well-formed and well-typed.
 
     Weak types are not compared. Collectives are checked under the named axes that are bound now.
 
@@ -46,7 +47,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
       olympuspr: the program.
 
     Raises:
-      OlympusprTypeError: where it is not; names and prints the equation.
+      OlympusprTypeError: if a check fails; the message names and prints the equation.
 
     Example:
       >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead code: removing the equations, inputs and constants that no needed result depends on."""
+"""Removal of dead code: equations, inputs and constants that no needed result depends on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["dce_closed", "dce_olympuspr", "dead_code_rules"]
 
 Flags = Sequence[bool]
 
-# For primitives whose parameters are programs: `rule(equation, used_results)` returns the reduced
-# equation, and which of the operands it still uses. Other equations are kept or dropped as a whole.
+# Rules of primitives whose parameters are programs. `rule(equation, used_results)` returns the
+# reduced equation, and for each operand whether the equation still uses it. Equations of other
+# primitives are kept or dropped as a whole.
 dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool]]]] = RuleTable(
     "dead code", package="olympus_ir", folder="rules"
 )
@@ -32,14 +33,14 @@ dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool
 def dce_olympuspr(
     olympuspr: Olympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[Olympuspr, list[bool]]:
-    """Removes the equations and inputs that some of a program's results do not need.
+    """Removes the equations and inputs that the needed results of a program do not use.
 
     Equations with effects are kept.
 
     Args:
       olympuspr: the program.
       used_outputs: for each result, whether it is needed.
-      instantiate: whether unused inputs (all, or each by a flag) are kept.
+      instantiate: whether to keep unused inputs, as one flag or one flag for each input.
 
     Returns:
       The program of the needed results and used inputs, and for each input whether it is used.
@@ -100,7 +101,7 @@ def dce_olympuspr(
 def dce_closed(
     closed: ClosedOlympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[ClosedOlympuspr, list[bool]]:
-    """Like `dce_olympuspr`, for a closed program; the result is memoized."""
+    """Applies `dce_olympuspr` to a closed program; the result is memoized."""
     kept_inputs = instantiate if isinstance(instantiate, bool) else tuple(map(bool, instantiate))
     key = ("dead code", tuple(map(bool, used_outputs)), kept_inputs)
     known = closed.memo.get(key)
@@ -144,7 +145,8 @@ def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
             if any(atom.aval.is_ref and atom in live for atom in equation.invars):
                 return True
         elif not isinstance(effect, NamedAxisEffect | RefEffect):
-            # The effect of a named axis only requires a bound axis; the equation may be removed.
+            # A named-axis effect only requires that the axis is bound, so the equation may be
+            # removed.
             return True
     return False
 
@@ -156,7 +158,7 @@ def reduced_equation(
     params: dict[str, Any],
     effects: frozenset,
 ) -> tuple[Equation, list[bool]]:
-    """Returns an equation with some of its operands and results, and the flags of the operands."""
+    """Returns an equation reduced to the used operands and results, and the operands' flags."""
     if all(used_operands) and all(used_results) and params == equation.params:
         return equation, list(used_operands)
     reduced = equation.replace(

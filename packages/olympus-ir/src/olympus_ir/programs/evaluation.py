@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation: the slot for the evaluator of primitives, and running programs equation by equation.
+"""Slot for the evaluator of primitives, and evaluation of programs equation by equation.
 
-There is one evaluator in a process: olympus-xla where it is installed, else the NumPy reference.
-It is chosen when it is first needed, through the entry-point group ``olympus.evaluators``, or
-installed earlier by the package that brings it.
+A process has one evaluator. It is olympus-xla if that is installed, and otherwise the NumPy
+reference. The evaluator is chosen at its first use, through the entry-point group
+``olympus.evaluators``. The package that provides it may also install it earlier.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Evaluator(Protocol):
     name: str
 
     def evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Applies a primitive to concrete operands, now."""
+        """Applies a primitive to concrete operands immediately."""
         ...
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """A concrete array of the given type with the values of a NumPy array or scalar.
+        """Returns a concrete array of a type with the values of a NumPy array or scalar.
 
         The result never shares memory that the caller could write to.
         """
         ...
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """The compiled form of a function; see `olympus_ir.programs.jit.jit` for the options."""
+        """Returns the compiled form of a function; `olympus_ir.programs.jit.jit` lists options."""
         ...
 
 
@@ -53,7 +53,7 @@ def _no_default() -> NoReturn:
     raise RuntimeError("no evaluator is installed: import olympus_ir")
 
 
-# Returns the evaluator of processes in which no package brings one; `olympus_ir` sets it.
+# Function that returns the evaluator if no package provides one. `olympus_ir` sets it.
 _default: Callable[[], Evaluator] = _no_default
 
 
@@ -67,7 +67,7 @@ def install_evaluator(evaluator: Evaluator) -> None:
     """Sets the evaluator that runs all primitives from now on.
 
     Raises:
-      RuntimeError: where computations have been run by another evaluator already.
+      RuntimeError: if another evaluator has already run computations.
     """
     global _installed
     if _installed is evaluator:
@@ -82,7 +82,7 @@ def install_evaluator(evaluator: Evaluator) -> None:
 
 
 def evaluator() -> Evaluator:
-    """The evaluator in use; chooses it on the first call."""
+    """Returns the evaluator in use; chooses it on the first call."""
     if _installed is None:
         _choose_evaluator()
     assert _installed is not None
@@ -113,16 +113,17 @@ if _installed is None:
 def eval_olympuspr(
     olympuspr: Olympuspr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
-    """Runs a program by binding its primitives under the current interpreter.
+    """Runs a program by binding its primitives in the current trace.
 
     Args:
       olympuspr: the program.
-      consts: one value a constant.
-      *args: one value an input.
-      propagate_source_info: whether equations recorded meanwhile keep the origin of the program's.
+      consts: a value for each constant.
+      *args: a value for each input.
+      propagate_source_info: whether equations recorded meanwhile get the source positions and name
+          stacks of the program's equations.
 
     Returns:
-      One value a result.
+      A value for each result.
     """
     environment: dict[Var, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))
@@ -160,7 +161,7 @@ def bind_equation(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
-    """Maps an equation's position to the variables that are last used there."""
+    """Returns a mapping from the position of an equation to the variables last used there."""
     results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
     last: dict[Var, int] = {}
     for position, equation in enumerate(olympuspr.eqns):
@@ -175,5 +176,5 @@ def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
 
 
 def olympuspr_as_fun(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
-    """A function of flat operands that runs a closed program."""
+    """Returns a function of flat operands that runs a closed program."""
     return lambda *args: eval_olympuspr(closed.jaxpr, closed.consts, *args)

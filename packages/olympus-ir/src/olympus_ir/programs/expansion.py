@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expansions: definitions of primitives as functions of other primitives.
 
-An expansion is all that a primitive needs: every interpreter without a rule for the primitive runs
-the expansion. That holds for its types and their layouts, the reference evaluator, batching,
-derivatives (forward, reverse and Taylor mode) and lowering. A rule is given in addition only where
-it does better than the expansion.
+A primitive needs no more than an expansion, because every interpreter without a rule for the
+primitive runs the expansion. These are the inference of types and layouts, the reference evaluator,
+batching, derivatives (forward, reverse and Taylor mode) and lowering. A primitive gets an
+additional rule only where the rule is better than the expansion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 class ExpansionTable(RuleTable[Expansion]):
-    """Table of expansions. A primitive without a shape rule gets that of its expansion."""
+    """Table of expansions; the expansion of a primitive also provides a missing shape rule."""
 
     def define(
         self, primitive: Primitive, rule: Expansion | None = None, *, derived: str = ""
@@ -36,8 +36,8 @@ class ExpansionTable(RuleTable[Expansion]):
         return defined
 
 
-# From a primitive to a function `(*operands, **params)` of lax operations, which returns one
-# result, or a list where the primitive has several.
+# Maps a primitive to a function `(*operands, **params)` of lax operations. The function returns one
+# result, or a list if the primitive has several.
 expansion_rules: ExpansionTable = ExpansionTable("expansion", package="olympus_ir", folder=None)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracing part of `jit`: the primitive, calls under another trace, and the function.
+"""Tracing part of `jit`: its primitive, calls under another trace, and the function `jit`.
 
-Compiling and running programs is the evaluator's business.
+The evaluator compiles and runs programs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .tracing import current
 
 __all__ = ["call_under_trace", "jit", "jit_p"]
 
-# A call of a compiled function; `olympus_ir.lax.calls` has its kin.
+# Primitive that calls a compiled function. `olympus_ir.lax.calls` has related primitives.
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 jit_p.spreads_varying = False  # the types of the results are those of the program
 
@@ -37,9 +37,10 @@ def _jit_types(*avals: Any, jaxpr: ClosedOlympuspr, **params: Any) -> tuple[list
 def call_under_trace(
     fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
 ) -> Any:
-    """Calls a jitted function while something is being traced: records a `jit` equation.
+    """Calls a jitted function during tracing by recording a `jit` equation.
 
-    A function to be inlined is simply called: its equations are recorded one by one.
+    A function with the option `inline` is called directly, so its equations are recorded one by
+    one.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
@@ -51,7 +52,7 @@ def call_under_trace(
 
 
 def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> NoReturn:
-    """Raises ValueError: a call in a program is compiled with the program, by its options."""
+    """Raises ValueError, because a nested call is compiled with the outer program's options."""
     source = source_info.SourceInfo(source_info.capture(), no_names)
     raise ValueError(
         f"`compiler_options` can only be passed to top-level `{naming.module}.jit`. Got "
@@ -61,14 +62,14 @@ def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> No
 
 
 def jit(fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The compiled form of a function, made by the evaluator in use.
+    """Returns the compiled form of a function, which the evaluator in use makes.
 
     This is how the packages below olympus-xla declare their own functions as compiled; users call
     `olympus.jit`.
 
     Args:
       fun: the function.
-      **options: as `jit_options` takes them.
+      **options: the options of `jit_options`.
 
     Example:
       >>> from olympus_ir import lax

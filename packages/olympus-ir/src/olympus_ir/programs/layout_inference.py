@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of results of operands that have layouts."""
+"""Inference of the types of results from operands with layouts."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def unreduced_as_operands(
 ) -> frozenset:
     """Returns the operands' unreduced axes, for operations that only rearrange elements.
 
-    Such an operation commutes with the sum, so that it applies to the terms.
+    Such an operation commutes with the sum, so it may be applied to the terms of the sum.
     """
     return unreduced_of_all("an", operands)
 
@@ -209,7 +209,7 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
 
 
 def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
-    """Returns the axes over which the result is reduced: the reduced axes of the operands."""
+    """Returns the axes over which the result is reduced, which are those of the operands."""
     wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)
@@ -217,12 +217,12 @@ def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: 
         return wanted
     if asked is not None:
         used = {axis for entry in asked.spec.partitions for axis in axes_of_entry(entry)}
-        reduced -= used  # they are split from here on
+        reduced -= used  # these axes split a dimension from here on
     if rule.reduced is None:
         _refuse(primitive, "unreduced/reduced")
     for aval, axes in zip(operands, own, strict=True):
         unreduced = _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
-        # Scalars are constants more often than not; they say nothing.
+        # Scalars are mostly constants, so they do not determine the axes.
         if aval.ndim and reduced - axes - unreduced:
             split = {axis for entry in entries_of(aval) for axis in axes_of_entry(entry)}
             if split & reduced:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of traced values that outlive their trace, and of the objects that hold them."""
+"""Detection of traced values that outlive their trace, and of the objects that refer to them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def check_leaks(trace: Trace) -> None:
     """Raises if tracers of a finished trace are still alive.
 
     Raises:
-      LeakedTracerError: names the tracers, the lines that made them and what refers to them.
+      LeakedTracerError: tracers are alive. The message names them, the lines that made them and the
+          objects that refer to them.
     """
     if not _tracers_of(trace):
         return
-    gc.collect()  # some may wait in a cycle, after an exception for example
+    gc.collect()  # some may be in a reference cycle, for example after an exception
     tracers = _tracers_of(trace)
     if tracers:
         del tracers[_SHOWN:]
@@ -74,7 +75,7 @@ def _is_of_interest(referrer: Any, known: set[int]) -> bool:
 
 
 def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
-    """Returns the object that holds the value through a referrer, and the part that does."""
+    """Returns the object that holds a value through a referrer, and the holding part of it."""
     if isinstance(referrer, types.CellType):
         closures = [each for each in gc.get_referrers(referrer) if type(each) is tuple]
         for closure in closures:
@@ -95,7 +96,7 @@ def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
 
 
 def _position(sequence: Sequence[Any], value: Any) -> int:
-    # By identity: tracers are compared by equations.
+    # Compares by identity, because `==` of tracers records an equation.
     return next(place for place, item in enumerate(sequence) if item is value)
 
 

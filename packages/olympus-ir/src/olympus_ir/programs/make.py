@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at programs: `make_olympuspr`, `eval_shape`, and names for parts of a program."""
+"""Inspection of programs by `make_olympuspr` and `eval_shape`, and names for their parts."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def make_olympuspr(
 
     Args:
       fun: the function to be traced.
-      static_argnums: positions of arguments that are not traced but used as they are.
-      axis_env: names and sizes of axes that are taken as bound.
+      static_argnums: positions of arguments that are passed unchanged instead of being traced.
+      axis_env: names and sizes of axes that are bound during tracing.
       return_shape: whether to return the types of the result as well.
 
     Returns:
       A function that takes the arguments of ``fun``, or `ShapeDtypeStruct` in their place, and
-      returns a `ClosedOlympuspr`; with ``return_shape`` a pair of it and the result with
+      returns a `ClosedOlympuspr`; with ``return_shape``, a pair of the program and the result with
       `ShapeDtypeStruct` in place of arrays.
 
     Raises:
-      TypeError: where ``fun`` cannot be called.
+      TypeError: if ``fun`` cannot be called.
 
     Example:
       >>> from olympus_ir import lax
@@ -116,7 +116,7 @@ _no_options = JitOptions()
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Returns the types of a function's result, without computing it.
+    """Returns the types of a function's result without computing the result.
 
     Args:
       fun: the function.
@@ -127,7 +127,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       The result with `ShapeDtypeStruct` in place of arrays.
 
     Raises:
-      TypeError: where the call itself would raise it, shapes not fitting for example.
+      TypeError: if the call itself would raise it, for example because shapes do not fit.
 
     Example:
       >>> from olympus_ir import lax
@@ -138,7 +138,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     own = getattr(fun, "eval_shape", None)
-    if callable(own):  # a compiled function is traced by its options
+    if callable(own):  # a compiled function is traced with its own options
         return own(*args, **kwargs)
     if known_types.mutable:
         if mutable_types.concerns(fun, args, kwargs):
@@ -148,7 +148,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def named_scope(name: str) -> NamedScope:
-    """Returns a context manager, and decorator, that gives the equations recorded within a name.
+    """Returns a context manager and decorator that names the equations recorded within it.
 
     The names of the scopes around an equation show in profiles, in the compiled program and in
     ``str(program)`` with ``name_stack=True``.
@@ -157,7 +157,7 @@ def named_scope(name: str) -> NamedScope:
       name: the name of the scope.
 
     Raises:
-      TypeError: where the name is not a string.
+      TypeError: if the name is not a string.
 
     Example:
       >>> from olympus_ir import lax
@@ -184,7 +184,9 @@ class NamedScope(ContextDecorator):
         source = current.source
         self._previous.append((current.name_stack, source))
         current.name_stack = current.name_stack.extend(self.name)
-        if source is not None:  # as in the backward pass of a function with a rule of its own
+        if (
+            source is not None
+        ):  # for example in the backward pass of a function with its own derivative rule
             current.source = source.replace(name_stack=source.name_stack.extend(self.name))
         return self.name
 
@@ -197,7 +199,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
     Args:
       fun: the function.
-      name: the name of the scope; the function's where it is None.
+      name: the name of the scope; None for the name of the function.
 
     Example:
       >>> from olympus_ir import lax

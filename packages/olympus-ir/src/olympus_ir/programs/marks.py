@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that all operations of a block of code have in the compiled program.
+"""Attributes of all operations that a block of code adds to the compiled program.
 
-They stand among the names of scopes around an equation (`NameStack`) and so go where these go: into
-functions that are called, and into derivatives.
+The attributes are entries of the `NameStack` of an equation, beside the names of scopes. Like these
+names, they propagate into called functions and into derivatives.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..diagnostics.name_stacks import Mark, NameStack
 from ..settings.user_contexts import UserContext
 from .tracing import current
 
-# What compiled functions depend on: the attributes around the place where they are called.
+# The attributes around the call of a compiled function, on which the compiled program depends.
 _around = UserContext(())
 
 
 def attribute_text(value: Any) -> str:
-    """Formats the value of an attribute: booleans in lower case."""
+    """Formats the value of an attribute, with booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -29,7 +29,7 @@ class MarkedBlock:
     """Attaches attributes to operations traced in a ``with`` block or in a decorated function.
 
     Args:
-      attributes: from names to texts; None takes an attribute of outer blocks away.
+      attributes: a mapping from names to texts; None removes an attribute of outer blocks.
     """
 
     __slots__ = ("_attributes", "_entered")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutable objects, whose state consists of arrays, in traced functions.
+"""Mutable objects in traced functions; the state of such an object consists of arrays.
 
 While a function is traced, it mutates a copy of the object that holds traced arrays. The program
 takes the state as operands and returns the new state as results. After the program has run, the
-object receives the new state. Closed-over objects are found at their first use: the function is
-then traced again, with the object's state as an operand.
+object receives the new state. A closed-over object is found at its first use. The function is then
+traced again, with the object's state as an operand.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ def _makes_mutable(primitive: Any, args: Sequence[Any], params: dict[str, Any]) 
 
 
 class _Place:
-    """Placeholder in a pytree for an object whose state is passed separately: its number."""
+    """Placeholder in a pytree for an object whose state is passed separately.
+
+    It holds the number of the object.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -271,7 +274,7 @@ _functional_forms = FunctionCache()
 
 
 def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Returns whether a call takes mutable objects, or closes over some."""
+    """Returns whether a call takes mutable objects, or its function closes over some."""
     if "closed over" in _functional_forms.of(fun):
         return True
     return any(map(is_mutable, pytrees.tree_leaves((args, kwargs))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Olympusprs: small typed programs, lists of equations that each apply one primitive."""
+"""Olympusprs, small typed programs whose equations each apply one primitive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .primitives import Primitive
 
 
 class _Printing:
-    """Slot for the module that makes texts of programs, which stands above this one."""
+    """Slot for the module that formats programs; that module imports this one."""
 
     printer: Any = None
 
@@ -26,12 +26,15 @@ _printing = _Printing()
 
 
 def install_printer(printer: Any) -> None:
-    """Sets the module that makes texts of programs; it is `olympus_ir.programs.printer`."""
+    """Sets the module that formats programs, which is `olympus_ir.programs.printer`."""
     _printing.printer = printer
 
 
 class Var:
-    """A variable: bound once, as an input or as a result of an equation. Compared by identity."""
+    """Variable, which is bound once, as an input or a result of an equation.
+
+    Variables are compared by identity.
+    """
 
     __slots__ = ("aval",)
 
@@ -39,10 +42,10 @@ class Var:
         self.aval: Any = aval
 
     def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
-        """The variable as programs show it.
+        """Returns the variable as it appears in printed programs.
 
         Args:
-          context: the `printer.Printer` that names variables; None for a name by itself.
+          context: the `printer.Printer` that names variables; None to name the variable on its own.
           print_dtype: whether to show the type.
         """
         name = (_printing.printer.Printer() if context is None else context).name(self)
@@ -71,10 +74,10 @@ class Literal:
         self.aval: Any = get_aval(val) if aval is None else aval
 
     def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
-        """The constant as programs show it.
+        """Returns the constant as it appears in printed programs.
 
         Args:
-          context: makes no difference.
+          context: ignored.
           print_dtype: whether to show the type.
         """
         text = str(self.val.item() if hasattr(self.val, "item") else self.val)
@@ -111,7 +114,7 @@ class Equation:
         self.ctx = ctx
 
     def replace(self, **changes: Any) -> Equation:
-        """The same equation with some fields changed."""
+        """Returns the same equation with some fields changed."""
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
         return Equation(**{**fields, **changes})
 
@@ -131,14 +134,14 @@ _EQUATION_FIELDS = (
 
 
 class Olympuspr:
-    """An open program: its constants are inputs without values yet.
+    """Open program, whose constants are variables without values.
 
     Attributes:
       constvars: the variables that stand for constants.
       invars: the inputs.
       outvars: the results, variables or literals.
       eqns: the equations in order.
-      effects: the union of what the equations do besides computing.
+      effects: the union of the side effects of the equations.
     """
 
     __slots__ = (
@@ -178,7 +181,7 @@ class Olympuspr:
         return [atom.aval for atom in self.outvars]
 
     def replace(self, **changes: Any) -> Olympuspr:
-        """The same program with some fields changed."""
+        """Returns the same program with some fields changed."""
         fields = {
             "constvars": self.constvars,
             "invars": self.invars,
@@ -196,7 +199,7 @@ class Olympuspr:
 
 
 class ClosedOlympuspr:
-    """A program with the values of its constants. Hashable by identity; do not change it."""
+    """Program with the values of its constants; immutable, hashed by identity."""
 
     __slots__ = ("__weakref__", "consts", "jaxpr", "memo")
 
@@ -207,12 +210,12 @@ class ClosedOlympuspr:
             )
         self.jaxpr = jaxpr
         self.consts = list(consts)
-        # What interpreters remember of this very program (its jvp, its batched form ...).
+        # Results that interpreters cache for this program, such as its jvp and its batched form.
         self.memo: dict[Any, Any] = {}
 
     @property
     def olympuspr(self) -> Olympuspr:
-        """The open program; ``jaxpr`` is the same under the name that JAX's programs use."""
+        """Returns the open program; ``jaxpr`` is the same attribute under JAX's name."""
         return self.jaxpr
 
     @property
@@ -262,21 +265,21 @@ class ClosedOlympuspr:
 
 
 def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
-    """The closed form of a program without constants; always the same object for one program."""
+    """Returns the closed form of a program without constants, the same object on every call."""
     if olympuspr._closed is None:
         olympuspr._closed = ClosedOlympuspr(olympuspr, ())
     return olympuspr._closed
 
 
 def constants_as_inputs(olympuspr: Olympuspr) -> Olympuspr:
-    """The program that takes its constants as its first inputs."""
+    """Returns the program that takes its constants as its first inputs."""
     if not olympuspr.constvars:
         return olympuspr
     return olympuspr.replace(constvars=[], invars=[*olympuspr.constvars, *olympuspr.invars])
 
 
 def inputs_as_constants(olympuspr: Olympuspr, count: int) -> Olympuspr:
-    """The program whose first ``count`` inputs are constants."""
+    """Returns the program whose first ``count`` inputs are constants."""
     return olympuspr.replace(
         constvars=[*olympuspr.constvars, *olympuspr.invars[:count]],
         invars=olympuspr.invars[count:],
@@ -284,7 +287,7 @@ def inputs_as_constants(olympuspr: Olympuspr, count: int) -> Olympuspr:
 
 
 def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """The programs among an equation's parameters, also those in tuples and lists."""
+    """Returns the programs in an equation's parameters, including those in tuples and lists."""
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, ClosedOlympuspr):
@@ -294,18 +297,19 @@ def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
 
 
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
-    """The programs directly inside a program's equations."""
+    """Returns the programs that are parameters of a program's equations."""
     for equation in olympuspr.eqns:
         yield from olympusprs_in_params(equation.params)
 
 
 def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None = None) -> frozenset:
-    """The union of the equations' effects: those of a program.
+    """Returns the effects of a program, which are the union of its equations' effects.
 
     Args:
       equations: the equations.
-      inputs: the program's constants and inputs. Where there is no reference among them, reading
-        and writing references stays inside the program; that there are some is stated all the same.
+      inputs: the program's constants and inputs. If none of them is a reference, reads and writes
+        of references stay inside the program. The effects still state that the program uses
+        references.
     """
     effects: frozenset = no_effects
     for equation in equations:
@@ -327,7 +331,7 @@ def is_literalable(value: Any) -> bool:
 
 
 _python_scalars = frozenset({bool, int, float, complex})
-# Types whose scalars become literals; packages with array types of their own add them.
+# Types whose scalars become literals. Packages with their own array types add those types.
 literal_types: set[type] = {np.ndarray, *dtypes.numpy_scalar_types}
 
 

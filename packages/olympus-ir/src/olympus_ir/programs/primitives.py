@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives: the instructions of which olympusprs are made."""
+"""Primitives, the instructions of olympusprs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _instruction_set: dict[str, Primitive] = {}
 
 
 class Primitive:
-    """One instruction: a name, a rule for the types of its results, and how many there are.
+    """Instruction with a name, a rule for the types of its results, and a number of results.
 
-    What a primitive computes, and how it is batched, differentiated or lowered, is said in the
-    rule tables of the interpreters (`olympus_ir.programs.rules.RuleTable`), not here.
+    The rule tables of the interpreters (`olympus_ir.programs.rules.RuleTable`) define what a
+    primitive computes, and how it is batched, differentiated or lowered.
 
     Args:
-      name: as it is printed in an olympuspr.
+      name: the name in printed olympusprs.
       multiple_results: whether `bind` returns a list of results rather than one.
       family: the name of the rule files that hold the primitive's rules.
-      cache_inference: whether inferred types are kept; not so for primitives whose parameters are
-        programs, which the cache would keep alive.
+      cache_inference: whether inferred types are cached. It is False for primitives with programs
+        as parameters, because the cache would keep the programs alive.
 
     Example:
       >>> double_p = Primitive("double")
@@ -49,7 +49,8 @@ class Primitive:
     # True if results vary over the mesh axes that any operand varies over. False for primitives
     # whose result types come from a program, and for collectives that end (or begin) variation.
     spreads_varying: bool = True
-    # True if results are in the host's memory whenever operands are; False as for variation.
+    # True if results are in the host's memory whenever operands are. It is False for the same
+    # primitives as the flag for variation.
     follows_memory: bool = True
     # True if references may be operands, as for calls and control flow.
     takes_refs: bool = False
@@ -69,11 +70,12 @@ class Primitive:
         if not cache_inference:
             self.takes_refs = True
             self.infer = self._infer_anew  # type: ignore[method-assign]
-        # Which operands it is linear in: all (True), some (their indices), none (empty).
+        # Operands in which the primitive is linear: all (True), some (their indices) or none
+        # (empty).
         self.linear_in: tuple[int, ...] | bool = ()
-        # The function that evaluates it eagerly; the evaluator sets it on first use.
+        # The function that evaluates the primitive eagerly; the evaluator sets it on first use.
         self.eager: Callable[..., Any] | None = None
-        # The function that `def_impl` set, and the evaluator's own function beside it.
+        # The function that `def_impl` set, and the evaluator's own function.
         self._implementation: Callable[..., Any] | None = None
         self._eager_by_rules: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None
@@ -106,21 +108,21 @@ class Primitive:
         Args:
           trace: the interpreter.
           args: the operands.
-          params: the parameters. Or, as in JAX, the operands' types, and then the parameters.
+          params: the parameters. As in JAX, the operands' types may precede the parameters.
         """
         return trace.process_primitive(
             self, args, params if params_after_avals is None else params_after_avals
         )
 
-    # Applies an equation again where that is not `bind(*operands, **params)`, as for calls whose
-    # parameters are programs that stand for functions: `(operands, params) -> results`. It is an
-    # override of `bind`, not a rule of some interpreter, and so a member and not a table.
+    # A function `(operands, params) -> results` that applies an equation again if `bind(*operands,
+    # **params)` cannot. Examples are calls with programs as parameters in place of functions. It
+    # overrides `bind` and is not a rule of an interpreter, so it is a member and not a table.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
     # ---- types ----
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
-        """The type of the result, or the types of several, and the effects."""
+        """Returns the type of the result or the types of several results, and the effects."""
         results, effects = self._infer_anew(avals, params)
         return (list(results) if self.multiple_results else results[0]), effects
 
@@ -130,7 +132,7 @@ class Primitive:
         return self._shape_rule is not None
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Sets the shape rule: from abstract operands and parameters to the results' types."""
+        """Sets the shape rule, a function from abstract operands and parameters to result types."""
         self._inferred.clear()
 
         def shape_rule(*avals: Any, **params: Any) -> Any:
@@ -162,14 +164,14 @@ class Primitive:
     def infer(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-        """The types of the results and the effects, from a cache where possible."""
+        """Returns the types of the results and the effects, from a cache if possible."""
         key = (avals, *params.items()) if params else avals
         try:
             return self._inferred[key]
         except KeyError:
             pass
         except TypeError:
-            # Parameters of third parties' primitives need not be hashable.
+            # Parameters of third-party primitives need not be hashable.
             if _instruction_set.get(self.name) is not self:
                 return self._infer_anew(avals, params)
             _check_hashable(self, params)
@@ -233,7 +235,7 @@ class Primitive:
     def _infer_varying(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any], varying: frozenset
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-        """Infers types of results that vary over the mesh axes over which an operand varies."""
+        """Infers types of results that vary over every mesh axis over which an operand varies."""
         plain = [
             aval.update(vma=frozenset()) if isinstance(aval, ShapedArray) and aval.vma else aval
             for aval in avals
@@ -251,7 +253,7 @@ class Primitive:
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """The function that evaluates the primitive on concrete values."""
+        """Returns the function that evaluates the primitive on concrete values."""
         return self._implementation or self._evaluate_by_rules
 
     @impl.setter
@@ -261,7 +263,7 @@ class Primitive:
     def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the function that evaluates the primitive on concrete values.
 
-        The function that `impl` was before can be called by it, and be set again.
+        The new function may call the previous value of `impl`, which may also be set again.
         """
         if self._implementation is None:
             self._eager_by_rules = self.eager
@@ -272,7 +274,7 @@ class Primitive:
         return implementation
 
     def _evaluate_by_rules(self, *args: Any, **params: Any) -> Any:
-        """Evaluates the primitive on concrete values by its rules, whatever `impl` is now."""
+        """Evaluates the primitive on concrete values by its rules, even if `impl` is replaced."""
         implementation = self._implementation
         if implementation is None:
             return evaluation_trace.process_primitive(self, args, params)
@@ -297,10 +299,10 @@ def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
 
 
 def instruction(name: str, **attributes: Any) -> Primitive:
-    """Declares a primitive of the instruction set, or returns the one declared under the name."""
+    """Declares a primitive of the instruction set, or returns the one already declared."""
     if not attributes:
         if name not in _instruction_set:
-            primitives()  # loads those that are rarely used
+            primitives()  # declares the rarely used primitives
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")
@@ -309,7 +311,7 @@ def instruction(name: str, **attributes: Any) -> Primitive:
 
 
 def add_to_instruction_set(primitive: Primitive) -> Primitive:
-    """Enters a primitive of a subclass of `Primitive` into the instruction set."""
+    """Adds a primitive, an instance of a subclass of `Primitive`, to the instruction set."""
     if primitive.name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {primitive.name!r} already")
     _instruction_set[primitive.name] = primitive
@@ -317,10 +319,10 @@ def add_to_instruction_set(primitive: Primitive) -> Primitive:
 
 
 def primitives() -> tuple[Primitive, ...]:
-    """All primitives of the instruction set, in order of declaration.
+    """Returns all primitives of the instruction set, in order of declaration.
 
-    Those of other packages, and of linear algebra and references, are declared with the import of
-    their modules.
+    The primitives of other packages, of linear algebra and of references are declared when their
+    modules are imported.
     """
     for declare in _late_declarations:
         declare()
@@ -334,11 +336,11 @@ _late_declarations: list[Callable[[], None]] = []
 def add_late_declarations(declare: Callable[[], None]) -> None:
     """Adds a function that imports modules in which primitives are declared.
 
-    `primitives` calls it, and `instruction` for a name that is not declared yet.
+    `primitives` calls the function. `instruction` calls it for a name that is not declared yet.
     """
     _late_declarations.append(declare)
 
 
 def declared_primitives() -> tuple[Primitive, ...]:
-    """The primitives of the instruction set that anything has used so far."""
+    """Returns the primitives of the instruction set that are declared so far."""
     return tuple(_instruction_set.values())

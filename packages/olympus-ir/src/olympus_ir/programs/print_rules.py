@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of printing rules, for primitives whose equations do not show all parameters."""
+"""Table of printing rules, for primitives whose equations do not show all parameters."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 A program reads ``{ lambda constants ; inputs. let equations in (results,) }``. Variables are named
 in the order in which they are printed. A program that occurs several times is printed once, under a
-name, before the others.
+name, before the programs that use it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..types.effects import allocation_effect, reference_effects
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
 from .print_rules import printing_rules
 
-# Between items that are filled into lines: a newline only where the line is full.
+# Separator of items that fill lines; it is a newline only where the line is full.
 _SPACE = Group(Break())
 KEYWORD = (BLUE, BOLD)
 TYPE = (MAGENTA, NORMAL)
@@ -48,13 +48,13 @@ def format_olympuspr(
     print_effects: bool = False,
     **layout_options: Any,
 ) -> str:
-    """The text of a program.
+    """Returns the text of a program.
 
     Args:
       olympuspr: the program.
-      source_info: whether to say at the right of each equation which line of the user's it is from.
+      source_info: whether to show the user's source line at the right of each equation.
       print_shapes: whether to print the types of variables.
-      name_stack: whether to say at the right which scopes an equation was recorded in.
+      name_stack: whether to show the scopes of each equation at its right.
       custom_pp_eqn_rules: whether parameters with default values are left out.
       print_effects: whether to print the effects of programs.
       **layout_options: ``width``, ``use_color`` and ``annotation_prefix`` of the layout.
@@ -88,7 +88,7 @@ def format_equation(
     print_effects: bool = False,
     **layout_options: Any,
 ) -> str:
-    """The text of one equation; the options are those of `format_olympuspr`."""
+    """Returns the text of one equation; the options are those of `format_olympuspr`."""
     printer = Printer(
         source_info=source_info,
         print_shapes=print_shapes,
@@ -103,12 +103,12 @@ def _defined(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-# Programs of more equations are printed before the one that holds them, under a name.
+# A subprogram of more equations is printed under a name, before the program that holds it.
 _LONGEST_IN_PLACE = 10
 
 
 class Printer:
-    """Makes the document of a program, and names its variables meanwhile."""
+    """Builds the document of a program, and names the program's variables in the process."""
 
     def __init__(
         self,
@@ -127,14 +127,14 @@ class Printer:
         self._names: dict[Var, str] = {}
         self._types: dict[Any, Text] = {}
         self._spellings = _spellings()
-        # From the identity of a program that is printed once, under a name.
+        # Maps the identity of a program that is printed once to its name.
         self._shared: dict[int, str] = {}
         self._reserved: set[str] = set()
 
     # ---- names ----
 
     def name(self, var: Var) -> str:
-        """The name of a variable, a new one where it has none."""
+        """Returns the name of a variable; makes a name if the variable has none."""
         if var.__class__ is DropVar:
             return "_"
         name = self._names.get(var)
@@ -146,7 +146,7 @@ class Printer:
         return name
 
     def hide_unused(self, olympuspr: Olympuspr) -> None:
-        """Shows those results of a program's equations that nothing uses as ``_``."""
+        """Marks the unused results of a program's equations, which are shown as ``_``."""
         used = {atom for atom in olympuspr.outvars if isinstance(atom, Var)}
         for equation in olympuspr.eqns:
             used.update(atom for atom in equation.invars if isinstance(atom, Var))
@@ -158,12 +158,12 @@ class Printer:
         return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
-        """Names a program's inputs and results like the equation's, unless they have names."""
+        """Gives unnamed inputs and results of a program the names of the equation's."""
         if id(olympuspr) in self._shared:
             return
         taken: set[str] = set()
         names = self._names
-        # Not strict: programs that are not well-formed are printed too, in the checker's messages.
+        # The zip is not strict, because the checker's messages also print malformed programs.
         for var, atom in zip(olympuspr.invars, equation.invars, strict=False):
             if isinstance(atom, Var) and var not in names:
                 name = self.name(atom)
@@ -214,7 +214,7 @@ class Printer:
         return shared
 
     def program(self, olympuspr: Olympuspr) -> Document:
-        """A program in full."""
+        """Prints a program in full."""
         head = [
             Text("{ "),
             Text("lambda ", KEYWORD),
@@ -239,7 +239,7 @@ class Printer:
         return Group(Nest(2, Concatenation([*head, *tail, Text(" }")])))
 
     def _effects(self, olympuspr: Olympuspr) -> list[str]:
-        """The texts of a program's effects; those on references name the inputs they concern."""
+        """Returns the texts of a program's effects; effects on references name their inputs."""
         inputs = {*olympuspr.constvars, *olympuspr.invars}
         shown = {str(effect) for effect in olympuspr.effects if effect not in reference_effects}
         if allocation_effect in olympuspr.effects:
@@ -252,7 +252,7 @@ class Printer:
         return sorted(shown)
 
     def binders(self, variables: Sequence[Var]) -> Document:
-        """Variables with their types, on as many lines as it takes."""
+        """Prints variables with their types, on as many lines as needed."""
         parts: list[Document] = []
         for var in variables:
             if parts:
@@ -297,7 +297,7 @@ class Printer:
         return remarks
 
     def parameters(self, params: Sequence[tuple[str, Any]]) -> Document:
-        """``[name=value ...]``, or nothing."""
+        """Prints parameters as ``[name=value ...]``; prints nothing if there are none."""
         if not params:
             return Text("")
         pairs = [Concatenation([Text(f"{name}="), self._value(value)]) for name, value in params]
@@ -328,7 +328,7 @@ class Printer:
         return self.program(olympuspr) if name is None else Text(name)
 
     def atom(self, atom: Atom) -> Document:
-        """The name of a variable, or a literal."""
+        """Prints the name of a variable, or a literal."""
         return Text(format_literal(atom) if isinstance(atom, Literal) else self.name(atom))
 
 
@@ -336,7 +336,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def format_literal(literal: Literal) -> str:
-    """A scalar with its type, such as ``2.0:f32[]``."""
+    """Formats a scalar with its type, such as ``2.0:f32[]``."""
     value = literal.val
     item = getattr(value, "item", None)
     shown = value if item is None else item()
@@ -344,7 +344,7 @@ def format_literal(literal: Literal) -> str:
 
 
 def _programs_in(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """The programs among parameters, in the order in which they are printed."""
+    """Returns the programs in parameters, in the order in which they are printed."""
     for _, value in sorted(params.items()):
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, ClosedOlympuspr):
@@ -354,7 +354,7 @@ def _programs_in(params: dict[str, Any]) -> Iterator[Olympuspr]:
 
 
 def _spellings() -> Iterator[str]:
-    """``a`` to ``z``, ``ba``, ``bb`` and so on: the numbers in base 26 with letters as digits."""
+    """Yields ``a`` to ``z``, ``ba``, ``bb`` and so on, which count in base 26 with letters."""
     number = 0
     while True:
         digits, rest = "", number

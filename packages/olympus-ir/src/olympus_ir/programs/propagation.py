@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of propagation rules, and the parts of a rule.
+"""Table of propagation rules, and helpers for writing rules.
 
-A rule takes the types of the operands, with layouts, and the types of the results, without. It
-returns one partition entry for each dimension of a result: the mesh axis (or a tuple of them) over
-which the dimension is sharded, or None.
+A rule takes the types of the operands with layouts, and the types of the results without layouts.
+It returns one partition entry for each dimension of a result: the mesh axis (or a tuple of them)
+over which the dimension is sharded, or None.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ Split: TypeAlias = Callable[..., Any]
 
 
 class Propagation:
-    """Propagation rule of one primitive: the layouts of its results from those of its operands.
+    """Propagation rule, which infers the layouts of a primitive's results from its operands.
 
     Attributes:
-      split: `(operands, results, **params)` to the entries of the result; a list of entries for
-        primitives with several results.
-      unreduced: `(operands, results, asked, **params)` to the axes over which the result is
-        unreduced. It is called if operands are unreduced or the program requests it; None refuses.
-      reduced: whether the result is reduced over the axes that the operands are reduced over; None
-        refuses reduced operands.
+      split: function `(operands, results, **params)` that returns the entries of the result. For a
+        primitive with several results it returns a list of entries.
+      unreduced: function `(operands, results, asked, **params)` that returns the axes over which
+        the result is unreduced. It is called if operands are unreduced or the program requests an
+        unreduced result. None rejects both.
+      reduced: whether the result is reduced over the axes that the operands are reduced over. None
+        rejects reduced operands.
       parameter: the name of the parameter that requests a layout; "" for none.
-      infer: `(types of the operands, params)` to the types of the results with their layouts, and
-        the effects; it replaces the other attributes.
+      infer: function `(types of the operands, params)` that returns the types of the results with
+        their layouts, and the effects. It replaces the other attributes.
     """
 
     __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")
@@ -121,7 +122,7 @@ def parts_of(entry: Any, mesh: Any) -> int:
 
 
 def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Returns the entries of the first operand: the result is sharded like it."""
+    """Returns the entries of the first operand, so that the result is sharded like it."""
     return entries_of(operands[0])
 
 

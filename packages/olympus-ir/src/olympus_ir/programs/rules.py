@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RuleTable`: from primitive to rule, the only type of registry in OLYMPUS."""
+"""`RuleTable`, which maps primitives to rules and is the only type of registry in OLYMPUS."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ all_tables: dict[str, RuleTable] = {}
 
 
 class RuleTable(Generic[Rule]):
-    """The rules of one interpreter: what it does with each primitive.
+    """Table of the rules by which one interpreter handles each primitive.
 
-    A table loads itself. It knows the folder of its rule files, a primitive knows its family, and
-    the first look-up that finds no rule imports the family's file. If that defines none, the
-    table's derivations are asked, which make a rule from what the primitive's declaration says.
+    A table loads its rules on demand. It knows the folder of its rule files, and each primitive
+    knows its family. The first look-up that finds no rule imports the rule file of the family. If
+    that file defines no rule, the table's derivations may make one from the primitive's
+    declaration.
 
-    A table refuses a second rule for a primitive. A primitive for which a rule would make no sense
-    is exempted, with the reason. The error for a missing rule names the file to edit.
+    A table rejects a second rule for a primitive. A primitive for which a rule would make no sense
+    gets an exemption with a reason. The error for a missing rule names the file to edit.
 
     Args:
-      name: what the rules are, as a noun, such as ``"batching"``.
+      name: a noun for the rules, such as ``"batching"``.
       package: the import name of the package that keeps the rules.
-      folder: the package's folder of rule files, one a family of primitives, with dots between
-        nested folders. None for rules that are defined beside the primitives and so come with
-        their import: nothing is loaded then.
+      folder: the package's folder of rule files, with dots between nested folders. There is one
+        file for each family of primitives. None if the rules are defined beside the primitives;
+        then no file is loaded.
       missing: the first words of the error for a missing rule, with ``{}`` for the primitive's
         name.
       expands: whether the interpreter runs the expansion of a primitive without a rule.
@@ -46,7 +47,7 @@ class RuleTable(Generic[Rule]):
     Attributes:
       rules: the rules loaded so far. Hot paths read it directly, and call `find` after a miss.
       exemptions: the primitives without a rule, and the reasons.
-      derived: for rules that follow from something else, what they follow from.
+      derived: for each derived rule, a description of its source.
 
     Example:
       >>> from olympus_ir import lax
@@ -80,15 +81,15 @@ class RuleTable(Generic[Rule]):
     # ---- definition ----
 
     def define(self, primitive: Primitive, rule: Rule | None = None, *, derived: str = "") -> Any:
-        """Gives a primitive its rule; without ``rule``, returns a decorator.
+        """Sets the rule of a primitive; without ``rule``, returns a decorator.
 
         Args:
           primitive: the primitive.
           rule: the rule.
-          derived: how the rule follows from something else, where it does.
+          derived: for a derived rule, how it follows from its source.
 
         Raises:
-          ValueError: the primitive has a rule or an exemption already.
+          ValueError: the primitive already has a rule or an exemption.
         """
         if rule is None:
             return lambda function: (self.define(primitive, function, derived=derived), function)[1]
@@ -109,7 +110,7 @@ class RuleTable(Generic[Rule]):
         return None
 
     def exempt(self, primitive: Primitive, *, reason: str) -> None:
-        """States that a primitive has no rule here, and why."""
+        """Exempts a primitive from having a rule, and records the reason."""
         if not reason.strip():
             raise ValueError(f"the exemption of {primitive.name} from {self.name} needs a reason")
         if primitive in self.rules:
@@ -122,9 +123,9 @@ class RuleTable(Generic[Rule]):
         """Adds a way to make rules from the declarations of primitives.
 
         Args:
-          source: what the rules follow from; they are listed with it in `derived`.
-          make: from a primitive without a rule to its rule, or None where it cannot tell. Without
-            it, `derive` returns a decorator.
+          source: a description of the source of the rules, which `derived` lists for each of them.
+          make: function from a primitive without a rule to its rule, or to None if it cannot make
+            one. Without ``make``, `derive` returns a decorator.
         """
         if make is None:
             return lambda function: self.derive(source, function)
@@ -134,7 +135,7 @@ class RuleTable(Generic[Rule]):
     # ---- look-up ----
 
     def find(self, primitive: Primitive) -> Rule | None:
-        """Returns the primitive's rule, loaded or derived if need be; None where there is none."""
+        """Returns the primitive's rule, loaded or derived if needed; None if there is none."""
         rule = self.rules.get(primitive)
         if rule is None:
             self.load(primitive.family)
@@ -161,7 +162,7 @@ class RuleTable(Generic[Rule]):
         module = None
         if family and self.folder is not None:
             module = _import_if_present(f"{self.package}.{self.folder}.{family}")
-        # Not before the end of the import, which other threads have to wait for, too.
+        # Set only at the end of the import, so that other threads wait for the import, too.
         if not getattr(getattr(module, "__spec__", None), "_initializing", False):
             self._loaded.add(family)
 
@@ -181,8 +182,8 @@ class RuleTable(Generic[Rule]):
         return rule
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
-        """Defines a rule or replaces the one there is: for third parties' dictionaries."""
-        self.load(primitive.family)  # which would define the replaced rule later
+        """Defines or replaces a rule; for third parties, which use the table as a dictionary."""
+        self.load(primitive.family)  # the import would otherwise define the replaced rule later
         self.exemptions.pop(primitive, None)
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule
@@ -217,11 +218,11 @@ class RuleTable(Generic[Rule]):
     # ---- completeness ----
 
     def missing(self, primitive: Primitive, circumstance: str = "") -> MissingRuleError:
-        """Returns the error for a primitive without a rule, which says what to do.
+        """Returns the error for a primitive without a rule; its message says what to do.
 
         Args:
           primitive: the primitive.
-          circumstance: where the rule is missing, such as ``"for platform cpu"``.
+          circumstance: the context in which the rule is missing, such as ``"for platform cpu"``.
         """
         subject = f"{self._missing.format(primitive.name)} {circumstance}".rstrip()
         message = f"{subject}: `{primitive.name}` has no {self.name} rule"
@@ -238,7 +239,7 @@ class RuleTable(Generic[Rule]):
         return MissingRuleError(f"{message}. {advice} or exempt it with a reason.")
 
     def holes(self, primitives: Any) -> list[str]:
-        """Returns what is wrong with the table, in sentences: nothing where it is complete."""
+        """Returns sentences about the faults of the table; none if the table is complete."""
         problems = [
             str(self.missing(primitive))
             for primitive in primitives
@@ -253,10 +254,10 @@ class RuleTable(Generic[Rule]):
 
 
 def _import_if_present(name: str) -> ModuleType | None:
-    """Imports a module; None where there is none, as for families of another package."""
+    """Imports a module; returns None if it does not exist, as for families of other packages."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if not f"{name}.".startswith(f"{error.name}."):  # an import inside of the module fails
+        if not f"{name}.".startswith(f"{error.name}."):  # a failed import inside
             raise
         return None

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 else:
     checker = deferred(".checker", milliseconds=1.0)
 
-# Rules of primitives that are not simply recorded: `rule(trace, args, params)`.
+# Rules `rule(trace, args, params)` of primitives that are not simply recorded.
 staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=None)
 
-# From a class of types other than arrays' to the class of tracers for values of such types.
+# Maps a class of types of values that are not arrays to the class of their tracers.
 tracer_types: dict[type, type[StagingTracer]] = {}
 
 
@@ -86,13 +86,13 @@ class StagingTrace(Trace):
     # ---- inputs and constants ----
 
     def new_input(self, aval: AbstractValue) -> StagingTracer:
-        """A tracer for a new input of the program."""
+        """Returns a tracer for a new input of the program."""
         var = Var(aval)
         self.invars.append(var)
         return self.tracer_of(var)
 
     def atom(self, value: Any) -> Atom:
-        """The variable or literal for an operand."""
+        """Returns the variable or literal for an operand."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value.atom
         if isinstance(value, Tracer):
@@ -105,7 +105,9 @@ class StagingTrace(Trace):
                 return Literal(value, get_aval(value))
             convert = array_conversion(value)
             if convert is not None:
-                with set_current_trace(self):  # a result is converted when the function is over
+                with set_current_trace(
+                    self
+                ):  # a result is converted after the function has returned
                     converted = convert()
                 return self.atom(converted)
         var = self._constants.get(id(value))
@@ -117,13 +119,13 @@ class StagingTrace(Trace):
         return var
 
     def tracer(self, value: Any) -> StagingTracer:
-        """The value as a tracer of this trace."""
+        """Returns the value as a tracer of this trace."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value
         return self.tracer_of(self.atom(value))
 
     def tracer_of(self, atom: Atom) -> StagingTracer:
-        """The tracer that stands for a variable or literal of this program."""
+        """Returns the tracer that stands for a variable or literal of this program."""
         return tracer_types.get(atom.aval.__class__, StagingTracer)(self, atom)
 
     # ---- recording ----
@@ -240,7 +242,7 @@ class StagingTrace(Trace):
     def to_olympuspr(
         self, outputs: Sequence[Any], out_tree: Any = None
     ) -> tuple[Olympuspr, list[Any]]:
-        """The recorded program with the given results, and the values of its constants."""
+        """Returns the recorded program with the given results, and the values of its constants."""
         try:
             outvars = [self.atom(output) for output in outputs]
         except TypeError:
@@ -342,7 +344,7 @@ class StagingTracer(Tracer):
         return self.atom.val if isinstance(self.atom, Literal) else None
 
     def __bool__(self) -> bool:
-        # Also for a constant, by which libraries find out whether a program is being traced.
+        # Applies to a constant, too, which libraries use to detect whether a program is traced.
         if self.atom.aval.size == 1:
             raise TracerBoolConversionError(self)
         return super().__bool__()
@@ -448,12 +450,12 @@ def trace_to_olympuspr(
     """Traces a function of flat operands.
 
     Args:
-      fun: called with one tracer an operand; returns a sequence of results.
+      fun: a function that takes one tracer for each operand and returns a sequence of results.
       in_avals: the operands' types.
       debug_info: for error messages.
 
     Returns:
-      The program and the values of its constants, among which may be tracers of outer traces.
+      The program and the values of its constants. A constant may be a tracer of an outer trace.
 
     Example:
       >>> from olympus_ir import lax, ShapedArray
@@ -467,7 +469,8 @@ def trace_to_olympuspr(
     saved_source, saved_name_stack = current.source, current.name_stack
     current.source, current.name_stack = None, marks_of(saved_name_stack)
     try:
-        # Programs are cached: their equations tell no lines of the call that traced them.
+        # Programs are cached, so their equations must not record the lines of the call that traced
+        # them.
         with TracebackScope(), set_current_trace(trace):
             outputs = fun(*tracers)
         olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
@@ -475,7 +478,7 @@ def trace_to_olympuspr(
         current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
-        tracers = outputs = None  # nothing of ours may refer to the trace now
+        tracers = outputs = None  # no variable here may refer to the trace now
         check_leaks(trace)
     if config.enable_checks.value:
         checker.check_olympuspr(olympuspr)
@@ -487,14 +490,14 @@ def trace_to_closed(
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo = unknown_debug_info,
 ) -> ClosedOlympuspr:
-    """As `trace_to_olympuspr`, closed over the constants."""
+    """Applies `trace_to_olympuspr` and closes the program over its constants."""
     return ClosedOlympuspr(*trace_to_olympuspr(fun, in_avals, debug_info))
 
 
 def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
-    """The tracers among a program's constants, and the program that takes them as first inputs.
+    """Returns the tracers among a program's constants, and a program with them as first inputs.
 
-    Constants that are values stay constants; tracers of outer traces, and references, must become
+    Constants that are values stay constants. Tracers of outer traces and references must become
     operands of the equation that holds the program.
     """
     is_tracer = [
@@ -515,7 +518,7 @@ def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympu
 
 
 def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """A jvp rule of flat (primals, tangents) that ignores ``count`` constants before primals."""
+    """Returns a jvp rule of flat (primals, tangents) that ignores ``count`` leading constants."""
     if count == 0:
         return jvp
 
@@ -530,10 +533,10 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
 def forward_with_constants(
     fwd: Callable[..., Any], count: int, symbolic_zeros: bool
 ) -> Callable[..., Any]:
-    """A forward pass that ignores its first ``count`` operands, which are constants.
+    """Returns a forward pass that ignores its first ``count`` operands, which are constants.
 
-    With ``symbolic_zeros``, as many flags follow the operands. The flags of the constants are
-    ignored, too.
+    With ``symbolic_zeros``, a flag for each operand follows the operands. The flags of the
+    constants are ignored, too.
     """
     if count == 0:
         return fwd
@@ -549,7 +552,7 @@ def forward_with_constants(
 
 
 def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """A backward pass whose first ``count`` cotangents, those of constants, are None."""
+    """Returns a backward pass with None for the first ``count`` cotangents, those of constants."""
     if count == 0:
         return bwd
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces and tracers: how one application of a primitive finds its interpreter.
+"""Traces and tracers, by which the application of a primitive finds its interpreter.
 
-There is no stack of interpreters. A thread's `current` state holds one trace; a primitive that is
-applied goes to that trace whatever its operands are. A trace that transforms (batching,
-differentiation) knows its parent and applies primitives there in turn. A tracer knows its trace,
-so that each trace can tell its own tracers from constants.
+There is no stack of interpreters. A thread's `current` state holds one trace. That trace processes
+every primitive that is applied, whatever the operands are. A trace of a transformation (batching,
+differentiation) has a parent trace and applies primitives in it. A tracer knows its trace, so that
+each trace can tell its own tracers from constants.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """An interpreter of primitives, alive while one function is being traced.
+    """Interpreter of primitives, which is active while one function is traced.
 
     Subclasses implement `process_primitive`, and `process_custom_jvp_call` and
-    `process_custom_vjp_call` for calls of functions that bring derivative rules of their own.
+    `process_custom_vjp_call` for calls of functions with their own derivative rules.
     """
 
     __slots__ = ("__weakref__", "finished", "parent")
 
     parent: Trace | None
-    finished: bool  # set when the traced function has returned: its tracers are dead
+    finished: (
+        bool  # set when the traced function has returned; its tracers are invalid from then on
+    )
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent
@@ -54,7 +56,7 @@ class Trace:
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Applies a primitive to operands, among them tracers of this trace."""
+        """Applies a primitive to operands that include tracers of this trace."""
         raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
 
     def process_custom_jvp_call(
@@ -69,8 +71,8 @@ class Trace:
     ) -> Sequence[Any]:
         """Calls `fun(*args)`, a function of flat operands whose derivative is `jvp`.
 
-        The first ``num_consts`` operands are what the function had closed over; the rule ignores
-        them, so that the function cannot be differentiated by them.
+        The first ``num_consts`` operands are values that the function had closed over. The rule
+        ignores them, so the function cannot be differentiated with respect to them.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
 
@@ -88,8 +90,8 @@ class Trace:
     ) -> Sequence[Any]:
         """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
 
-        With symbolic zeros, ``fwd`` takes after the operands one flag each, which tells whether the
-        operand is differentiated.
+        With symbolic zeros, ``fwd`` also takes one flag for each operand, after the operands. The
+        flag states whether the operand is differentiated.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
@@ -98,7 +100,7 @@ class Trace:
 
 
 def closed_over(num_consts: int) -> dict[str, int]:
-    """Returns the option of a call with closed-over values; no option without them.
+    """Returns the option of a call with closed-over values; no option if there are none.
 
     Traces that libraries define do not accept this option.
     """
@@ -106,13 +108,13 @@ def closed_over(num_consts: int) -> dict[str, int]:
 
 
 class EvaluationTrace(Trace):
-    """The trace in which nothing is traced: operands are concrete and primitives are run."""
+    """Trace that evaluates primitives on concrete operands, outside of any tracing."""
 
     __slots__ = ("process_primitive",)
 
     def __init__(self) -> None:
         super().__init__(None)
-        # `programs.evaluation` sets it to the evaluator's own function: no frame in between.
+        # `programs.evaluation` sets it to the evaluator's own function, which avoids a stack frame.
         self.process_primitive = _no_evaluator
 
     def process_custom_jvp_call(
@@ -150,12 +152,12 @@ evaluation_trace = EvaluationTrace()
 
 
 class AxisEnvironment:
-    """The named axes in scope: immutable, hashable, part of the keys of tracing caches.
+    """Named axes in scope; immutable, hashable, part of the keys of tracing caches.
 
     Attributes:
-      sizes: from an axis's name to its size.
+      sizes: a mapping from the name of an axis to its size.
       spmd_names: mesh axes over which mapped axes are spread.
-      varying: the axes for which types say over which of them a value varies.
+      varying: the axes over which types track variation.
     """
 
     __slots__ = ("_hash", "sizes", "spmd_names", "varying")
@@ -178,16 +180,16 @@ class AxisEnvironment:
         spmd_names: frozenset = frozenset(),
         varying: frozenset = frozenset(),
     ) -> AxisEnvironment:
-        """The environment with more axes."""
+        """Returns the environment with more axes."""
         return AxisEnvironment(
             {**self.sizes, **sizes}, self.spmd_names | spmd_names, self.varying | varying
         )
 
     def size(self, name: Any) -> int:
-        """The size of a named axis.
+        """Returns the size of a named axis.
 
         Raises:
-          NameError: where no such axis is in scope.
+          NameError: if no such axis is in scope.
         """
         try:
             return self.sizes[name]
@@ -227,7 +229,7 @@ class _Current(threading.local):
     axes: AxisEnvironment = empty_axis_environment
     # The names given by `named_scope`, outermost first.
     name_stack: NameStack = no_names
-    # Where equations come from, while an olympuspr is being evaluated again; else None.
+    # The source of the current equation while an olympuspr is evaluated again; otherwise None.
     source: Any = None
 
 
@@ -237,7 +239,7 @@ _tracing_state = config_states.tracing_state
 
 
 class set_current_trace:
-    """Context manager: primitives applied within go to ``trace``."""
+    """Context manager in which ``trace`` processes the primitives that are applied."""
 
     __slots__ = ("_previous_state", "prev", "trace")
 
@@ -286,7 +288,7 @@ class transforming:
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates primitives on concrete values; passes those on tracers to the parent trace."""
+    """Evaluates primitives on concrete values; the parent trace processes those on tracers."""
 
     __slots__ = ()
 
@@ -338,7 +340,7 @@ def ensure_compile_time_eval():
 
 
 class Tracer(ArrayBase):
-    """Stands for an array while a function is traced.
+    """Stand-in for an array while a function is traced.
 
     Subclasses give `aval` and, where the value is known (as in eager differentiation), override
     `concrete_or_none`.
@@ -352,7 +354,7 @@ class Tracer(ArrayBase):
     def __init__(self, trace: Trace, aval: Any = None) -> None:
         self._trace = trace
         if aval is not None:
-            # Tracers of libraries say it here; they have no slots.
+            # Tracers of libraries set it here; they have no slots.
             self.__dict__["aval"] = aval
 
     @property
@@ -403,17 +405,17 @@ class Tracer(ArrayBase):
 
     @property
     def referent(self) -> Any:
-        """The reference that the tracer is another name of; None if it is none."""
+        """Returns the reference that the tracer stands for; None if it stands for no reference."""
         return getattr(self, "value", None)
 
-    # ---- what only a value would know ----
+    # ---- what requires a concrete value ----
 
     def concrete_or_none(self) -> Any:
-        """The value behind the tracer, where the interpreter has one."""
+        """Returns the value behind the tracer, if the interpreter has one."""
         return None
 
     def _origin_message(self) -> str:
-        """Sentences for error messages: which function and argument the value comes from."""
+        """Returns sentences for error messages about the function and argument behind the value."""
         return ""
 
     def _concrete(self, error: Callable[[Tracer], Exception]) -> Any:
@@ -460,8 +462,8 @@ class Tracer(ArrayBase):
         value = self._concrete(needs_a_value("item() was called on", "the array itself"))
         return np.asarray(value).item(*args)
 
-    # NumPy's functions would take a known value and return one that nothing is known to depend on:
-    # wrong derivatives, without a word.
+    # NumPy's functions would accept a known value and return a constant. Derivatives would then be
+    # wrong without an error.
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TracerArrayConversionError(self)
 
@@ -517,25 +519,25 @@ register_value_type(Tracer, _tracer_aval)
 
 
 def register_tracer_type(tracer_type: TracerType) -> TracerType:
-    """Class decorator that registers a tracer class, so that its bases need not be searched."""
+    """Registers a tracer class, as a class decorator, so that its bases need not be searched."""
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type
 
 
 def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
-    """Raises if an operand of an evaluation is a tracer, which has outlived its function."""
+    """Raises if an operand of an evaluation is a tracer, whose function must have returned."""
     for arg in args:
         if isinstance(arg, Tracer):
             raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
 
 
 def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
-    """The error for a tracer used after, or outside of, the tracing that made it."""
+    """Returns the error for a tracer used outside of the tracing that made it."""
     return UnexpectedTracerError(escaped_tracer_message(tracer, detail))
 
 
 def find_tracers(args: Sequence[Any]) -> bool:
-    """Returns whether an operand is a tracer."""
+    """Returns whether any operand is a tracer."""
     return any(isinstance(arg, Tracer) for arg in args)
 
 
@@ -543,7 +545,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     """Applies ``force`` to a value that must be concrete.
 
     Raises:
-      ConcretizationTypeError: where ``val`` is a tracer without a known value.
+      ConcretizationTypeError: if ``val`` is a tracer without a known value.
     """
     if isinstance(val, Tracer):
         known = val.concrete_or_none()
@@ -571,7 +573,7 @@ def is_concrete(x: Any) -> bool:
 
 
 def typeof(x: Any) -> AbstractValue:
-    """The abstract value of an array-like value or tracer.
+    """Returns the abstract value of an array-like value or tracer.
 
     Example:
       >>> typeof(1.0)

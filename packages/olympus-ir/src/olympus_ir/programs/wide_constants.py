@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of 64 bits in programs that ask for 64-bit types one by one.
+"""Constants of 64 bits in programs that request individual 64-bit types.
 
-While 64-bit types are disabled, NumPy arrays of 64 bits are narrowed where they enter a program: as
-arguments and by `asarray`. The operands of an equation are another matter where the flag
-``explicit_x64_dtypes`` is ``"allow"``: there a constant such as ``np.array(2, x.dtype)`` has the
-dtype that the program asked for, and keeps it.
+While 64-bit types are disabled, NumPy arrays of 64 bits are narrowed when they enter a program as
+arguments or by `asarray`. The operands of an equation differ if the flag ``explicit_x64_dtypes`` is
+``"allow"``. Then a constant such as ``np.array(2, x.dtype)`` has the dtype that the program
+requested, and keeps it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def with_wide_type(position: int, operands: Sequence[Any], params: dict[str, Any
 
 
 def with_wide_constants(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """Returns operands with arrays in the place of constants that keep their 64 bits."""
+    """Returns operands with arrays in place of constants that keep their 64 bits."""
     if not wide_constants_allowed():
         return operands
     return [with_wide_type(position, operands, params) for position in range(len(operands))]

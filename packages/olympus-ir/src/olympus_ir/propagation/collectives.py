@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of collectives over manual axes, for values split over explicit ones as well.
+"""Propagation rules of collectives over manual axes, for values also split over explicit axes.
 
-They exchange whole shards between devices, so that each dimension stays split as it is.
+Collectives exchange whole shards between devices, so each dimension stays split as it is.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _convolution(
     split[out_spec[0]] = entries[lhs_spec[0]]
     for source, target in zip(lhs_spec[2:], out_spec[2:], strict=True):
         split[target] = entries[source]
-    # The sizes before and after, in the order of the result.
+    # The operand's sizes and the result's sizes, in the order of the result's dimensions.
     before: list[Any] = [0] * results[0].ndim
     for source, target in zip(lhs_spec, out_spec, strict=True):
         before[target] = lhs.shape[source]

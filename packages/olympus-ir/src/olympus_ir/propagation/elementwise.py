@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of elementwise operations: dimensions stay split as in the operands."""
+"""Propagation rules of elementwise operations, whose results are split like the operands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _NO_AXES: frozenset = frozenset()
 def _product_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """The product of a partial sum and a replicated value is a partial sum."""
+    """Returns the unreduced axes of a product.
+
+    The product of a partial sum and a replicated value is a partial sum.
+    """
     lhs, rhs = operands
     sums = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
     if all(sums):
@@ -74,7 +77,7 @@ def _select(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> E
 
 
 def _merged_entries(operands: Sequence[Any]) -> list[Any] | None:
-    """The partition of each dimension, if the operands that split it agree; otherwise None."""
+    """Returns the partition entries of all dimensions; None if operands split one differently."""
     entries: list[Any] = [None] * operands[-1].ndim
     for aval in operands:
         for dimension, entry in enumerate(entries_of(aval)):
@@ -96,7 +99,7 @@ def _clamp(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> En
 
 
 def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """The parts of an element form the last dimension, which is added or removed."""
+    """Adds or removes the last dimension, which holds the parts of an element."""
     entries, ndim = entries_of(operands[0]), results[0].ndim
     if ndim < len(entries) and entries[-1] is not None:
         raise ShardingTypeError(
@@ -115,8 +118,8 @@ def _from_extended(operands: Sequence[Any], results: Sequence[Any]) -> Entries:
     return (*entries_of(operands[0]), *(None,) * ndim)[:ndim]
 
 
-# Partial sums pass through these. All other elementwise primitives have the
-# rule that follows from their declaration.
+# These operations may be applied to partial sums. All other elementwise primitives have the rule
+# derived from their declaration.
 propagation_rules.define(lax.add_p, elementwise_rule(lax.add_p, _sum_unreduced))
 propagation_rules.define(lax.add_any_p, elementwise_rule(lax.add_any_p, _sum_unreduced))
 propagation_rules.define(lax.mul_p, elementwise_rule(lax.mul_p, _product_unreduced))

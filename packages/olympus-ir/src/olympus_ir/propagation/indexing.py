@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation rules of slices, gathers and scatters.
 
-Dimensions that are taken whole and batch dimensions may be split; indexed ones may not.
+Dimensions that are taken whole and batch dimensions may be split. Indexed dimensions may not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..types.layouts import entries_of
 
 
 def split_as_operand(name: str) -> Any:
-    """The rule of results that are split as the first operand, into parts of equal sizes."""
+    """Returns the rule for results that are split like the first operand, into equal parts."""
 
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
         entries = entries_of(operands[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemptions from propagation: `psend` and `precv` work on the whole shards of devices."""
+"""Exemptions from propagation for `psend` and `precv`, which transfer whole shards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rule of products in groups of rows: the program says how the result is split."""
+"""Propagation rule of ragged products; the program must give the layout of the result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemption from propagation: `ragged_all_to_all` works on the whole shards of devices."""
+"""Exemption from propagation for `ragged_all_to_all`, which works on whole shards."""
 
 from __future__ import annotations
 

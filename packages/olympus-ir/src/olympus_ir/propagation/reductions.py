@@ -25,7 +25,10 @@ def _sum_unreduced(
     out_sharding: Any = None,
     **params: Any,
 ) -> frozenset:
-    """A sum over a split dimension may remain a partial sum on each device."""
+    """Returns the unreduced axes of a sum.
+
+    A sum over a split dimension may remain a partial sum on each device.
+    """
     (operand,) = operands
     own = frozenset() if operand.layout is None else operand.layout.spec.unreduced
     entries = entries_of(operand)

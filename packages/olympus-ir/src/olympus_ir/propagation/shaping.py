@@ -80,7 +80,7 @@ def _reshape(
 
 
 def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[list, list]]:
-    """The smallest runs of dimensions, before and after, with equally many elements.
+    """Returns pairs of minimal runs of old and new dimensions with equally many elements.
 
     Dimensions of size one are left out.
     """
@@ -102,7 +102,10 @@ def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[li
 
 
 def _merged(entries: Sequence[Any]) -> tuple | None:
-    """The axes that split joined dimensions, major first; None if they do not form a prefix."""
+    """Returns the axes that split joined dimensions, major first.
+
+    Returns None if the split dimensions are not the first of the joined dimensions.
+    """
     axes: tuple = ()
     ended = False
     for entry in entries:
@@ -118,7 +121,7 @@ def _merged(entries: Sequence[Any]) -> tuple | None:
 def _divided(
     axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
 ) -> bool:
-    """Distributes axes over a group of dimensions, major first; returns whether they fit."""
+    """Distributes axes over a group of dimensions, major first; returns whether the axes fit."""
     axes = tuple(axes)
     for target in targets:
         taken: tuple = ()
@@ -196,7 +199,7 @@ def _pad(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entr
 def _pad_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    # The padding of partial sums must be a partial sum, which zero is.
+    # # The padding of partial sums must be a partial sum; zero is one.
     return operands[0].layout.spec.unreduced if operands[0].layout is not None else frozenset()
 
 

@@ -17,12 +17,12 @@ from ...trees.pytree_prefix import equality_errors_of_structures
 
 __all__ = ["explain"]
 
-# Places of calls of functions that had not been seen before.
+# Source positions of calls of functions that had not been traced before.
 _places: set[str] = set()
 
 
 def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> None:
-    """Logs the difference between a call and the closest call that a function was traced for.
+    """Logs the difference between a call and the most similar call traced before.
 
     Args:
       fun: the function.
@@ -54,7 +54,7 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
 
 
 def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:
-    """Returns the rank of a difference, the number of its parts, and its text."""
+    """Returns the rank of a difference, the number of its parts, and its description."""
     _, new_tree, new_avals, new_statics, new_axes, new_context = new
     _, old_tree, old_avals, old_statics, old_axes, old_context = old
     parts = []

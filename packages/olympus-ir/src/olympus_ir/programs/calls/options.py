@@ -19,11 +19,12 @@ class JitOptions:
     Attributes:
       static_argnums: positions of arguments that are not traced but compiled in.
       static_argnames: names of keyword arguments that are not traced but compiled in.
-      donate_argnums: positions of arguments whose memory the results may take.
+      donate_argnums: positions of arguments whose memory the results may reuse.
       donate_argnames: likewise, names of keyword arguments.
-      inline: whether a call under another trace is written out in place of a `jit` equation.
-      keep_unused: whether operands that the program does not use are passed all the same.
-      name: the name of the program; the function's where it is None.
+      inline: whether a call under another trace records the function's equations instead of a `jit`
+          equation.
+      keep_unused: whether operands that the program does not use are still passed to it.
+      name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
       compiler_options: `(name, value)` pairs for the compiler.
     """
@@ -75,7 +76,7 @@ class JitOptions:
         )
 
     def replace(self, **changes: Any) -> JitOptions:
-        """The same options with some changed."""
+        """Returns the same options with some changed."""
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
         return JitOptions(**{**fields, **changes})
 
@@ -102,14 +103,14 @@ def jit_options(
     placement: tuple = (),
     compiler_options: dict[str, Any] | None = None,
 ) -> JitOptions:
-    """Checks a user's options and brings them into normal form.
+    """Checks a user's options and normalizes them.
 
     Positions and names of static (and of donated) arguments are completed from each other by the
     function's signature.
 
     Raises:
-      TypeError: where ``fun`` cannot be called, or numbers and names have wrong types.
-      ValueError: where a number or name does not occur in the function's signature, or an
+      TypeError: if ``fun`` cannot be called, or numbers and names have wrong types.
+      ValueError: if a number or name does not occur in the function's signature, or an
         argument is both static and donated.
     """
     if not callable(fun):

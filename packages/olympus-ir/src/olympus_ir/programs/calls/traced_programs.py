@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traced programs of calls, and their kinds.
 
-The kind of a program is chosen once, when it is traced. An evaluator says how it runs programs of
-arrays; each kind knows how to run its programs by that. No call asks again what a program contains.
+The kind of a program is chosen once, when the program is traced. An evaluator provides a function
+that runs programs of arrays. Each kind uses that function to run its own programs. A call does not
+inspect the program again.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from .options import JitOptions
 
 __all__ = ["RunArrays", "TracedProgram", "add_kind_of_program", "traced_program"]
 
-#: Runs a program of arrays: from the program, options and operands to the flat results, and to
-#: whatever the evaluator wants to know of the call besides.
+#: Function that runs a program of arrays. It takes the program, options and operands. It returns
+#: the flat results, and any value that the evaluator wants from the call.
 RunArrays: TypeAlias = "Callable[[TracedProgram, JitOptions, Sequence[Any]], tuple[Any, Any]]"
 
 
 class TracedProgram:
     """Program of a traced function, with the structure of its result.
 
-    Instances of this class itself are plain programs, of arrays alone; subclasses are for programs
-    that are run in another way. `traced_program` chooses the class.
+    Direct instances of this class are programs of arrays only. Subclasses are for programs that run
+    in another way. `traced_program` chooses the class.
 
     Attributes:
       closed: the program. Its first inputs are the ``hoisted`` values.
       out_tree: the structure of the result.
       params: the parameters of the `jit` equation that calls it.
       hoisted: tracers of outer traces, and references, that the function closes over.
-      in_tree: the structure of ``(args, kwargs)`` without static ones; None for flat operands.
+      in_tree: the structure of ``(args, kwargs)`` without static arguments; None for flat operands.
       executables: the compiled forms that the evaluator keeps.
-      uncompiled: what the evaluator knows of the program as long as it has no compiled form.
+      uncompiled: the evaluator's data on the program while it has no compiled form.
     """
 
     __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params", "uncompiled")
@@ -58,7 +59,7 @@ class TracedProgram:
         self.uncompiled: Any = None
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises for operands that the program cannot take together; arrays it always can."""
+        """Raises if the program cannot take the operands together; it can always take arrays."""
 
     def run(
         self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
@@ -71,8 +72,8 @@ class TracedProgram:
           operands: the flat operands, without hoisted ones.
 
         Returns:
-          The flat results, and what ``run_arrays`` returns besides. That is None for kinds whose
-          calls an evaluator cannot repeat by itself.
+          The flat results, and the second value that ``run_arrays`` returns. The second value is
+          None for kinds whose calls an evaluator cannot repeat by itself.
         """
         return run_arrays(self, options, operands)
 
@@ -81,26 +82,26 @@ class TracedProgram:
         return self
 
     def array_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Returns the operands of `array_program`, from all operands of this one."""
+        """Returns the operands of `array_program`, given all operands of this program."""
         return operands
 
     def placed_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Returns the values whose placement decides that of the compiled program's operands."""
+        """Returns the values whose placement determines that of the compiled program's operands."""
         return operands
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
-        """Returns the results, from all operands and the results of `array_program`."""
+        """Returns the results, given all operands and the results of `array_program`."""
         return results
 
 
-# The kinds besides programs of arrays, in the order in which they are considered.
+# The kinds other than programs of arrays, in the order in which they are tried.
 _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = []
 
 
 def add_kind_of_program(
     applies: Callable[[ClosedOlympuspr], bool], kind: type[TracedProgram]
 ) -> None:
-    """Adds a kind of programs, considered after those that are there.
+    """Adds a kind of programs, which is tried after the existing kinds.
 
     Args:
       applies: returns whether a program is of the kind.
@@ -116,6 +117,6 @@ def traced_program(
     hoisted: list[Any],
     in_tree: Any = None,
 ) -> TracedProgram:
-    """Returns the traced program of the kind that fits; the arguments are those of its class."""
+    """Returns a traced program of the matching kind; the arguments are those of its class."""
     kind = next((kind for applies, kind in _kinds if applies(closed)), TracedProgram)
     return kind(closed, out_tree, params, hoisted, in_tree)

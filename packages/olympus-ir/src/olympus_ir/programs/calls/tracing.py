@@ -28,7 +28,7 @@ else:
 
 __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_params", "trace_call"]
 
-# For each function: from everything that tracing depends on to the traced program.
+# For each function, maps everything that tracing depends on to the traced program.
 _programs = FunctionCache()
 
 
@@ -40,21 +40,21 @@ def trace_call(
     *,
     abstract: bool = False,
 ) -> tuple[TracedProgram, list[Any]]:
-    """Traces a call, or finds the program traced before for arguments of the same types.
+    """Traces a call, or returns the program traced earlier for arguments of the same types.
 
     Args:
       fun: the function.
-      options: how it is compiled.
+      options: the options of its compilation.
       args: the positional arguments.
       kwargs: the keyword arguments.
-      abstract: whether leaves may be anything with shape and dtype instead of arrays.
+      abstract: whether leaves may be any objects with shape and dtype instead of arrays.
 
     Returns:
       The program and the flat operands, without hoisted ones.
 
     Raises:
-      ValueError: where static arguments are missing or cannot be hashed.
-      TypeError: where an operand is not an array.
+      ValueError: if static arguments are missing or cannot be hashed.
+      TypeError: if an operand is not an array.
     """
     statics: tuple = ()
     if options.static_argnums or options.static_argnames:
