@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays: the class, their parts, layouts, shardings as XLA writes them, and transfers.
+"""Device arrays: their class, parts, layouts, XLA shardings, and transfers.
 
 May import `platforms` and `_jaxlib`.
 """

@@ -55,8 +55,8 @@ def make_array(
     """Puts a host value on one device; the array never shares the value's memory.
 
     Args:
-      value: a NumPy array or scalar, or a Python scalar, of the shape of ``aval``. Where its dtype
-        has 64 bits and that of ``aval`` has 32 it is converted.
+      value: a NumPy array or scalar, or a Python scalar, of the shape of ``aval``. It
+        is converted to 32 bits if its dtype has 64 bits and the dtype of ``aval`` has 32.
       aval: the type of the array.
       sharding: names the device.
       committed: whether the array is committed to the device.
@@ -77,7 +77,10 @@ def make_array(
 
 
 def host_value(array: ArrayImpl) -> np.ndarray:
-    """Returns the contents as a read-only NumPy array; on CPU a view of the array's own memory."""
+    """Returns the contents as a read-only NumPy array.
+
+    On a CPU the result is a view of the array's own memory.
+    """
     value = array._npy_value
     if value is not None:
         return value
@@ -104,7 +107,7 @@ def host_value(array: ArrayImpl) -> np.ndarray:
             value = shards.gather(array)
             value.flags.writeable = False
     if copied:
-        # A view is not kept: it would keep the memory of a deleted or donated array alive.
+        # Views are not cached: a view would keep the memory of a deleted or donated array alive.
         array._npy_value = value
     return value
 
@@ -123,7 +126,7 @@ def _host_view(array: ArrayImpl, sharding: SingleDeviceSharding) -> np.ndarray |
         return None
     try:
         return np.asarray(memoryview(array))
-    except BufferError:  # a dtype that the buffer protocol does not know
+    except BufferError:  # a dtype that the buffer protocol does not support
         return None
 
 
@@ -192,7 +195,7 @@ def _index(self: ArrayImpl) -> int:
 
 
 def _item(self: ArrayImpl, *args: Any) -> Any:
-    """Returns an element as a Python number: the only one, or that at an index."""
+    """Returns an element as a Python number: the only element, or the element at an index."""
     return host_value(self).item(*args)
 
 
@@ -225,13 +228,13 @@ def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
 
 
 def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
-    """Yields copies of the rows of an array in host memory, which is cheaper than slicing it."""
+    """Yields copies of an array's rows in host memory; copying is cheaper than slicing."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     committed = array._committed
     value = host_value(array)
     for position in range(aval.shape[0]):
-        # The ellipsis keeps an element an array: NumPy has no scalars of some dtypes.
+        # The ellipsis yields a NumPy array even for one element: some dtypes have no scalars.
         yield make_array(value[position, ...], row_aval, sharding, committed)
 
 
@@ -282,14 +285,14 @@ def _global_shards(self: ArrayImpl) -> list[shards.Shard]:
 
 
 def _copy_to_host_async(self: ArrayImpl) -> None:
-    """Starts copying the contents to the host, for a later conversion to find them there."""
+    """Starts copying the contents to the host, so that a later conversion finds them there."""
     check_not_deleted(self)
     if self._npy_value is None:
         for part in self._arrays:
             part._copy_single_device_array_to_host_async()
 
 
-# On a deleted array these two end the process in C++.
+# These two C++ methods crash the process when they are called on a deleted array.
 _is_ready_unchecked = ArrayImpl.is_ready
 _clone_unchecked = ArrayImpl.clone
 

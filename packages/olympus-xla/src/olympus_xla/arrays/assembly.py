@@ -94,7 +94,7 @@ def make_array_from_single_device_arrays(
 
 
 def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
-    """Returns an array of an extended dtype, of parts such as typed random keys."""
+    """Returns an array of an extended dtype, assembled from parts such as typed random keys."""
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) != 1:
         raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
@@ -138,13 +138,13 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """Returns an array over several devices, with parts from a function.
+    """Returns an array over several devices whose parts are computed by a function.
 
     Args:
       shape: the shape of the whole array.
-      sharding: says which device holds which part; a format says in which layout, too.
-      data_callback: from the slices that cut a part out of the whole to the part, an array or
-        array-like; called once for each device of this process.
+      sharding: says which device holds which part; a format also gives the layout.
+      data_callback: takes the slices that cut a part out of the whole array and returns the part,
+        an array or array-like. It is called once for each device of this process.
       dtype: the data type; needed where this process holds no part.
 
     Example:
@@ -174,7 +174,7 @@ def make_array_from_process_local_data(
     Args:
       sharding: says which device holds which part: a sharding, a device, a format, or a partition
         spec over the mesh in force; or a tree of them that is a prefix of ``local_data``.
-      local_data: a pytree of NumPy arrays: what the devices of this process hold together.
+      local_data: a pytree of NumPy arrays, the data that the devices of this process hold.
       global_shape: the shapes of the whole arrays, a pytree like ``local_data``; inferred from
         the sharding where it is None.
 
@@ -262,7 +262,7 @@ def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
 
 def _global_shape(sharding: Any, local: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the shape of an array of which this process holds a block of shape ``local``."""
-    # The number of parts of each dimension, and the number of those in this process.
+    # Counts the parts along each dimension, in total (`whole`) and in this process (`here`).
     probe = tuple(sharding.num_devices for _ in local)
     whole = [
         {index[d].indices(probe[d])[:2] for index in shard_indices(sharding, probe)}

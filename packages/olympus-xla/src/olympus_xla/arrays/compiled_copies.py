@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots for copies of arrays that compiled programs make.
 
-A transfer that cuts an array anew, or changes the order of its elements, runs a program. Arrays lie
-below the compiler, so `olympus_xla.evaluator` hands in the functions of `calls.copies`.
+A transfer that cuts an array into other parts, or changes its layout, runs a compiled program. This
+package may not import the compiler, so `olympus_xla.evaluator` sets the slots to the functions of
+`calls.copies`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ class CompiledCopies:
     """Functions that copy arrays by compiled programs.
 
     Attributes:
-      with_sharding: from an array or host value and a sharding to an array with this sharding.
-      between_devices: from an array and a sharding over any devices of this process to an array
-        with this sharding, without the memory of the host.
-      with_layout: from an array and a `Layout` to an array with this layout on the same devices.
+      with_sharding: takes an array or host value and a sharding; returns an array with this
+        sharding.
+      between_devices: takes an array and a sharding over any devices of this process; returns an
+        array with this sharding. The copy does not pass through host memory.
+      with_layout: takes an array and a `Layout`; returns an array with this layout on the same
+        devices.
     """
 
     __slots__ = ("between_devices", "with_layout", "with_sharding")

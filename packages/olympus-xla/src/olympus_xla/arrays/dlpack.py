@@ -18,7 +18,8 @@ from .transfer import copy_array, put_leaf
 
 __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype", "to_dlpack"]
 
-# The dtypes that other libraries read: most do not know 8-bit floats, which the runtime exports.
+# The dtypes that other libraries can read. The runtime also exports 8-bit floats, but most
+# libraries do not support them.
 _SUPPORTED_DTYPES = frozenset(
     np.dtype(each)
     for each in (
@@ -50,7 +51,7 @@ _PLATFORM_OF_TYPE: dict[int, str] = {
 
 
 def _raw_platform(device: Any) -> str:
-    """Returns the platform, by vendor if `device.platform` is "gpu": "cuda" or "rocm"."""
+    """Returns the platform; for GPUs, returns "cuda" or "rocm" by the vendor."""
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
@@ -90,7 +91,7 @@ def to_dlpack(
     Args:
       stream: the consumer's stream, on devices that have streams.
       max_version: the highest version of DLPack that the consumer reads.
-      dl_device: the device where the consumer wants the data; the array's own, or the CPU.
+      dl_device: the device where the consumer wants the data: the array's own device or the CPU.
       copy: True to copy, False to fail rather than copy, None to copy where necessary.
 
     Raises:
@@ -127,7 +128,7 @@ def is_supported_dtype(dtype: Any) -> bool:
         return np.dtype(dtype) in _SUPPORTED_DTYPES
     except TypeError:
         if isinstance(dtype, str):
-            return False  # a dtype that NumPy does not know, such as "int4"
+            return False  # a dtype that NumPy does not have, such as "int4"
         raise
 
 
@@ -140,11 +141,11 @@ def from_dlpack(
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
-      device: the device or sharding of the result; the one that holds the data where None.
+      device: the device or sharding of the result; None for the device that holds the data.
       copy: True to copy, False to fail rather than copy, None to copy where necessary.
 
     Raises:
-      TypeError: ``external_array`` does not take part in the exchange.
+      TypeError: ``external_array`` does not support DLPack.
       ValueError: a copy is necessary and ``copy`` is False.
 
     Example:
@@ -179,7 +180,7 @@ def from_dlpack(
 
 
 def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    # C++ shares aligned memory even when it is asked to copy.
+    # The C++ import shares aligned memory even when it is asked to copy, so the array is copied.
     if copy:
         return copy_array(_jaxlib.import_dlpack(capsule, device, stream))
     try:
@@ -194,7 +195,7 @@ def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxli
 
 
 def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    """Puts a read-only NumPy array on a device by a copy, since NumPy does not export it."""
+    """Copies a read-only NumPy array to a device, since NumPy does not export it by DLPack."""
     if copy is False:
         raise ValueError("from_dlpack must copy a read-only NumPy array, and copy=False.")
     return put_leaf(array, backends.local_devices(backend="cpu")[0] if device is None else device)

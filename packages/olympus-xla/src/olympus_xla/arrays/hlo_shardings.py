@@ -33,7 +33,7 @@ def hlo_sharding(sharding: Any, ndim: int) -> Any:
 def mesh_hlo_sharding(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Any:
     """Returns the `HloSharding` that a mesh and a spec describe.
 
-    Device numbers in it count the places of the mesh in row-major order.
+    The device numbers in the result count the positions in the mesh in row-major order.
     """
     sizes = mesh.shape
     axes_by_dimension = axes_of_dimensions(spec, ndim)
@@ -76,7 +76,7 @@ SingleDeviceSharding._to_xla_hlo_sharding = _single_device_hlo_sharding
 NamedSharding._to_xla_hlo_sharding = _named_hlo_sharding
 
 
-# ---- shardings that are known in XLA's terms only ----
+# ---- shardings given only as an `HloSharding` ----
 
 
 def _gspmd_hlo_sharding(sharding: GSPMDSharding, ndim: int) -> Any:

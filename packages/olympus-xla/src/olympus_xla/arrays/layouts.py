@@ -39,7 +39,7 @@ class Layout(Record):
     Args:
       major_to_minor: the dimensions, the one with the largest stride first.
       tiling: the tiles that elements are grouped into; platform-specific.
-      sub_byte_element_size_in_bits: the size of packed elements; 0 for those of whole bytes.
+      sub_byte_element_size_in_bits: the size of packed elements; 0 for elements of whole bytes.
 
     Example:
       >>> Layout((1, 0))
@@ -50,7 +50,7 @@ class Layout(Record):
     tiling: tuple[tuple[int, ...], ...] | None
     sub_byte_element_size_in_bits: int
 
-    # In place of a layout: the compiler chooses.
+    # Given in place of a layout, it lets the compiler choose.
     AUTO: ClassVar[Any] = _AUTO
 
     def __init__(
@@ -105,7 +105,7 @@ class Format:
       sharding: a sharding, or None if it does not matter.
 
     Raises:
-      TypeError: they are something else.
+      TypeError: an argument has another type.
       ValueError: a layout comes without a sharding.
 
     Example:
@@ -115,7 +115,7 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    # For packages that know shardings but not layouts.
+    # Lets packages that may not import this module recognise a format.
     is_format = True
 
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
@@ -151,7 +151,7 @@ class Format:
 
 
 class _InUse:
-    """Flag: whether this process may have arrays with layouts other than the default."""
+    """Flag that is set if this process may have arrays with non-default layouts."""
 
     in_use = False
 
@@ -160,7 +160,7 @@ layouts_in_use = _InUse()
 
 
 def constrains_layouts(closed: Any) -> bool:
-    """Returns whether a program constrains layouts; the compiler then chooses those of results."""
+    """Returns whether a program constrains layouts; if so, the compiler chooses result layouts."""
     return _any_constraint(closed.jaxpr, set())
 
 
@@ -182,14 +182,14 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """Constrains the memory layouts of values.
 
-    Results of compiled functions keep the layout.
+    A result of a compiled function keeps the layout to which it was constrained.
 
     Args:
       x: an array or a pytree of arrays.
       layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
 
     Raises:
-      ValueError: a value of ``layouts`` is no layout, or has another rank than its array.
+      ValueError: a value of ``layouts`` is not a layout, or has another rank than its array.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of arrays: as NumPy prints its own, under the name Array and with the weak type."""
+"""Printing of arrays in NumPy's form, with the name Array and the weak type."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def str_array(array: Any) -> str:
 
 
 def format_array(array: Any, format_spec: str) -> str:
-    """Returns a scalar as its value is formatted, an array as text."""
+    """Formats a scalar by the format of its value, and an array as text."""
     if _is_of_terms(array):
         return repr_array(array)
     value = array._value

@@ -26,8 +26,8 @@ class Shard:
 
     Args:
       device: the device.
-      sharding: how the whole array is laid out.
-      global_shape: its shape.
+      sharding: the sharding of the whole array.
+      global_shape: the shape of the whole array.
       data: the part.
     """
 
@@ -37,7 +37,7 @@ class Shard:
         self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
     ) -> None:
         self.device = device
-        # The index and the number of the replica: found when they are asked for.
+        # The index and the replica number. They are computed on first use.
         self._place: tuple[Index, int] | None = None
         self._whole = sharding, tuple(global_shape)
         self._data = data
@@ -102,7 +102,7 @@ def global_shards(array: Any) -> list[Shard]:
 
 
 def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index, int]]:
-    """Returns the device, the index and the number of the replica of each part of an array."""
+    """Yields the device, the index and the replica number of each part of an array."""
     replicas: Counter[tuple] = Counter()
     indices = shard_indices(sharding, shape)
     for device, index in zip(sharding._device_assignment, indices, strict=True):
@@ -117,7 +117,7 @@ def addressable_shards(array: Any) -> list[Shard]:
 
 
 def gather(array: Any) -> np.ndarray:
-    """Returns the whole of an array with all its parts in this process, as a NumPy array."""
+    """Returns an array whose parts are all in this process as one NumPy array."""
     parts = array._arrays
     for part in parts:
         part._copy_single_device_array_to_host_async()

@@ -71,5 +71,5 @@ def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
 
 
 def hlo_from_proto(proto: Any) -> Any:
-    """Returns an `HloSharding` from the form in which executables report theirs."""
+    """Converts the sharding that an executable reports to an `HloSharding`."""
     return HloSharding.from_proto(proto)

@@ -58,8 +58,8 @@ __all__ = [
     "sharding_of_place",
 ]
 
-# From a type of values that are not plain arrays, such as arrays of typed keys, to a function
-# `(value, place)` that puts one on devices; `place` is as in `put_leaf`.
+# Maps a type of values that are not plain arrays, such as arrays of typed keys, to a function
+# `(value, place)` that puts such a value on devices. `place` is as in `put_leaf`.
 put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 
@@ -79,7 +79,7 @@ def sharding_of_place(place: Any) -> Sharding:
     """Returns the sharding of a device, sharding, partition spec or None (the default device).
 
     Raises:
-      ValueError: ``place`` is another value, or a partition spec while no mesh is set.
+      ValueError: ``place`` has another type, or is a partition spec while no mesh is set.
     """
     kind = type(place)
     if kind is SingleDeviceSharding:
@@ -112,7 +112,7 @@ def sharding_of_place(place: Any) -> Sharding:
 
 
 def _in_memory(value: Any, space: MemorySpace) -> Any:
-    """Returns the sharding of a value in another memory; None if it need not move."""
+    """Returns a value's sharding changed to another memory; None if the value need not move."""
     kind = MEMORY_KINDS.get(space)
     if kind is None:
         return None
@@ -132,11 +132,12 @@ def put_leaf(
     Args:
       value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
         in `put_handlers`.
-      place: a device, a sharding, a partition spec or a memory, to which the result is committed;
-        None leaves an array where it is and puts others on the default device, uncommitted.
-      donate: whether the memory of ``value`` may be taken; it cannot be used afterwards.
-      may_alias: False never to share memory with ``value``, True to share it even if ``value`` is a
-        NumPy array, None to share that of arrays only.
+      place: a device, a sharding, a partition spec or a memory, to which the result is committed.
+        None leaves an array where it is and puts other values on the default device, uncommitted.
+      donate: whether the result may take the memory of ``value``, which cannot be used
+        afterwards.
+      may_alias: False to never share memory with ``value``. True to share it even if ``value`` is
+        a NumPy array. None to share it only if ``value`` is an array of OLYMPUS.
 
     Raises:
       TypeError: ``value`` is not an array or scalar.
@@ -217,7 +218,7 @@ def _put_host(
         value = np.asarray(value)
         indices = zip(sharding._device_assignment, shard_indices(sharding, shape), strict=True)
         local = set(devices)
-        # C++ cannot copy several parts of one buffer during the call, so it gets copies to keep.
+        # C++ cannot copy several parts of one buffer during the call. It gets copies to keep.
         parts = [np.array(value[index]) for device, index in indices if device in local]
         semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
@@ -282,12 +283,12 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     if _has_same_parts(array, own, sharding):
         if semantics is not _DONATE or own.num_devices == 1:
             return _copy_parts(array, sharding, semantics, True)
-        # Between several devices XLA would take the memory, and not mark the array as deleted.
+        # A donation between several devices takes the memory without marking the array as deleted.
         result = _copy_parts(array, sharding, _COPY, True)
     elif not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
     elif own._internal_device_list[0].platform == "cpu":
-        # The host cuts the parts anew, in its own memory.
+        # The host cuts the new parts from its own memory.
         result = _put_host(host_value(array), array.aval, sharding, True, False)
     else:
         result = compiled_copies.between_devices(array, sharding)
@@ -327,7 +328,7 @@ def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool
     aval = placed(array.aval, sharding)
     if result._committed == committed and result.aval is aval:
         return result
-    # A new handle with this type and sharding is a committed one.
+    # The new handle is committed.
     return result._rewrap_with_aval_and_sharding(aval, sharding)
 
 
@@ -355,11 +356,12 @@ def device_put(
       device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
         them that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
         arrays where they are and puts other values on the default device, uncommitted.
-      src: where ``x`` lies; arrays know this by themselves.
-      donate: whether the memory of the arrays may be taken, a prefix of ``x``. They cannot be used
-        afterwards.
-      may_alias: whether results may share memory with ``x``, a prefix of ``x``. NumPy arrays are
-        copied unless it is True: writing to them later must not change the result.
+      src: the place where ``x`` lies. It may be left out, since arrays hold their sharding.
+      donate: whether results may take the memory of the arrays, a bool or a tree of them that is
+        a prefix of ``x``. Donated arrays cannot be used afterwards.
+      may_alias: whether results may share memory with ``x``, a bool or None or a tree of them that
+        is a prefix of ``x``. NumPy arrays are copied unless it is True, so that later writes to
+        them do not change the result.
 
     Returns:
       ``x`` with arrays on the devices.
@@ -405,7 +407,7 @@ def _copy_semantics(donate: Any, may_alias: bool | None) -> Any:
 def _evaluate_device_put(
     *values: Any, devices: Sequence[Any], srcs: Sequence[Any], copy_semantics: Sequence[Any]
 ) -> list[Any]:
-    """`device_put_p` on concrete values."""
+    """Evaluates `device_put_p` on concrete values."""
     return [
         put_leaf(
             value,
@@ -503,7 +505,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Starts copying the arrays of a pytree to the host, for a later conversion to find there.
+    """Starts copying the arrays of a pytree to the host, so that a later conversion is quick.
 
     Args:
       x: a pytree; leaves that are not arrays are ignored.
@@ -535,12 +537,12 @@ def _deepcopy(self: ArrayImpl, memo: Any) -> ArrayImpl:
 
 
 def _reduce(self: ArrayImpl) -> tuple:
-    # Pickles do not name devices: the process that reads one may have others.
+    # A pickle does not name devices, since the process that reads it may have other devices.
     return (_rebuild, (host_value(self), self.aval.weak_type))
 
 
 def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
-    # The process that wrote it may have had 64-bit types enabled.
+    # The process that wrote the pickle may have had 64-bit types enabled.
     value = value.astype(canonicalize_dtype(value.dtype), copy=False)
     return make_array(value, ShapedArray(value.shape, value.dtype, weak_type), default_sharding())
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer guards: hands the configured levels to the runtime, which enforces them.
+"""Transfer guards: the configured levels are set in the runtime, which enforces them.
 
-Explicit transfers (``device_put``, ``device_get``) set a mark while they run, by which the runtime
-tells them from implicit ones.
+Explicit transfers (``device_put``, ``device_get``) set a mark while they run. The runtime tells
+them from implicit transfers by this mark.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GUARDS = (
     (config_states.array_garbage_collection_guard, "garbage_collect_array", _COLLECTION_LEVELS),
 )
 
-# Whether some thread has ever set a guard. Until then transfers need no marks.
+# True once some thread has set a guard. Until then transfers need no marks.
 _in_use = False
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cold evaluation: the first calls of an eager program run on the NumPy reference.
 
-Compiling even one addition takes XLA some 20 ms; NumPy takes microseconds. On CPUs, an eager
-operation or a function of the library is therefore evaluated by the reference rules, on the arrays'
-own memory, until it has been called `_CALLS` times. The next call compiles it, and from then on
-calls never come here.
+XLA takes some 20 ms to compile even one addition, which NumPy evaluates in microseconds. On CPUs,
+the reference rules therefore evaluate an eager operation or a function of the library, on the
+arrays' own memory, until it has been called `_CALLS` times. The next call compiles it. Later calls
+never reach this module.
 
-The flag ``olympus_cold_evaluation`` chooses the programs: those whose results equal the compiled
-program's bit for bit (``"exact"``), all (``"close"``) or none (``"off"``). Exactness is decided
-while the equations run, by `exactness_rules` and by the elements: an equation that is not exact
-abandons the evaluation, and the program is compiled at once.
+The flag ``olympus_cold_evaluation`` chooses the programs that are evaluated this way:
+all (``"close"``), none (``"off"``), or only programs whose results equal those of the compiled
+program bit for bit (``"exact"``). Exactness is decided while the equations run, by
+`exactness_rules` and by the elements. An equation that is not exact abandons the evaluation, and
+the program is compiled at once.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ from .result_checks import checks_results
 
 __all__ = ["evaluate"]
 
-# An evaluation takes a hundredth of a compilation, so that even a program that is called this often
-# and never again has cost less than its compilation.
+# An evaluation takes a hundredth of the time of a compilation. Even a program that is called this
+# often and then never again costs less than its compilation.
 _CALLS = 32
-# Beyond these, compiled code makes up for its compilation soon.
+# With more elements, compiled code soon makes up for its compilation.
 _MOST_ELEMENTS = 1 << 16
 _MOST_ELEMENTS_IN_A_LOOP = 1 << 9
 _MOST_EQUATIONS = 256
-# Families of which the reference has rules that loop over elements in Python.
+# Families whose reference rules loop over elements in Python.
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
@@ -64,9 +65,9 @@ class ColdProgram:
     """State of cold evaluation for one traced program.
 
     Attributes:
-      calls: how many more calls are evaluated.
+      calls: the number of further calls that the reference evaluates.
       fits: whether the program has neither effects nor values that NumPy cannot hold.
-      float_constants: whether floats are among its constants, with which XLA reorders arithmetic.
+      float_constants: whether the program has float constants; XLA reorders arithmetic with them.
     """
 
     __slots__ = ("calls", "fits", "float_constants")
@@ -89,7 +90,7 @@ class ColdProgram:
 
 
 def _is_common(dtype: Any) -> bool:
-    """Returns whether NumPy and XLA both have the dtype; some small ones only one of them has."""
+    """Returns whether both NumPy and XLA have the dtype; some small dtypes exist in only one."""
     if dtypes.is_extended(dtype):
         return True
     return (dtype.isbuiltin == 1 and dtype != dtypes.float0) or dtype == dtypes.bfloat16
@@ -100,7 +101,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _has_floats(olympuspr: Olympuspr) -> bool:
-    """Returns whether a literal of a program, or of a program in it, is a float."""
+    """Returns whether a program, or a program nested in it, has a float literal."""
     return any(
         any(type(atom) is Literal and _is_float(atom.val) for atom in equation.invars)
         or any(map(_has_floats, olympusprs_in_params(equation.params)))
@@ -111,7 +112,7 @@ def _has_floats(olympuspr: Olympuspr) -> bool:
 def evaluate(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> list[Any] | None:
-    """Returns the results of a program that is not compiled yet; None if it is to be compiled.
+    """Evaluates a program that is not compiled yet; returns None if it must be compiled.
 
     Args:
       program: the program.
@@ -152,7 +153,7 @@ def evaluate(
 
 
 def _plain_circumstances(options: JitOptions) -> bool:
-    """Returns whether nothing is set that only compiled programs heed."""
+    """Returns whether no option or flag is set that only compiled programs obey."""
     return not (
         options.placement
         or options.compiler_options
@@ -171,19 +172,19 @@ def _plain_circumstances(options: JitOptions) -> bool:
 
 
 def _reference_array(operand: Any, aval: ShapedArray) -> Any:
-    """Returns an operand over the same memory, which the reference does not write to."""
+    """Returns a NumPy view of an operand's memory, to which the reference does not write."""
     if isinstance(operand, ExtendedArray):
         physical = operand.physical
         return ExtendedArray(_reference_array(physical, get_aval(physical)), aval)
     if type(operand) is ArrayImpl:
         return ReferenceArray(host_value(operand), aval)
-    convert = array_conversion(operand)  # of objects that say how they become arrays
+    convert = array_conversion(operand)  # for objects that define their own conversion to arrays
     value = operand if convert is None else convert()
     return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
 
 def _device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
-    """Returns a result as a device array with memory of its own, as compiled programs give it."""
+    """Returns a result as a device array with memory of its own, as compiled programs do."""
     if isinstance(value, ExtendedArray):
         physical = value.physical
         return ExtendedArray(_device_array(physical, physical.aval, sharding, committed), aval)
@@ -194,7 +195,7 @@ def _device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool)
 
 
 class _AbandonedError(Exception):
-    """Signal: an equation is to be compiled."""
+    """Signal that the evaluation stops because an equation must be compiled."""
 
 
 class _CloseTrace(EvaluationTrace):
@@ -218,10 +219,11 @@ class _CloseTrace(EvaluationTrace):
 class _ExactTrace(_CloseTrace):
     """Interpreter that goes on as long as the results equal those of the compiled program.
 
-    Equations that are exact by themselves may not be so in one program: XLA contracts products and
-    sums, reorders arithmetic with constants, and keeps narrow floats in wider ones. One equation
-    that rounds is safe, and in narrow floats no other may compute. A division by elements that are
-    repeated becomes a multiplication by their inverses.
+    Equations that are exact alone may be inexact together in one program: XLA contracts products
+    and sums, reorders arithmetic with constants, and keeps narrow floats in wider dtypes. So a
+    program may have one equation that rounds. In a program with narrow floats only one equation
+    may compute. XLA replaces a division by repeated elements with a multiplication by their
+    inverses.
     """
 
     __slots__ = ("_computing", "_float_constants", "_narrow", "_rearranged", "_rounding")
@@ -237,7 +239,7 @@ class _ExactTrace(_CloseTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive in expansion_rules.rules and reference_rules.find(primitive) is None:
-            return self._evaluate(primitive, args, params)  # the expansion's equations come here
+            return self._evaluate(primitive, args, params)  # its equations come here
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
         exactness = None if rule is None else rule(list(map(get_aval, args)), params)
         if exactness is None:
@@ -253,9 +255,9 @@ class _ExactTrace(_CloseTrace):
         return results
 
     def _check(self, exactness: Exactness, values: Sequence[Any]) -> None:
-        """Raises if an equation may differ from the compiled program's."""
+        """Raises if the results of an equation may differ from those of the compiled program."""
         if exactness is Exactness.MOVES:
-            # XLA moves some narrow floats by way of wider ones.
+            # XLA converts some narrow floats to a wider dtype to move them.
             if any(is_narrow(get_aval(value)) and _has_nan(value) for value in values):
                 raise _AbandonedError
             return
@@ -273,7 +275,7 @@ class _ExactTrace(_CloseTrace):
 
 
 def _is_lossless(before: Any, after: Any) -> bool:
-    """Returns whether a conversion to a float dtype has rounded no element."""
+    """Returns whether a conversion to a float dtype left all elements unrounded."""
     old, new = np.asarray(before), np.asarray(after)
     if dtypes.issubdtype(old.dtype, np.inexact):
         wide = np.complex128 if new.dtype.kind == "c" else np.float64
@@ -304,5 +306,6 @@ def _has_special_elements(value: Any) -> bool:
         array = np.stack([np.real(array), np.imag(array)])
     magnitude = np.abs(array.astype(np.float64, copy=False))
     smallest = float(dtypes.finfo(array.dtype).tiny)
-    # Results round up to the smallest normal number after the processor has flushed them.
+    # The smallest normal number counts too: the processor flushes a result before it is rounded up
+    # to this number.
     return not bool(((magnitude > smallest) | (magnitude == 0)).all())

@@ -35,7 +35,7 @@ __all__ = ["Compiled", "compile_lowered"]
 
 
 class Compiled:
-    """An executable with its module, its placement and the constants that it is passed."""
+    """An executable with its module, its placement and the constants passed to it."""
 
     __slots__ = ("constants", "executable", "lowered", "placement")
 
@@ -48,16 +48,16 @@ class Compiled:
         self.constants = constants
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
-        """Returns the record for further calls by C++; None if they must enter Python."""
+        """Returns the `Fastpath` for further calls by C++; None if calls must enter Python."""
         if layouts_in_use.in_use:
-            # C++ passes operands on without regard to their layout.
+            # C++ does not check the layouts of operands.
             kept = zip(leaves, self.lowered.kept, strict=True)
             if not operands_lie_as_expected(self, [leaf for leaf, keep in kept if keep]):
                 return None
         return self.executable.fastpath(out_tree, self.lowered.kept, self.constants)
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
-        """Runs the computation on all flat operands, of which it takes those that are kept."""
+        """Runs the executable, given all flat operands; unused operands are dropped."""
         kept = self.lowered.kept
         operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
         donates = any(self.lowered.donated)
@@ -69,7 +69,7 @@ class Compiled:
         return results
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
-        """Raises ValueError if a donated array is an operand twice: XLA ends the process then."""
+        """Raises ValueError if a donated array is an operand twice, which would crash XLA."""
         places: dict[int, int] = {}
         for place, leaf in enumerate(leaves):
             first = places.setdefault(id(leaf), place)
@@ -82,7 +82,7 @@ class Compiled:
     def _delete_moved(self, leaves: Sequence[Any]) -> None:
         """Deletes the donated operands that the call has moved to other devices.
 
-        The computation was given the memory of the copies.
+        The computation took the memory of the copies, not that of these operands.
         """
         devices = set(self.placement.devices)
         for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
@@ -122,7 +122,7 @@ def compile_lowered(
             equations=len(lowered.closed.jaxpr.eqns),
         )
     except JaxRuntimeError as error:
-        cause = find_cause(error)  # an exception of a function that inspects shardings
+        cause = find_cause(error)  # an exception raised by a function that inspects shardings
         if cause is not None:
             raise cause from error
         raise
@@ -158,7 +158,7 @@ def _placed_aval(aval: Any, sharding: Any) -> Any:
 
 
 def _in_memory_of(aval: Any, sharding: Any) -> Any:
-    """Returns the sharding with the memory that a type names."""
+    """Returns a sharding changed to the memory space that a type names."""
     if getattr(aval, "memory_space", None) is not MemorySpace.Host:
         return sharding
     return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
@@ -170,7 +170,7 @@ def _spans_processes(devices: Sequence[Any]) -> bool:
 
 
 def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
-    """Returns the shardings of results: those asked for, else those that the compiler reports."""
+    """Returns the shardings of results: the requested ones, else those reported by the compiler."""
     if placement.mesh is None:
         replicated = placement.replicated
         if not on_host(lowered.out_avals):
@@ -197,7 +197,7 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
 
 
 def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
-    """Returns a reported sharding of a result, over the mesh if possible."""
+    """Converts a reported sharding of a result, to a sharding over the mesh if possible."""
     spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
     if spec is not None:
         return NamedSharding(placement.mesh, spec)
@@ -205,7 +205,7 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
-    """Returns the sharding of a result's type if it is equivalent; else None."""
+    """Returns the sharding of a result's type if it is equivalent to a given one, else None."""
     layout = getattr(aval, "layout", None)
     if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
         return None
@@ -214,7 +214,10 @@ def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
-    """Returns an operand's equivalent sharding, as the user wrote it, such as ``P('x', None)``."""
+    """Returns the equivalent sharding that the user gave for an operand, or the sharding itself.
+
+    The user's form of it, such as ``P('x', None)``, is kept.
+    """
     for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (
             type(given) is NamedSharding

@@ -2,7 +2,7 @@
 """Calls of ahead-of-time compiled functions.
 
 A call goes through jaxlib's C++ call path. It enters Python if the types or shardings of the
-arguments are new, and checks them against those that the function was compiled for.
+arguments are new. Python checks them against the types and shardings of the compilation.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _check_arguments(
         )
 
 
-# By the kind of the program, which is known when it is compiled.
+# The check of arguments for each kind of program. The kind is known when it is compiled.
 _CHECKS = {
     "arrays": _check_array_arguments,
     "references": _check_arguments,

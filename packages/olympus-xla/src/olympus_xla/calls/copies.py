@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of arrays by compiled programs; `olympus_xla.evaluator` hands them to `arrays`."""
+"""Copies of arrays by compiled programs. `olympus_xla.evaluator` hands them to `arrays`."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def _identity(x: Any) -> Any:
 
 
 def copy_with_sharding(value: Any, sharding: Any) -> ArrayImpl:
-    """Returns an array with the contents of ``value``, laid out by ``sharding``."""
+    """Returns an array with the contents of ``value``, with the given sharding."""
     return jit(_identity, out_shardings=sharding)(value)
 
 
 def copy_between_devices(array: ArrayImpl, sharding: Any) -> ArrayImpl:
-    """Returns an array with the contents of ``array`` on other devices, laid out by ``sharding``.
+    """Returns an array with the contents of ``array`` on other devices, with ``sharding``.
 
     Devices cut the parts and send them to each other. Where the sets of devices differ, each device
-    of ``array`` holds all of it for the time of the copy.
+    of ``array`` holds the whole array during the copy.
     """
     own = array._sharding
     if own.device_set == sharding.device_set:

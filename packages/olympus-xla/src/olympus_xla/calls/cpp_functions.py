@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Function objects of jaxlib, whose repeated calls never enter Python.
 
-They flatten and look up the arguments in C++ and run the executable there. They find what a cache
-miss returned before: a `Fastpath`.
+They flatten and look up the arguments in C++ and run the executable there. The lookup finds the
+`Fastpath` that an earlier cache miss returned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Fastpath(
         "kept_var_bitvec in_device_local_layouts const_args",
     )
 ):
-    """Record with which the C++ call path runs an executable by itself.
+    """Record that the C++ call path needs to run an executable without Python.
 
     Attributes:
       xla_executable: the loaded executable.
@@ -45,18 +45,18 @@ class Fastpath(
 
 
 _CACHE_CAPACITY = 8192
-# Shared by all function objects: entries are found by the Python function and the key, so that
-# jitting one function twice compiles it once.
+# The cache shared by all function objects. The Python function and the key identify an entry, so a
+# function that is jitted twice is compiled once.
 _shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
 
 
 def clear_call_caches() -> None:
-    """Empties the cache that the C++ call paths of shared functions use."""
+    """Empties the cache that shared function objects use."""
     _shared_cache.clear()
 
 
 def _put_argument(argument: Any, sharding: Any, layout: Any) -> Any:
-    """Puts an operand on devices for C++, which cannot place it by itself."""
+    """Puts an operand on devices; C++ calls this function for operands that it cannot place."""
     return put_leaf(argument, sharding)
 
 
@@ -76,7 +76,7 @@ def make_cpp_function(
       name: the function's name.
       fun: the function called while ``disable_jit`` is set.
       cache_miss: called with the arguments if no executable is known; returns the result, a
-        `Fastpath` or None (ask again next time), and whether to drop the entry.
+        `Fastpath`, or None to be called again next time, and whether to drop the entry.
       static_argnums: positions of arguments that are compared by value.
       static_argnames: names of keyword arguments that are compared by value.
       key: identifies the function in the shared cache, together with ``fun``.

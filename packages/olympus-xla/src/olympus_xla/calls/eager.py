@@ -53,7 +53,7 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     return eager(*args, **params)
 
 
-# The compiled calls of primitives whose implementation is another function.
+# The compiled calls of primitives that have another evaluation rule.
 _compiled_calls: WeakKeyDictionary[Primitive, Any] = WeakKeyDictionary()
 
 
@@ -125,7 +125,7 @@ def _refuse_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
 def _run_arrays(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Returns the flat results of a program of arrays, and its compiled form if it was used."""
+    """Runs a program of arrays; returns the flat results, and the executable if it was used."""
     cold_results = cold_evaluation.evaluate(program, options, operands)
     if cold_results is not None:
         return cold_results, None
@@ -137,7 +137,7 @@ def _run_arrays(
 
 
 def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
-    """Returns the options of a call: the shardings of results if the primitive has some."""
+    """Returns the options of a call, with the shardings of results if the primitive has any."""
     shardings_of = getattr(primitive, "result_shardings", None)
     shardings = None if shardings_of is None else shardings_of(params)
     if not shardings:
@@ -153,8 +153,8 @@ def _evaluate_with_refs(
     params: dict[str, Any],
     programs: dict[Any, TracedProgram],
 ) -> list[Any]:
-    """Applies a primitive to operands with references, of which some may be repeated."""
-    # The operands without repeated references, and the place of each operand in them.
+    """Applies a primitive to operands among which are references; a reference may be repeated."""
+    # The operands without repeated references, and the index of each operand among them.
     operands: list[Any] = []
     places: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
@@ -176,16 +176,16 @@ def _program(
     params: dict[str, Any],
     places: Sequence[int] | None = None,
 ) -> TracedProgram:
-    """Returns the program of one equation; that of a call is the program it calls.
+    """Returns the program of one equation; for a call, returns the called program.
 
     Args:
       primitive: the equation's primitive.
       avals: the types of its operands.
       params: its parameters.
-      places: for each operand, the index of the program's input that it is; by default in order.
+      places: for each operand, the index of its input of the program; by default in order.
 
     Raises:
-      NotImplementedError: the primitive has no rule to be compiled by.
+      NotImplementedError: the primitive has no rules with which to compile it.
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
@@ -223,7 +223,7 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
 
 
 def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Returns the function with its exceptions raised as compiled programs raise them."""
+    """Returns the function with its exceptions converted as compiled programs convert them."""
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of ordered effects, by which each call waits for the previous one."""
+"""Tokens of ordered effects: they make each call wait for the previous one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..foreign.callback_errors import in_callback, raise_callback_error
 
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
-# Tokens of computations with unordered effects, the oldest first. They do not tell whether they are
-# ready, so `watch` waits for the older ones when there are many.
+# Tokens of computations with unordered effects, the oldest first. A token cannot be asked
+# whether it is ready, so `watch` waits for the older tokens when there are many.
 _pending: list[Any] = []
 _MOST_PENDING = 1024
 
@@ -29,7 +29,7 @@ carrier = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def _place(devices: tuple) -> Any:
-    """Returns the sharding of tokens, which are replicated over the devices of a computation."""
+    """Returns the sharding of tokens: replicated over the devices of a computation."""
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
@@ -51,13 +51,13 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
 
 
 def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
-    """Result handlers for the tokens that a computation returns."""
+    """Returns the result handlers for the tokens that a computation returns."""
     place = _place(devices)
     return [array_result_handler(carrier, place, True) for _ in effects]
 
 
 def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:
-    """Keeps the tokens that a call returned for the next one."""
+    """Keeps the tokens that a call returned, for the next call to wait for."""
     for effect, token in zip(effects, tokens, strict=True):
         _tokens[effect] = token
 
@@ -77,7 +77,7 @@ def watch(token: Any) -> None:
 def barrier() -> None:
     """Waits until all effects of the computations started so far have happened.
 
-    Raises the exception of a callback once all computations have ended.
+    Raises the exception of a failed callback after all computations have ended.
     """
     with lock:
         waiting = [*_tokens.values(), *_pending]

@@ -2,8 +2,8 @@
 """Table of the primitives whose NumPy reference gives the bits that XLA gives on CPUs.
 
 A rule returns the `Exactness` of an equation from its types and parameters, or None if the last
-digits of its results may differ. Two differences depend on the elements and are left to
-`cold_evaluation`: XLA flushes subnormal numbers to zero, and NaNs have other bits.
+digits of its results may differ. Two differences depend on the elements: XLA flushes subnormal
+numbers to zero, and its NaNs have other bits. `cold_evaluation` checks these.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Exactness(enum.IntEnum):
     ROUNDS = 3
 
 
-#: From the types of the operands and the parameters of an equation.
+#: Maps the types of the operands and the parameters of an equation to its exactness.
 Rule = Callable[[Sequence[Any], dict[str, Any]], "Exactness | None"]
 
 exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla", folder=None)
 
 
 def is_narrow(aval: Any) -> bool:
-    """Returns whether XLA computes in a wider dtype, whose digits it may keep for later."""
+    """Returns whether XLA computes in a wider dtype and may keep the extra digits afterwards."""
     return dtypes.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize < 4
 
 
@@ -94,7 +94,7 @@ def _multiplies(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | Non
 def _divides(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
     exactness = _rounds(avals, params)
     if exactness is Exactness.ROUNDS and avals[0].shape != avals[1].shape:
-        return None  # XLA multiplies by the inverse of a divisor that it repeats
+        return None  # XLA multiplies by the inverse of a broadcast divisor
     return exactness
 
 
@@ -104,7 +104,7 @@ def _converts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
     if old == new or not (from_float or to_float):
         return Exactness.MOVES
     if _is_complex(avals[0]) and new.kind != "c":
-        return None  # warns of the imaginary part
+        return None  # must warn that the imaginary part is dropped
     if from_float and (not to_float or _holds_all(new, old)):
         return Exactness.COMPARES
     return Exactness.ROUNDS

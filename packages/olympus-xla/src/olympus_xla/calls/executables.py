@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaded executables and how Python calls them.
+"""Loaded executables and their calls from Python.
 
 A call puts the operands in place, runs the executable, and gives the results their types. Calls
 that C++ can make by itself take the path of `cpp_functions` from the second time on.
@@ -35,7 +35,7 @@ from .operand_layouts import as_executable_expects
 
 __all__ = ["Executable"]
 
-# Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few keep the
+# Some tens of multi-device CPU programs in flight crash jaxlib 0.10. A few are enough to keep the
 # devices busy.
 _MOST_IN_FLIGHT = 4
 _in_flight: collections.deque[Any] = collections.deque()
@@ -60,8 +60,8 @@ _COLLECTIVES = (
 )
 
 
-# Arrays of dtype float0, the tangents of integers, have no contents. A program has arrays of bools
-# instead. A token crosses the boundary of a computation as an empty array.
+# Arrays of dtype float0, the tangents of integers, have no contents. An executable has arrays of
+# bools in their place. A token crosses the boundary of a computation as an empty array.
 
 
 def _is_trivial(aval: Any) -> bool:
@@ -93,7 +93,7 @@ def _result_of_type(array: Any, aval: Any) -> Any:
 
 
 def _tree_of_plain_arrays(out_tree: Any, avals: Sequence[Any]) -> Any:
-    """Returns the structure by which C++ makes a result out of plain arrays."""
+    """Returns the tree structure by which C++ builds a result from plain arrays."""
     result = pytrees.tree_unflatten(out_tree, [array_of_type(object(), aval) for aval in avals])
     return call_registry.flatten(result)[1]
 
@@ -164,7 +164,7 @@ class Executable:
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
         if not self.num_devices:
-            self.loaded.execute_sharded()  # raises the error for descriptions of devices
+            self.loaded.execute_sharded()  # raises the error for devices that are only described
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding
@@ -195,7 +195,7 @@ class Executable:
         return results
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
-        """Runs the executable with the tokens of the last call, and keeps those that it returns."""
+        """Runs the executable with the tokens of the last call, and keeps the returned tokens."""
         effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
         with effect_tokens.lock:
             tokens = effect_tokens.take(effects, devices)
@@ -220,12 +220,12 @@ class Executable:
     def fastpath(
         self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
     ) -> Fastpath | None:
-        """Returns the record for calls by C++; None if each call must enter Python."""
+        """Returns the `Fastpath` for calls by C++; None if each call must enter Python."""
         if (
             self.ordered_effects
-            or any(map(_is_trivial, self.in_avals))  # C++ does not know their dtype
+            or any(map(_is_trivial, self.in_avals))  # C++ does not support their dtype
             or any(map(_is_trivial, self.out_avals))
-            or self.calls_python  # their exceptions are raised by `call`
+            or self.calls_python  # `call` raises the exceptions of the Python functions
             or self.needs_bound
         ):
             return None

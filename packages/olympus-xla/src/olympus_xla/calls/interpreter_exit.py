@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of the interpreter while daemon threads still compute.
+"""Exit of the interpreter while daemon threads still compute.
 
-Before version 3.14, Python ends a daemon thread that asks for the interpreter's lock after the
-interpreter has ended, by unwinding its stack. The frames of C++ on it do not allow that: the C++
-runtime, or the C library, aborts the process. Here such threads sleep until the process is gone.
+A daemon thread may ask for the interpreter's lock after the interpreter has ended. Before version
+3.14, Python ends such a thread by unwinding its stack. If the stack has C++ frames, the C++ runtime
+or the C library then aborts the process. This module makes such threads sleep until the process
+has ended.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ import threading
 
 __all__ = ["park_daemon_threads"]
 
-# The process ends with SIGALRM if its end takes longer than this many seconds: a thread that sleeps
-# may hold a lock of C++.
+# SIGALRM ends the process if its exit takes longer than this many seconds. A sleeping thread may
+# hold a C++ lock for which the exit waits.
 _PATIENCE = 60
 _DEFAULT_ACTION = 0  # SIG_DFL
 
 
 def park_daemon_threads() -> None:
-    """Makes threads that C++ would abort sleep instead; call it when the interpreter ends."""
+    """Makes threads sleep that would otherwise abort the process.
+
+    Call it when the interpreter ends.
+    """
     if sys.platform != "linux" or sys.version_info >= (3, 14) or not _daemons_are_alive():
         return
     library = ctypes.CDLL(None)
@@ -36,7 +40,7 @@ def park_daemon_threads() -> None:
 
 
 def _daemons_are_alive() -> bool:
-    # Threads that were not started by `threading` are in this dictionary only.
+    # Only this dictionary has the threads that were not started by `threading`.
     return len(sys._current_frames()) > 1 or threading.active_count() > 1
 
 

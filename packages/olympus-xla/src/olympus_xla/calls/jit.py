@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`jit`: functions compiled by XLA at their first call for each signature.
 
-`jit` returns a C++ function object of jaxlib. C++ looks up and runs a repeated call; the Python
-below runs if a signature is new, and while something is being traced.
+`jit` returns a C++ function object of jaxlib. C++ looks up and runs a repeated call. The Python
+code of this module runs if a signature is new, and while a function is being traced.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .operand_layouts import check_layouts
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
-# `stages` loads MLIR and the lowering rules, for which a program that only imports OLYMPUS does not
-# wait; the others load the rules of all transformations.
+# These modules are imported late, to keep the import of OLYMPUS quick: `stages` loads MLIR and the
+# lowering rules, and the others load the rules of all transformations.
 if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types
@@ -52,7 +52,7 @@ else:
 
 
 class _NotGiven:
-    """The default of an argument for which None is a mistake."""
+    """Type of the default of an argument for which None is a mistake."""
 
     def __repr__(self) -> str:
         return "<not given>"
@@ -85,15 +85,15 @@ def jit(
     while it is traced.
 
     Args:
-      fun: a function of arrays, scalars and pytrees of them, with results likewise. Left out,
-        `jit` returns a decorator.
-      in_shardings: how operands are laid out over devices; None to take them as they come.
-      out_shardings: how results are laid out; None to leave it to the compiler.
-      static_argnums: positions of arguments that are compiled in. They must be hashable.
-      static_argnames: names of arguments that are compiled in.
-      donate_argnums: positions of arguments whose memory the results may take; they cannot be used
-        afterwards.
-      donate_argnames: names of such arguments.
+      fun: a function of arrays, scalars and pytrees of them, whose results are the same kinds
+        of values. If it is left out, `jit` returns a decorator.
+      in_shardings: the shardings of operands; None to keep the shardings that they have.
+      out_shardings: the shardings of results; None to leave them to the compiler.
+      static_argnums: positions of arguments whose values are compiled in. They must be hashable.
+      static_argnames: names of arguments whose values are compiled in.
+      donate_argnums: positions of arguments whose memory the results may take; such arguments
+        cannot be used afterwards.
+      donate_argnames: names of arguments whose memory the results may take.
       keep_unused: whether arguments that the function does not use are passed to the executable.
       device: the device to run on.
       backend: the platform to run on.
@@ -153,7 +153,7 @@ def _jit(
 
 
 def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str | None) -> tuple:
-    """Returns the user's options of placement, as pairs of name and value."""
+    """Returns the user's placement options as pairs of name and value."""
     given = []
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
@@ -173,7 +173,7 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
     Args:
       fun: the function.
       options: its options.
-      eager: whether the first calls may be evaluated by NumPy, as those of eager operations.
+      eager: whether NumPy may evaluate the first calls, as it does for eager operations.
     """
     jitted = make_cpp_function(
         function_name(fun),
@@ -194,7 +194,7 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
     return jitted
 
 
-# ---- calls that C++ does not know ----
+# ---- calls that are not in the C++ cache ----
 
 _SHARDINGS = ("in_shardings", "out_shardings")
 
@@ -202,9 +202,10 @@ _SHARDINGS = ("in_shardings", "out_shardings")
 def _cache_miss(
     fun: Callable[..., Any], options: JitOptions, run_arrays: RunArrays
 ) -> Callable[..., Any]:
-    """Returns the function that C++ calls where it knows no executable for the arguments.
+    """Returns the function that C++ calls if its cache has no executable for the arguments.
 
-    It returns the result, the `Fastpath` for further calls or None, and False: no entry is dropped.
+    That function returns three values: the result, the `Fastpath` for further calls or None, and
+    False, by which C++ drops no entry.
     """
     fun_inside, sharded = fun, False
     if any(name in _SHARDINGS for name, _ in options.placement):
@@ -220,7 +221,8 @@ def _cache_miss(
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
 
     def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        # The shardings do not count references: they become constraints inside of the program.
+        # The trees of shardings have no entries for references. The shardings become constraints
+        # inside the program.
         kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
         without_shardings = options.replace(placement=kept)
         program, leaves = trace_call(fun_inside, without_shardings, args, kwargs)
@@ -245,7 +247,7 @@ def _cache_miss(
 def _run_arrays(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Returns the flat results of a program of arrays, and a `Fastpath` for further calls."""
+    """Runs a program of arrays; returns its flat results and a `Fastpath` for further calls."""
     if program.hoisted:
         name = program.params["name"]
         raise escaped_tracer_error(program.hoisted[0], f"was used by `{name}` under jit")
@@ -261,7 +263,7 @@ def _run_arrays(
 def _run_eagerly(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Returns the same as `_run_arrays`; the first calls may be evaluated by NumPy."""
+    """Does the same as `_run_arrays`, but NumPy may evaluate the first calls."""
     results = cold_evaluation.evaluate(program, options, operands)
     return _run_arrays(program, options, operands) if results is None else (results, None)
 
@@ -285,8 +287,8 @@ def clear_caches() -> None:
 def _release_devices() -> None:
     """Drops the references to the clients of devices when the interpreter ends.
 
-    A client that is destroyed waits for its computations. Otherwise its threads, and callbacks that
-    find no interpreter, would end the process with a segmentation fault.
+    A client waits for its computations when it is destroyed. Without this, its threads and its
+    callbacks would still run after the interpreter has ended, which is a segmentation fault.
     """
     if are_backends_initialized():
         try:

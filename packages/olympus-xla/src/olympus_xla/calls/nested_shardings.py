@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings of a compiled function that is called inside another program.
 
-Its operands and results are values of that program, so `in_shardings` and `out_shardings` become
-constraints, for which all transformations have rules.
+The operands and results of such a function are values of the outer program. Its `in_shardings` and
+`out_shardings` therefore become sharding constraints, for which all transformations have rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["with_constraints"]
 
 
 def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    """Returns the function with constraints on operands and results by its options.
+    """Returns the function with the sharding constraints of its options on operands and results.
 
     Args:
       fun: the function.
@@ -64,10 +64,10 @@ def _constrain(values: Any, given: Any, what: str) -> Any:
 
 def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
     if get_aval(leaf).is_ref:
-        return leaf  # it stays where it is
+        return leaf  # a reference stays where it is
     if isinstance(given, PartitionSpec):
         mesh = concrete_mesh_in_force()
-        # A spec over a mesh of devices determines where the program around the call runs.
+        # A spec over a mesh of devices determines the devices of the outer program.
         return constrain(leaf, given if mesh is None else NamedSharding(mesh, given), what)
     if type(given) is not Format:
         return constrain(leaf, given, what)

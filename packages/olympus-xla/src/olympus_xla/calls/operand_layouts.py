@@ -41,16 +41,19 @@ def as_executable_expects(
 
 
 def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
-    """Returns the layouts of an executable's operands, without the first; None for defaults."""
+    """Returns the layouts of an executable's operands after the skipped ones.
+
+    None stands for the default layout.
+    """
     try:
         return loaded.get_parameter_layouts()[skipped:]
     except JaxRuntimeError:
-        # XLA reports no layouts of a program with tokens among its operands; all are default then.
+        # XLA reports no layouts if operands include tokens. All layouts are then the default one.
         return [None] * count
 
 
 def _wanted(compiled: Any, count: int) -> Sequence[Any]:
-    """Returns the layouts that an executable expects of its operands; None for defaults."""
+    """Returns the layouts that an executable expects of its operands; None for the default."""
     skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
     return _parameter_layouts(compiled.executable.loaded, skipped, count)
 

@@ -19,7 +19,7 @@ __all__ = ["pjit"]
 
 
 class _Unspecified:
-    """Default of shardings: the compiler's choice."""
+    """Type of the default of shardings, which leaves them to the compiler."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
@@ -42,12 +42,12 @@ def pjit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """Compiles a function as `jit` does, over the mesh of ``with mesh:`` where there is one.
+    """Compiles a function as `jit` does, over the mesh of ``with mesh:`` if there is one.
 
     Args:
       fun: the function.
-      in_shardings: as for `jit`; partition specs refer to the mesh of ``with mesh:`` at the call,
-        where None stands for the spec ``P()``.
+      in_shardings: as for `jit`; partition specs refer to the mesh of ``with mesh:`` at the call.
+        Under such a mesh, None stands for the spec ``P()``.
       out_shardings: likewise, for the results.
       static_argnums: as for `jit`.
       static_argnames: as for `jit`.
@@ -110,12 +110,12 @@ def _replicated_for_none(shardings: Any) -> Any:
 
 
 def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function that calls one or the other, by whether a mesh has been entered."""
+    """Returns the function that calls ``over_mesh`` in a mesh context, else ``without_mesh``."""
 
     @functools.wraps(without_mesh)
     def call(*args: Any, **kwargs: Any) -> Any:
         mesh = config_states.current_scope("mesh")
-        # Inside of a manual region the devices are given.
+        # A manual region determines the devices.
         if mesh is None or mesh.empty or get_abstract_mesh().manual_axes:
             return without_mesh(*args, **kwargs)
         with _in_force(mesh):
@@ -126,7 +126,7 @@ def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> 
 
 @contextlib.contextmanager
 def _in_force(mesh: Any) -> Iterator[None]:
-    """Sets the mesh in force as `set_mesh` does, with axes that are the compiler's."""
+    """Sets the mesh in force as `set_mesh` does, with axes of type `AxisType.Auto`."""
     mesh = with_axis_types(mesh, (AxisType.Auto,) * len(mesh.axis_names))
     around = config_states.concrete_mesh.swap_local(mesh)
     abstract_around = config_states.abstract_mesh.swap_local(mesh.abstract_mesh)

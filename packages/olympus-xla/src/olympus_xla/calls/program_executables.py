@@ -15,8 +15,8 @@ from olympus_ir.settings import config_states
 from ..compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
 from ..platforms.backends import default_sharding
 
-# MLIR and the lowering rules come with the first compilation: a program that only imports OLYMPUS
-# does not wait for them.
+# MLIR and the lowering rules are imported at the first compilation, to keep the import of OLYMPUS
+# quick.
 if TYPE_CHECKING:
     from ..compiling import program_lowering
     from . import compiled as compiled_programs
@@ -46,7 +46,7 @@ def compiled_for(
         if isinstance(leaf, Tracer):
             raise escaped_tracer_error(leaf, "was passed to a jitted function")
     shardings = [committed_sharding(leaf) for leaf in leaves]
-    # These, the program and its options determine the placement.
+    # The placement depends on this key, the program and its options.
     key = (_concrete_mesh.value, default_sharding(), *shardings)
     executables = program.executables
     compiled = executables.get(key)
@@ -71,11 +71,11 @@ def _compile(
 def lowered_for(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
 ) -> program_lowering.Lowered:
-    """Returns the module of a program, which placements on other devices share.
+    """Returns the lowered module of a program; placements on other devices share it.
 
     Args:
       program: the program.
-      platforms: the platforms on which it shall run.
+      platforms: the platforms on which the module will run.
       placement: the devices, shardings and layouts.
       options: the options of the function.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of programs with references, which are compiled in their pure form.
+"""Calls of programs with references; such programs are compiled in their pure form.
 
-A reference holds a device array. A compiled program takes the array and returns the next one in
-its memory. An array that is held elsewhere too, as after ``ref[...]``, is copied first.
+A reference holds a device array. A compiled program takes the array and returns the updated one
+in the same memory. If other objects hold the array too, as after ``ref[...]``, it is copied first.
 """
 
 from __future__ import annotations

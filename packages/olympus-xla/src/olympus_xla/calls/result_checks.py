@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks after each computation: ``debug_nans``, ``debug_infs`` and ``debug_key_reuse``.
 
-A compiled program with a NaN among its results is run again, operation by operation, so that the
-error names the operation and the user's line.
+If a result of a compiled program has a NaN, the program is run again operation by operation. The
+error can then name the operation and the user's line.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ _debug_key_reuse = config_states.debug_key_reuse
 
 
 def checks_results() -> bool:
-    """Returns whether one of the flags is set."""
+    """Returns whether one of the debug flags is set."""
     return bool(_debug_nans.value or _debug_infs.value or _debug_key_reuse.value)
 
 
 def _complaint(value: Any) -> str | None:
-    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag is set, or None."""
+    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag for them is set.
+
+    Returns None otherwise.
+    """
     if not dtypes.issubdtype(value.dtype, np.inexact):
         return None
     array = np.asarray(value)
@@ -50,7 +53,7 @@ def _complaint(value: Any) -> str | None:
 
 
 def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
-    """Checks a computation by the flags.
+    """Makes the checks of a computation that the debug flags ask for.
 
     Raises:
       FloatingPointError: a result has a NaN or an infinity.
@@ -89,7 +92,7 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
     for equation, operands, results in pending:
         if any(_complaint(result) for result in results):
             inner = equation.params.get("jaxpr")
-            # The program that each device runs on its part is no program for whole arrays.
+            # A mapped program runs on each device's part, so it cannot be run on whole arrays.
             is_mapped = "mesh" in equation.params
             if (
                 not is_mapped

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ahead-of-time compilation in stages: traced, lowered, compiled.
 
-``jit(f).trace(*args)`` gives a `Traced`, its ``lower()`` a `Lowered`, and that one's ``compile()``
-a `Compiled`, which is called like ``f``, with arguments of the types it was compiled for.
+``jit(f).trace(*args)`` returns a `Traced`. Its ``lower()`` returns a `Lowered`, whose ``compile()``
+returns a `Compiled`. A `Compiled` is called like ``f``, with arguments of the types that it was
+compiled for.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Wrapped(Protocol):
     """A function that can be traced, lowered and compiled ahead of time, as `jit` returns it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the function, compiled for the types of the arguments."""
+        """Runs the function, which is compiled for the types of the arguments."""
         ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -119,7 +120,7 @@ class Stage:
 
     @property
     def args_info(self) -> Any:
-        """An `ArgInfo` for each argument, in their structure."""
+        """An `ArgInfo` for each argument, in the structure of the arguments."""
         infos = map(ArgInfo, self._program.closed.in_avals, self._program.params["donated_invars"])
         return pytrees.tree_unflatten(self._in_tree, list(infos))
 
@@ -194,12 +195,13 @@ class Traced(Stage):
 
         Args:
           lowering_platforms: the platforms to lower for, such as ``("cpu", "cuda", "tpu")``, which
-            need not be present; by default that of the devices it would run on. A program for
-            several platforms takes the index of the platform as its first operand.
+            need not be present; by default the platform of the devices on which the
+            program would run. A program for several platforms takes the index of the platform as
+            its first operand.
 
         Raises:
-          TypeError: they are not a sequence of strings.
-          ValueError: they are empty.
+          TypeError: ``lowering_platforms`` is not a sequence of strings.
+          ValueError: ``lowering_platforms`` is empty.
         """
         placement = resolve_placement(self._options, self._compiled_program, self._shardings)
         if self._layouts and not placement.in_layouts:
@@ -211,7 +213,7 @@ class Traced(Stage):
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
     def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> LoweredModule:
-        # Stages share no module: the debug text has the lines of the caller at hand.
+        # Stages do not share modules, so that the debug text has the source lines of this caller.
         return lowered_module(self._compiled_program, platforms, placement, self._options)
 
 
@@ -219,8 +221,8 @@ def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
     """Returns the names of platforms as a tuple.
 
     Raises:
-      TypeError: they are not a sequence of strings.
-      ValueError: they are empty.
+      TypeError: ``platforms`` is not a sequence of strings.
+      ValueError: ``platforms`` is empty.
     """
     if isinstance(platforms, str) or not all(isinstance(each, str) for each in platforms):
         raise TypeError(
@@ -302,9 +304,9 @@ class Lowered(Stage):
         raise ValueError(f"unknown dialect: {dialect}; there are {', '.join(_DIALECTS)}")
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates such as ``flops`` and ``bytes accessed``, before optimisation.
+        """Estimates costs such as ``flops`` and ``bytes accessed``, before optimisation.
 
-        A program of loops counts each body once.
+        The body of a loop counts once.
         """
         client = self._placement.devices[0].client
         return hlo_module_cost_analysis(client, self.compiler_ir("hlo"))
@@ -319,11 +321,11 @@ class Lowered(Stage):
 
         Args:
           compiler_options: options of XLA by name, besides those given to `jit`.
-          device_assignment: the devices, as a check; they must be those the program is placed on.
+          device_assignment: the devices on which the program must be placed; only checked.
 
         Raises:
-          ValueError: the program was lowered for other platforms than its devices', or for
-            other devices than ``device_assignment``.
+          ValueError: the program was lowered for platforms other than that of its devices, or
+            for devices other than ``device_assignment``.
         """
         options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
         placement, lowered = self._placement, self._lowered
@@ -346,9 +348,12 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """An executable for given types of arguments; called like the function, without static ones."""
+    """An executable for given types of arguments.
 
-    # The function object of jaxlib replaces the method: a call never enters Python.
+    It is called like the function, without the static arguments.
+    """
+
+    # A function object of jaxlib takes the place of the method, so that a call never enters Python.
     __slots__ = ("__call__", "_compiled")
 
     def __init__(self, traced: Traced, compiled: compiled_programs.Compiled) -> None:
@@ -366,7 +371,10 @@ class Compiled(Stage):
     def of_executable(
         cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
     ) -> Compiled:
-        """Returns a deserialized function; ``program`` has its types but no equations."""
+        """Returns a deserialized function.
+
+        ``program`` has the function's types but no equations.
+        """
         self = object.__new__(cls)
         self._set(program, in_tree, compiled)
         return self
@@ -381,21 +389,24 @@ class Compiled(Stage):
         return "\n\n".join(module.to_string() for module in modules)
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates such as ``flops`` and ``bytes accessed``."""
+        """Estimates costs such as ``flops`` and ``bytes accessed``."""
         return dict(self._compiled.executable.loaded.cost_analysis())
 
     def memory_analysis(self) -> Any:
-        """Sizes in bytes of arguments, results, temporaries and code."""
+        """Returns the sizes in bytes of arguments, results, temporaries and code."""
         return self._compiled.executable.loaded.get_compiled_memory_stats()
 
     def runtime_executable(self) -> Any:
-        """jaxlib's executable."""
+        """Returns the executable of jaxlib."""
         return self._compiled.executable.loaded
 
     # ---- where operands and results are ----
 
     def _of_operands(self, kept_values: Sequence[Any], missing: Any) -> Any:
-        """Values of the operands that the executable takes, in the structure of all arguments."""
+        """Puts values for the kept operands into the structure of all arguments.
+
+        Operands that the executable does not take get ``missing``.
+        """
         values = iter(kept_values)
         flat = [next(values) if kept else missing for kept in self._compiled.lowered.kept]
         return pytrees.tree_unflatten(self._in_tree, flat)

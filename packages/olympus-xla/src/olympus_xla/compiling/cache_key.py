@@ -24,10 +24,10 @@ from olympus_ir.settings import config_cache_flags
 from .. import _jaxlib
 from .lowering import mlir
 
-# Changes with the format or the use of entries.
+# Must change when the format or the use of entries changes.
 _FORMAT_VERSION = 1
 
-# Programs with these calls hold addresses of this process.
+# Calls whose programs hold addresses of this process.
 _OF_THIS_PROCESS = (
     b"CustomSPMDPartitioning",
     b"InspectSharding",
@@ -87,7 +87,8 @@ def _has_effects() -> bool:
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
     """Returns a description of the devices; None if it is incomplete.
 
-    Executables over several processes are not stored: either all processes compile, or none.
+    It is None for devices of several processes. Their executables are not stored, because either
+    all processes must compile a program or none.
     """
     first = devices[0]
     if any(device.process_index != first.process_index for device in devices):
@@ -102,7 +103,7 @@ def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
 
 @functools.cache
 def processor_identity() -> str | None:
-    """Returns the processor's model, features and number; None if they are not known."""
+    """Returns the processor's model, features and number; None if they are unknown."""
     count = str(os.cpu_count())
     system = (platform.system(), platform.machine(), count)
     try:

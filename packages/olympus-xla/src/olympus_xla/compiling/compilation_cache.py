@@ -4,10 +4,10 @@
 It is in use if a directory is configured: the flag ``olympus_compilation_cache_dir``, or
 ``OLYMPUS_COMPILATION_CACHE_DIR`` in the environment. An entry is found by a key made of everything
 that the compiler's output depends on (`cache_key.executable_key`), so it is never stale. Any number
-of processes may use one directory at the same time: entries are written under another name first
-and then renamed, and a reader finds a whole entry or none.
+of processes may use one directory at the same time: an entry is written under another name first
+and then renamed, so a reader finds a whole entry or none.
 
-Loading an entry runs its machine code. Others who can write to the
+Loading an entry runs its machine code. Anyone who can write to the
 directory can run code in the processes that use it.
 """
 
@@ -44,7 +44,7 @@ __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 
 
 _MAGIC = b"OLYMPUS-EXECUTABLE\n"
-_HEADER = struct.Struct("<IQd")  # checksum, length once unpacked, seconds of compilation
+_HEADER = struct.Struct("<IQd")  # checksum, uncompressed length, compile time in seconds
 _SUFFIX = "-cache"
 _UNFINISHED = ".unfinished"
 # Unfinished files of processes that died are removed after this many seconds.
@@ -55,7 +55,7 @@ class ProgramCache:
     """A directory of executables.
 
     Args:
-      directory: the directory; made where it does not exist.
+      directory: the directory; it is made if it does not exist.
     """
 
     def __init__(self, directory: str) -> None:
@@ -68,15 +68,18 @@ class ProgramCache:
         self._lock = threading.Lock()
 
     def path_of(self, name: str, key: str) -> Path:
-        """Returns the file of an entry, which the key identifies; the name is for readers."""
+        """Returns the file of an entry.
+
+        The key identifies the entry; the name is for human readers.
+        """
         readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
         return self.directory / f"{readable}-{key}{_SUFFIX}"
 
     def get(self, path: Path) -> tuple[bytes, float] | None:
-        """Returns the serialized executable of an entry and how long it was compiled, or None.
+        """Returns the serialized executable and the compile time of an entry, or None.
 
         Raises:
-          OSError: there is an entry that cannot be read.
+          OSError: the entry exists but cannot be read.
           ValueError: the entry is damaged.
         """
         try:
@@ -92,7 +95,7 @@ class ProgramCache:
             raise ValueError(f"{path} is damaged: its checksum differs")
         serialized = zlib.decompress(packed, bufsize=length)
         if self._is_bounded():
-            os.utime(path)  # entries used last are removed last
+            os.utime(path)  # makes it the most recently used entry, which is removed last
         return serialized, seconds
 
     def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> None:
@@ -123,7 +126,7 @@ class ProgramCache:
         return flags.compilation_cache_max_size.value >= 0
 
     def _evict(self, most: int, keep: Path) -> None:
-        """Removes entries, the least recently used first, until the others fit."""
+        """Removes entries, the least recently used first, until the size of the rest is allowed."""
         with self._lock:
             entries = []
             now = time.time()
@@ -150,7 +153,7 @@ class ProgramCache:
 def _remove(path: Path) -> None:
     try:
         path.unlink()
-    except OSError:  # another process did, or is reading it on a system where that prevents removal
+    except OSError:  # another process removed it, or reads it on a system where this blocks removal
         pass
 
 
@@ -161,7 +164,7 @@ _told_disabled = False  # whether listeners know that a flag turns the cache off
 
 
 def cache_in_use() -> ProgramCache | None:
-    """Returns the cache that the flags configure; None without one."""
+    """Returns the cache that the flags configure; None if they configure none."""
     global _cache, _told_disabled
     directory = flags.compilation_cache_dir.value
     if not directory:
@@ -188,8 +191,8 @@ def is_initialized() -> bool:
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
     """Sets the directory of the persistent cache.
 
-    This is the same as setting the flag ``olympus_compilation_cache_dir``. Whoever can write to the
-    directory can run code in the processes that use it.
+    This is the same as setting the flag ``olympus_compilation_cache_dir``. Anyone who can write to
+    the directory can run code in the processes that use it.
 
     Args:
       path: the directory.
@@ -223,14 +226,17 @@ def load_or_compile(
     options: Any,
     compile_module: Callable[[Any], Any],
 ) -> Any:
-    """Returns an executable from the cache, or compiles and, if it took long enough, stores it.
+    """Returns an executable from the cache, or compiles it.
+
+    A new executable is stored if its compilation took long enough.
+
 
     Args:
       cache: the cache.
       module: the MLIR module.
       devices: the devices that it runs on.
       options: XLA's compile options.
-      compile_module: compiles the module with the options.
+      compile_module: a function that compiles the module with the options.
     """
     key = cache_key.executable_key(module, devices, options)
     if key is None:
@@ -265,7 +271,7 @@ def load_or_compile(
 
 
 def note_host_callbacks(module: Any) -> None:
-    """Reports a request for a program that cannot be stored because it calls Python functions."""
+    """Reports a cache request for a program that cannot be stored, as it calls Python functions."""
     _record("compile_requests_use_cache")
     _log("compiler", _NOT_WRITTEN + "it uses host callbacks", mlir.module_name(module))
 
@@ -274,11 +280,11 @@ _NOT_WRITTEN = "Not writing persistent cache entry for '%s' because "
 
 
 def _log(subject: str, message: str, *values: Any, explains: bool = False) -> None:
-    """Logs what the cache does.
+    """Logs an action of the cache.
 
     Args:
       subject: the subject of the logger; see `logger_name`.
-      message: the message, a format string of the values.
+      message: the message, a format string for the values.
       *values: the values.
       explains: whether the message is a warning under the flag ``explain_cache_misses``.
     """

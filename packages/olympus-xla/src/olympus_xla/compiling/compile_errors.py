@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the compiler in terms of the user's program."""
+"""Errors of the compiler, reworded in terms of the user's program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNREGISTERED = re.compile(
 
 
 def raise_clear_error(error: Any, platform: str) -> None:
-    """Raises an error with advice, in place of a compiler's error that has none."""
+    """Raises an error with advice in place of a compiler error without advice."""
     found = _UNREGISTERED.search(str(error))
     if found is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's compile options, as compiled functions use them and for callers that compile modules."""
+"""XLA's compile options, for compiled functions and for callers that compile modules themselves."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def compile_options(
     replicas: int | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """XLA's compile options for a computation on the given devices.
+    """Returns XLA's compile options for a computation on the given devices.
 
     Args:
-      device_ids: the devices' numbers; None leaves them open.
+      device_ids: the devices' numbers; None if they are not fixed.
       partitions: the number of devices over which the computation is divided.
       replicas: the number of copies that run on different data; by default, as many as the devices
         allow.
@@ -58,7 +58,7 @@ def compile_options(
     return result
 
 
-# Compiler options that are no flags of XLA, with the types of their values.
+# Compiler options that are not XLA flags, with the types of their values.
 _OF_THE_BUILD: dict[str, tuple[type, ...]] = {
     "exec_time_optimization_effort": (int, float),
     "memory_fitting_effort": (int, float),
@@ -121,8 +121,8 @@ def get_compile_options(
     Args:
       num_replicas: the number of copies that run on different data.
       num_partitions: the number of devices over which each copy is divided.
-      device_assignment: the numbers of the devices, one row a replica, or one number each where
-        there is one partition; None leaves them to the client.
+      device_assignment: the numbers of the devices, one row for each replica. With one partition it
+        may be one number for each replica. None leaves the devices to the client.
       env_options_overrides: XLA's options by name.
       fdo_profile: a profile of earlier runs, by which the compiler optimises.
       detailed_logging: whether the compiler logs in detail.
@@ -132,7 +132,7 @@ def get_compile_options(
       jaxlib's ``CompileOptions``.
 
     Raises:
-      ValueError: the number of devices is not that of replicas times partitions.
+      ValueError: the number of devices is not the product of replicas and partitions.
 
     Example:
       >>> get_compile_options(1, 1, device_assignment=[0]).num_partitions

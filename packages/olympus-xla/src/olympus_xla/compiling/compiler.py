@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's compiler: from a StableHLO module to a loaded executable, or one of the cache on disk."""
+"""Compilation of StableHLO modules to loaded executables, by XLA or from the cache on disk."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class CompiledProgram(NamedTuple):
 
     Attributes:
       name: the name of the computation.
-      source: the function and its place, ``f at file.py:3``.
-      equations: the number of its equations.
-      seconds: how long that took.
+      source: the function and its source line, such as ``f at file.py:3``.
+      equations: the number of equations of the program.
+      seconds: the time that compiling or loading took.
       from_disk: whether the executable was found on disk.
     """
 
@@ -71,10 +71,11 @@ def compile_module(
       compiler_options: XLA's options by name.
       host_callbacks: the Python functions that the computation calls.
       source: the function that the computation comes from, for reports.
-      equations: the number of its equations, for reports.
+      equations: the number of equations of the program, for reports.
 
     Returns:
-      jaxlib's loaded executable, or one that cannot run where the devices are only described.
+      jaxlib's loaded executable. If the devices are only described, it is an executable that cannot
+      run.
 
     Raises:
       TypeError: a compiler option has a value that XLA does not take.

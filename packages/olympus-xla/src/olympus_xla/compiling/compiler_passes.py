@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes of XLA's compiler that are written in Python: functions of HLO modules."""
+"""Passes of XLA's compiler that are written in Python, as functions of HLO modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PipelineStage(enum.Enum):
     POST_SCHEDULER = 1
 
 
-# Passes for platforms without a client so far: (platform, name, stage, callback).
+# Passes for platforms that have no client yet: (platform, name, stage, callback).
 _waiting: list[tuple[str, str, PipelineStage, Callable[[bytes], bytes | None]]] = []
 
 
@@ -38,14 +38,16 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Adds a pass to XLA's compiler. Programs that are already compiled do not change.
+    """Adds a pass to XLA's compiler.
+
+    Programs that are already compiled do not change.
 
     Args:
       callback: takes a module, a serialized ``HloModuleProto``, and returns a changed one, or None
         if it has changed nothing.
       name: the pass's name.
       stage: where in the pipeline it runs; passes of one stage run in the order of registration.
-      platforms: the platforms, or the one platform, whose compiler gets it; None for all.
+      platforms: the platforms, or the one platform, whose compiler gets the pass; None for all.
 
     Raises:
       TypeError: ``stage`` is not a `PipelineStage`.
@@ -77,7 +79,7 @@ def clear_hlo_module_transformation(
     Args:
       name: the pass's name.
       stage: where in the pipeline it runs.
-      platforms: the platforms, or the one platform, whose compiler has it; None for all.
+      platforms: the platforms, or the one platform, whose compiler has the pass; None for all.
 
     Returns:
       Whether the pass existed.
@@ -123,7 +125,7 @@ def _register_waiting(clients: dict[str, Any]) -> None:
         if client is not None:
             try:
                 register_compiler_pass(client, name, stage.value, callback)
-            except RuntimeError as error:  # of a plugin that does not support passes in Python
+            except RuntimeError as error:  # the plugin does not support passes in Python
                 logger = logging.getLogger(logger_name("compiler"))
                 logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
     _waiting.clear()

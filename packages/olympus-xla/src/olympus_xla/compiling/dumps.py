@@ -26,7 +26,7 @@ def _olympuspr(lowered: Any) -> str:
     return f"{lowered.closed}\n"
 
 
-# For each mode, the ending of its files and their contents.
+# For each mode, the file name ending and the function that returns the contents.
 _MODES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "stablehlo": ("mlir", _stablehlo),
     "jaxpr": ("olympuspr.txt", _olympuspr),
@@ -35,19 +35,19 @@ _MODES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def dump_program(lowered: Any) -> list[Path]:
-    """Writes a lowered program in the forms that ``olympus_dump_ir_modes`` names.
+    """Writes a lowered program in the forms that the flag ``olympus_dump_ir_modes`` names.
 
     Args:
       lowered: the program, with its olympuspr and its module.
 
     Returns:
-      The files; their names count programs in the order of compilation.
+      The paths of the files. Their names number the programs in the order of compilation.
 
     Raises:
       ValueError: a mode is unknown.
     """
     target = config_flags.dump_ir_to.value
-    if target == "sponge":  # the folder in which a test runner collects files
+    if target == "sponge":  # stands for the folder in which a test runner collects files
         target = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
         if not target:
             raise ValueError(

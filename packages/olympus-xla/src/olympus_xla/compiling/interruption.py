@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilations that Ctrl-C interrupts.
+"""Compilations that Ctrl-C can interrupt.
 
 Python handles signals in the main thread, between two instructions of Python. A compilation is one
-call of C++, which may take minutes. So the main thread has another thread make the call, and waits
-for it in a way that signals interrupt. The compilation cannot be stopped: an interrupted one goes
-on in the background, and its executable is dropped.
+call of C++, which may take minutes. So another thread makes the call, and the main thread waits for
+it in a way that signals can interrupt. The compilation itself cannot be stopped: after an
+interrupt it goes on in the background, and its executable is dropped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def interruptibly(function: Callable[[], T]) -> T:
       function: a function whose call releases the interpreter's lock.
 
     Returns:
-      What it returns.
+      The result of the function.
     """
     if not _handles_signals():
         return function()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an olympuspr to a StableHLO module: one pass over the equations.
+"""Lowering of an olympuspr to a StableHLO module, in one pass over the equations.
 
 A `ModuleLowering` owns one module: its functions, constants, callbacks and platforms. A
-`LoweringContext` stands for one block of operations; rules build with it. Every equation uses both,
-so they are plain slotted objects, and one context serves all equations of a block.
+`LoweringContext` stands for one block of operations; rules build with it. Every equation uses both
+objects, so their classes have slots to be fast. One context serves all equations of a block.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ _create_operation = ir.Operation.create
 
 
 class ModuleLowering:
-    """One module while it is built.
+    """Module that is being built.
 
     Attributes:
       module: the MLIR module.
       platforms: the platforms that it is lowered for.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
-      merged: from exported functions that it calls to their symbols.
+      merged: a mapping from each exported function that the module calls to its symbol.
       mesh: the mesh of its operands and results; None if there is one device.
-      needs_refinement: whether it calls functions of dynamic shapes, which must be inferred from
-        those of the operands before compilation.
+      needs_refinement: whether it calls functions of dynamic shapes. Before compilation, these
+        shapes must be inferred from the shapes of the operands.
       num_partitions: the number of devices.
-      portable: whether another process may run the program, which then cannot call this one.
+      portable: whether another process may run the program. Such a program cannot call Python
+        functions of this process.
       replicated: the replicated sharding, if the devices are known.
-      is_for_devices: whether the module refers to these devices, by more than their number.
+      is_for_devices: whether the module depends on the specific devices, not just their number.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
 
@@ -100,7 +101,7 @@ class ModuleLowering:
         self._expanded: dict[Any, ClosedOlympuspr] = {}
 
     def set_partitions(self, count: int) -> None:
-        """States how many devices the program is partitioned over."""
+        """Sets the number of devices over which the program is partitioned."""
         self.num_partitions = count
         attributes = self.module.operation.attributes
         attributes["mhlo.num_partitions"] = mlir.i32(count)
@@ -109,8 +110,8 @@ class ModuleLowering:
     def mesh_symbol(self, mesh: Any) -> str:
         """Returns the symbol of a mesh over the module's devices; declares it on first use.
 
-        The first one is the mesh of operands and results. Others divide the same devices, in the
-        same order, in other ways.
+        The first mesh is that of operands and results. Further meshes divide the same devices, in
+        the same order, in other ways.
         """
         symbol = self._mesh_symbols.get(mesh.shape_tuple)
         if symbol is None:
@@ -169,8 +170,9 @@ class ModuleLowering:
     ) -> str:
         """Emits a program as a function of the module and returns its symbol.
 
-        Its operands are the index of the platform where there are several, the tokens of
-        ``effects`` and the program's inputs; its results are tokens and the program's results.
+        The operands of the function are the index of the platform if there are several, the tokens
+        of ``effects``, and the program's inputs. Its results are the tokens and the program's
+        results.
         """
         symbol = name if public else self.unique_name(name)
         olympuspr = closed.jaxpr
@@ -254,7 +256,7 @@ class ModuleLowering:
         effects: Sequence[Any],
         platforms: tuple[str, ...] | None = None,
     ) -> str:
-        """Returns the symbol of the function for a program; emitted once for equal keys."""
+        """Returns the symbol of the function for a program; emits it once for equal keys."""
         key = (key, tuple(effects), platforms)
         symbol = self._functions.get(key)
         if symbol is None:
@@ -266,7 +268,10 @@ class ModuleLowering:
 
 
 def _symbol_name(name: str) -> str:
-    """Returns the name as a symbol: other characters are replaced, and stripped at the ends."""
+    """Returns the name as a symbol.
+
+    Characters that symbols cannot have are replaced, and stripped at the ends.
+    """
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
@@ -275,13 +280,13 @@ class LoweringContext:
 
     Attributes:
       module: the `ModuleLowering`.
-      equation: the equation being lowered: its operands' and results' types.
+      equation: the equation being lowered, with the types of its operands and results.
       tokens: the current token of each ordered effect.
       platforms: the platforms on which the block may run.
       platform_index: the value of the platform's index; None for one platform.
       location: the location of the operations being built.
       callers: the tracebacks of the calls around the program being lowered, innermost first, as
-        nested pairs: equations know only the lines of the program that they belong to.
+        nested pairs. An equation itself has only the lines of its own program.
       insertion_point: the end of the block.
     """
 
@@ -382,7 +387,7 @@ class LoweringContext:
         return inner
 
     def end_region(self, results: Sequence[Any], name: str = "stablehlo.return") -> None:
-        """Ends the block with the values that it returns."""
+        """Ends the block with an operation that returns the given values."""
         self.operation(name, [], results)
 
     def constant(self, value: Any, dtype: Any = None) -> Any:
@@ -398,7 +403,7 @@ class LoweringContext:
         )
 
     def scalar(self, value: Any, dtype: Any) -> Any:
-        """Returns a constant of rank 0; emitted once in a block."""
+        """Returns a constant of rank 0; emits it once in a block."""
         attribute = mlir.splat(value, (), dtype)
         found = self._constants.get(attribute)
         if found is None:
@@ -415,7 +420,7 @@ class LoweringContext:
         return found
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """Returns an array whose elements are all the same constant; emitted once in a block."""
+        """Returns an array whose elements are all the same constant; emits it once in a block."""
         scalar = self.scalar(value, dtype)
         if not len(shape):
             return scalar
@@ -428,7 +433,7 @@ class LoweringContext:
     def broadcast(
         self, operand: Any, shape: Sequence[int], dtype: Any, dimensions: Sequence[int]
     ) -> Any:
-        """``stablehlo.broadcast_in_dim``."""
+        """Builds ``stablehlo.broadcast_in_dim``."""
         return self.create(
             "stablehlo.broadcast_in_dim",
             mlir.tensor_type(shape, dtype),
@@ -437,7 +442,7 @@ class LoweringContext:
         )
 
     def convert(self, operand: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """``stablehlo.convert`` to another dtype."""
+        """Builds ``stablehlo.convert`` to another dtype."""
         return self.create("stablehlo.convert", mlir.tensor_type(shape, dtype), (operand,))
 
     def reshape(self, operand: Any, shape: Sequence[int], dtype: Any) -> Any:
@@ -446,7 +451,7 @@ class LoweringContext:
     def compare(
         self, direction: str, left: Any, right: Any, shape: Sequence[int], dtype: Any
     ) -> Any:
-        """``stablehlo.compare`` of two arrays of the given shape and dtype."""
+        """Builds ``stablehlo.compare`` of two arrays of the given shape and dtype."""
         return self.create(
             "stablehlo.compare",
             mlir.tensor_type(shape, np.dtype(np.bool_)),
@@ -455,7 +460,7 @@ class LoweringContext:
         )
 
     def call(self, symbol: str, result_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        """``func.call`` of a function of this module."""
+        """Builds ``func.call`` of a function of this module."""
         if self.platform_index is not None:
             operands = [self.platform_index, *operands]
         return list(
@@ -467,15 +472,15 @@ class LoweringContext:
     def custom_call(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> list[Any]:
-        """As `custom_call_operation`; returns the results."""
+        """Builds the same as `custom_call_operation`; returns the results."""
         return list(self.custom_call_operation(target, result_types, operands, **keywords).results)
 
     def custom_call_operation(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> Any:
-        """``stablehlo.custom_call`` of a registered target, as an operation.
+        """Builds ``stablehlo.custom_call`` of a registered target; returns the operation.
 
-        Keywords are those of `custom_calls.custom_call_attributes`.
+        The keywords are those of `custom_calls.custom_call_attributes`.
         """
         attrs = custom_call_attributes(target, len(result_types), **keywords)
         return self.operation("stablehlo.custom_call", result_types, operands, attrs)
@@ -546,7 +551,7 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """Returns a constant of the program as a value of this block."""
         aval = get_aval(value)
-        if is_token(aval):  # a token of past effects
+        if is_token(aval):  # a token of effects that have happened
             return self.create("stablehlo.create_token", mlir.token_type(), ())
         array = constant_handlers.get(type(value), np.asarray)(value)
         physical = mlir.physical_aval(aval)
@@ -557,13 +562,14 @@ class LoweringContext:
     ) -> Any:
         """Traces a function of lax operations for the equation's types and lowers it in place."""
         equation = self.equation
-        # Varying axes are unknown here, and loops require carries of one type.
+        # The types must not vary over manual axes. The axes are unknown here, and a loop requires
+        # carries of one type.
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
         try:
             closed = cache.get(key)
-        except TypeError:  # parameters of other libraries' primitives need not be hashable
+        except TypeError:  # a parameter of another library's primitive may be unhashable
             key, closed = object(), None
         if closed is None:
             closed = cache[key] = trace_to_closed(
@@ -579,8 +585,8 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 }
 
 
-# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it grows large:
-# tracebacks hold code objects.
+# Locations by (traceback, primitive, name stack, prefix, callers). The dictionary is emptied
+# when it grows large, because tracebacks keep code objects alive.
 _locations = mlir.locations
 
 
@@ -599,5 +605,5 @@ def is_token(aval: Any) -> bool:
 
 
 def program_key(value: Any) -> Any:
-    """Returns a key for an olympuspr by identity; the module keeps the program alive."""
+    """Returns a key for an olympuspr by its identity; the module must keep the program alive."""
     return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import mlir
 
-_TYPED = 4  # the first version of the interface whose attributes are a dictionary
+_TYPED = 4  # the first interface version in which attributes are a dictionary
 
 
 def custom_call_attributes(
@@ -29,12 +29,12 @@ def custom_call_attributes(
       target: the name under which the function is registered.
       num_results: the number of results.
       backend_config: the function's own attributes: a dictionary for the typed interface, a text
-        for the older ones.
-      has_side_effect: whether it is called even if its results are not used.
+        for older interfaces.
+      has_side_effect: whether the function is called even if its results are not used.
       operand_layouts: for each operand its dimensions from minor to major.
       result_layouts: likewise for the results.
       operand_output_aliases: from operands to the results that take their memory.
-      api_version: the interface; 4 is the typed one.
+      api_version: the version of the interface; 4 is the typed interface.
       attributes: further attributes of the operation.
 
     Raises:
@@ -77,7 +77,7 @@ def _configuration(
             f"{config!r} for the foreign function {target!r}"
         )
     return {
-        # XLA knows typed calls by their dictionary of attributes.
+        # XLA recognises typed calls by their dictionary of attributes.
         "api_version": mlir.i32(1),
         "backend_config": mlir.string(""),
         "mhlo.backend_config": mlir.dictionary(config or {}),

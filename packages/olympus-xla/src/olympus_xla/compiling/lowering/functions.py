@@ -37,7 +37,7 @@ def argument_attributes(
       out_avals: the types of the results, for operands whose memory they may take.
       replicated: for each operand, whether it is the same on all replicas.
       shardings: the shardings of operands; None for none.
-      aliases: for each operand the result that takes its memory, or None.
+      aliases: for each operand, the result that takes its memory, or None.
       donated: for each operand, whether a result of its type takes its memory.
       memory_kinds: the kinds of memory.
       layouts: the layouts.
@@ -106,7 +106,7 @@ def _sharding_attribute(module: ModuleLowering, sharding: Any, aval: Any) -> dic
 
 
 def _layout_mode(layout: Any) -> str:
-    """Returns a layout as XLA writes it: dimensions from minor to major."""
+    """Returns a layout in XLA's notation, dimensions from minor to major."""
     if isinstance(layout, str):
         return layout
     return "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that XLA can compile while other threads build programs.
 
-XLA works on a module in the module's MLIR context, and a context is not safe for several threads.
-The process builds all its programs in one context, whose caches make lowering quick. So XLA gets a
-copy in a context that no other thread uses, unless there is no other thread. Programs then compile
-side by side, and no lock is held meanwhile.
+XLA works on a module in the module's MLIR context, and a context is not thread-safe. The process
+builds all its programs in one context, whose caches make lowering quick. So XLA gets a copy of the
+module in a context that no other thread uses, unless there is no other thread. Programs can then
+compile in parallel, and no lock is held during a compilation.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _compiler_calls_python = False
 
 
 def expect_calls_from_compiler() -> None:
-    """States that XLA will call Python functions, which lower programs, from its own threads."""
+    """Records that XLA's own threads will call Python functions that lower programs."""
     global _compiler_calls_python
     _compiler_calls_python = True
 
 
 @contextmanager
 def isolated(module: Any) -> Iterator[Any]:
-    """Context manager: a module for XLA that no other thread works on.
+    """Context manager that yields a module for XLA on which no other thread works.
 
     Args:
-      module: a module of the process's context, or bytecode, which XLA reads in its own context.
+      module: a module in the process's context, or bytecode, which XLA reads in its own context.
 
     Yields:
-      The module itself in a process of one thread, otherwise a copy in another context.
+      The module itself if the process has one thread, otherwise a copy in another context.
     """
     others = threading.active_count() - 1 - progress.watching_threads()
     alone = not others and not _compiler_calls_python
@@ -53,5 +53,6 @@ def isolated(module: Any) -> Iterator[Any]:
     except Exception:
         _idle_contexts.append(context)
         raise
-    # After Ctrl-C, the compilation goes on in the context, which is dropped.
+    # This line is not reached after Ctrl-C: the compilation goes on in the context, which is then
+    # dropped.
     _idle_contexts.append(context)

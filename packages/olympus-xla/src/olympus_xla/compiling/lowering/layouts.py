@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharding constraints by types: the partitioner follows the shardings in the types of values."""
+"""Sharding constraints that make the partitioner follow the shardings in the types of values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
 
     Args:
       context: the block.
-      equation: the equation, of operands and results over a mesh with explicit axes.
+      equation: the equation; its operands and results lie on a mesh with explicit axes.
       results: the value or values that its rule returned.
     """
     primitive = equation.primitive
     if context.module.mesh is None:
         return results
     if propagation_rules.find(primitive) is declared_types and primitive.family != "control_flow":
-        return results  # the equations inside, or the primitive, constrain the results
+        return results  # the primitive, or the equations in its program, constrain the results
     mesh = None
     for atom in (*equation.outvars, *equation.invars):
         if atom.aval.layout is not None:
@@ -50,13 +50,13 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
 
 
 def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> Any:
-    """Returns the attribute of a type's spec: closed over explicit axes, open over auto ones.
+    """Returns the attribute of a type's spec, closed over explicit axes and open over auto axes.
 
     Args:
       spec: the spec of the type.
       ndim: the number of dimensions of the (physical) array.
       mesh: the abstract mesh.
-      symbol: its name in the module.
+      symbol: the symbol of the mesh in the module.
     """
     if not mesh.auto_axes:
         return spec_attribute(spec, ndim, mesh=symbol)
@@ -67,15 +67,15 @@ def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> A
     return spec_attribute(spec, ndim, open_dimensions=True, mesh=symbol, replicated=same)
 
 
-# Instructions with unreduced results that do not sum themselves.
+# Operations that can have unreduced results although they compute no sums.
 _OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"})
 
 
 def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
     """Constrains a value to be reduced before its type makes it unreduced.
 
-    Between two constraints the partitioner makes one device's term the value and the others zero.
-    With the second constraint alone it would take the value for the term of each device.
+    With both constraints the partitioner makes the value the term of one device and makes the other
+    terms zero. With the second constraint alone it would make the value the term of every device.
     """
     layout = aval.layout
     if layout is None or not layout.spec.unreduced:
@@ -106,7 +106,7 @@ def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:
     spec = PartitionSpec() if aval.layout is None else aval.layout.spec
     explicit = frozenset(mesh.explicit_axes)
     if spec.unreduced - explicit:
-        # The partitioner does not know manual axes.
+        # The attribute for the partitioner leaves out manual axes.
         layout = layout_over(mesh, spec.partitions, spec.unreduced & explicit)
         spec = PartitionSpec() if layout is None else layout.spec
     attribute = typed_attribute(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts that write the attributes of marks at the operations that they build.
+"""Contexts that add the attributes of marks to the operations that they build.
 
-Marks are those of `olympus_ir.programs.marks`.
+The marks are defined in `olympus_ir.programs.marks`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = "mhlo.frontend_attributes"
 
 
 def frontend_attributes(attributes: Mapping[str, Any] | None, texts: Mapping[str, str]) -> Any:
-    """Returns the attributes with texts for the compiler, added to those that are there."""
+    """Returns the attributes with texts for the compiler added to their frontend attributes."""
     attributes = dict(attributes or {})
     written = attributes.get(_NAME)
     found = {} if written is None else {entry.name: entry.attr for entry in written}
@@ -66,7 +66,7 @@ class _Marking:
 
 
 def context_class(plain: type) -> type:
-    """Returns the class of contexts: one that writes attributes in a process with marks."""
+    """Returns the class of contexts; in a process with marks, a class that adds attributes."""
     return _marking(plain) if Mark.are_used else plain
 
 

@@ -10,16 +10,16 @@ from .mlir import ir
 
 
 def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None) -> str:
-    """Moves the functions of a module into another one, under names that are new there.
+    """Moves the functions of a module into another one, under names that are unused there.
 
     Args:
-      destination: the module that gets them.
+      destination: the module that gets the functions.
       name: the new name of the function ``main``.
-      source: the module that loses them; it cannot be used afterwards.
+      source: the module that loses the functions; it cannot be used afterwards.
       symbols: the symbol table of ``destination``, which is updated.
 
     Returns:
-      The name of the former ``main``, which is private now.
+      The new name of the former ``main``, which is now private.
     """
     taken = {_symbol_of(operation) for operation in destination.body.operations}
     renamed: list[tuple[Any, str, str]] = []
@@ -40,7 +40,7 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
         renamed.append((operation, old, new))
     if not main:
         raise ValueError("a module to be merged into another one must have a function `main`")
-    # Renames by way of names that occur in neither module, so that none meets another function.
+    # Renames in two steps, first to names that occur in neither module, so that no name collides.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

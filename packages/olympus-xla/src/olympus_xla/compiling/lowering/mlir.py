@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MLIR context, and types and attributes by the Python values that they represent.
+"""The MLIR context, and the MLIR types and attributes that represent Python values.
 
 Types and attributes belong to the context and never change, so each is made once and kept in a
-dictionary. The context is made with the first program that is lowered.
+dictionary. The context is made when the first program is lowered.
 """
 
 from __future__ import annotations
@@ -46,32 +46,32 @@ sdy = _sdy
 # The stubs of the bindings are incomplete.
 ir: Any = _ir
 
-# The bindings import the Python module of a dialect (8 ms for those of a first program) when they
-# first show an operation or a type of it, unless the search path is empty. Lowering needs none of
-# them; `with_dialect_classes` restores them for users who inspect a module.
+# When the bindings first show an operation or a type of a dialect, they import the dialect's Python
+# module, unless the search path is empty. These imports take 8 ms for a first program. Lowering
+# does not need the modules; `with_dialect_classes` restores them for users who inspect a module.
 _dialect_packages = list(_bindings.dialect_search_modules)
 _bindings.dialect_search_modules = []
 
 
 def with_dialect_classes(module: Any) -> Any:
-    """Enables the dialects' classes for operations from now on; returns the module."""
+    """Enables the dialects' Python classes for operations; returns the module."""
     _bindings.dialect_search_modules = _dialect_packages
     return module
 
 
-# MLIR's own dialects, as far as programs use them.
+# The dialects of MLIR itself that programs use.
 upstream_dialects = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(upstream_dialects)
 
 
 class OlympusIrContext(_RawContext):
-    """A context with the dialects that programs use; the public one loads all there are."""
+    """A context with the dialects that programs use; the bindings' own class loads all dialects."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.append_dialect_registry(upstream_dialects)
         self.load_all_available_dialects()
-        # The C++ context refers to its pool without owning it.
+        # The C++ context does not own its thread pool, so this attribute keeps the pool alive.
         self.thread_pool = ir.ThreadPool()
         self.set_thread_pool(self.thread_pool)
         for dialect in (_stablehlo, _chlo, _sdy):
@@ -160,7 +160,7 @@ def element_type(dtype: Any) -> Any:
 _tensor_types: dict[Any, Any] = {}
 
 
-# XLA ends the process where sizes in bytes, or products of leading sizes, do not fit into 63 bits.
+# XLA crashes if a size in bytes, or a product of leading sizes, does not fit into 63 bits.
 _MOST_BYTES = 2**62
 
 
@@ -205,8 +205,8 @@ def has_symbolic(sizes: Sequence[Any]) -> bool:
 class SymbolicType:
     """The type of an array some of whose sizes are symbolic dimensions.
 
-    MLIR's type knows no more of them than that they are dynamic. A context for symbolic shapes
-    builds the operation, with the sizes as operands.
+    In the MLIR type these sizes are only dynamic. A context for symbolic shapes builds the
+    operation with the sizes as operands.
     """
 
     __slots__ = ("dtype", "shape", "type")
@@ -220,7 +220,7 @@ class SymbolicType:
 
 
 def plain_types(types: Sequence[Any]) -> list[Any]:
-    """Returns the MLIR types, replacing each `SymbolicType` by its type."""
+    """Returns the MLIR types, with each `SymbolicType` replaced by its MLIR type."""
     return [kind.type if kind.__class__ is SymbolicType else kind for kind in types]
 
 
@@ -237,13 +237,16 @@ _aval_types: dict[Any, Any] = {}
 
 
 def aval_type(aval: Any) -> Any:
-    """Returns the MLIR type of an abstract value; of extended dtypes, that of the array behind."""
+    """Returns the MLIR type of an abstract value.
+
+    For an extended dtype, this is the type of the physical array.
+    """
     found = _aval_types.get(aval)
     if found is None:
         found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
         if found.__class__ is SymbolicType:
             return found
-        if len(_aval_types) > 16384:  # avals are interned weakly, so they are not kept alive here
+        if len(_aval_types) > 16384:  # avals are interned weakly, so they must not live on here
             _aval_types.clear()
         _aval_types[aval] = found
     return found
@@ -254,7 +257,7 @@ def _array_type(aval: Any) -> Any:
     return tensor_type(physical.shape, physical.dtype)
 
 
-# From a class of abstract values to the function that gives the MLIR type of one.
+# Maps a class of abstract values to the function that returns the MLIR type of such a value.
 ir_type_handlers: dict[type, Callable[[Any], Any]] = {
     ShapedArray: _array_type,
     AbstractToken: lambda _: token_type(),
@@ -281,7 +284,7 @@ def token_type() -> Any:
 
 
 def symbolic_integer(value: Any) -> SymbolicIntegers:
-    """Returns a symbolic dimension in place of an attribute of one integer."""
+    """Returns the stand-in for an attribute of one integer that is a symbolic dimension."""
     return SymbolicIntegers(np.array(value, object))
 
 
@@ -374,10 +377,10 @@ def parsed(text: str) -> Any:
 def dense(value: np.ndarray) -> Any:
     """Returns a dense constant attribute with the values of an array."""
     value = np.asarray(value)
-    if value.dtype == dtypes.float0:  # no contents: written as booleans
+    if value.dtype == dtypes.float0:  # has no contents, so it is written as booleans
         value = np.zeros(value.shape, np.bool_)
     kind = tensor_type(value.shape, value.dtype)
-    if value.dtype.isbuiltin != 1:  # types of ml_dtypes are written by their bits
+    if value.dtype.isbuiltin != 1:  # dtypes of ml_dtypes are written as their bits
         value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(value), type=kind, context=context())
 
@@ -408,7 +411,7 @@ def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
 
 
 def result_accuracy(accuracy: Any) -> Any:
-    """Returns the attribute for the accuracy of a function: a mode or a tolerance."""
+    """Returns the attribute for a function's accuracy, which is a mode or a tolerance."""
     if hasattr(accuracy, "atol"):
         fields = (
             f"atol = {float(accuracy.atol):e}, rtol = {float(accuracy.rtol):e}, "
@@ -425,12 +428,12 @@ def result_accuracy(accuracy: Any) -> Any:
 
 # ---- locations ----
 
-# Fewer than the flag allows by default: outer lines cost time and tell little.
+# The limit is lower than the flag's default: outer lines cost time and are seldom useful.
 _FRAMES_IN_LOCATIONS = 10
 
 
 def _file_name(code: Any) -> str | None:
-    """Returns the file that a location names, or None for frames of the library."""
+    """Returns the file name for a location; None for frames of the library."""
     name = code.co_filename
     if not source_info.is_user_file(name):
         return None
@@ -449,7 +452,7 @@ def _frame_limit() -> int:
 
 
 _ALL_FRAMES = 10_000
-# The locations of operations by the values that determine them; `context` fills it.
+# The locations of operations, by the values that determine them. `context` fills this dictionary.
 locations: dict[Any, Any] = {}
 
 
@@ -468,12 +471,12 @@ for _flag in (
 
 
 def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
-    """Returns the location of an equation: its name in the program, and the user's lines.
+    """Returns the location of an equation, with its name in the program and the user's lines.
 
     Args:
-      traceback: the traceback of the equation, which begins at the program that it belongs to.
+      traceback: the traceback of the equation, which begins at the equation's program.
       name: the name.
-      callers: the tracebacks of the calls around, as `LoweringContext.callers` holds them.
+      callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
     pieces = []
@@ -497,7 +500,7 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
 
 
 def _lines_of(traceback: Any, limit: int) -> Any:
-    """Returns the user's lines of a traceback as a location; unknown without such lines."""
+    """Returns the user's lines of a traceback as a location; an unknown location without them."""
     cache = _cached(
         ("locations", limit),
         lambda: _jax_mlir_ext.TracebackToLocationCache(
@@ -508,7 +511,7 @@ def _lines_of(traceback: Any, limit: int) -> Any:
 
 
 def index_elements(values: Sequence[int]) -> Any:
-    """Returns a dense constant attribute of indices, such as one layout."""
+    """Returns a dense constant attribute of indices, such as the attribute of a layout."""
     values = tuple(values)
 
     def make() -> Any:
@@ -531,7 +534,7 @@ def bytecode(module: Any) -> bytes:
 
 
 def bytecode_without_locations(module: Any) -> bytes:
-    """Returns a module's bytecode without source positions, which is equal for equal programs."""
+    """Returns a module's bytecode without source positions; it is equal for equal programs."""
     with lowering_lock, context(), unknown_location():
         stripped = module.operation.clone()
         _strip_locations().run(stripped)
@@ -560,11 +563,11 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
 
     Args:
       module: the module, which is not changed.
-      newest: whether to write the current version of StableHLO; otherwise that of twelve weeks
-        ago, for older consumers.
+      newest: whether to write the current version of StableHLO; otherwise the version
+        of twelve weeks ago, for older consumers.
 
     Raises:
-      ValueError: the module has operations that this version does not know.
+      ValueError: the module has operations that the written version does not have.
     """
     if newest:
         version = _stablehlo.get_current_version()

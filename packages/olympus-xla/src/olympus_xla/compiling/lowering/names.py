@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of operations as profiles and compiled programs show them.
+"""The names of operations that profiles and compiled programs show.
 
-The name of an operation has the scopes around it: ``jit(f)/layer/while/body/sin``. XLA puts the
-name of a call before those of the operations of the called function, so names in functions begin
-anew.
+The name of an operation includes its scopes, as in ``jit(f)/layer/while/body/sin``. XLA puts the
+name of a call before the names of the called function's operations. So the names within a function
+start without the outer scopes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for several platforms: branches on an index that is known when the program runs.
+"""Programs for several platforms, which branch on an index that is known when the program runs.
 
-The first operand of such a program is the index of its platform among those it was lowered for. It
-is passed on to its functions. Each compiler removes the branches of the others.
+The first operand of such a program is the index of its platform among the lowered platforms.
+The program passes the index on to its functions. The compiler of each platform removes the branches
+of the other platforms.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def index_type() -> Any:
 
 
 def index_attributes() -> dict[str, Any]:
-    """Returns the attributes of the operand that is the platform's index."""
+    """Returns the attributes of the operand that holds the platform's index."""
     return {name: mlir.string(value) for name, value in INDEX_ATTRIBUTES.items()}
 
 
@@ -46,7 +47,7 @@ def by_platform(
       context: the block.
       emit: called once for each platform, with a context of that platform alone; returns the
         results' values.
-      result_types: their MLIR types.
+      result_types: the MLIR types of the results.
       effects: the ordered effects that the branches may have.
     """
     types = [mlir.token_type()] * len(effects) + list(result_types)
@@ -66,7 +67,7 @@ def by_platform(
 def rule_by_platform(
     rules: Sequence[LoweringRule], platforms: Sequence[str], primitive: Primitive
 ) -> LoweringRule:
-    """Returns the rule of a primitive with different rules for the platforms of a program."""
+    """Returns a rule that branches between a primitive's rules for the program's platforms."""
     of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:

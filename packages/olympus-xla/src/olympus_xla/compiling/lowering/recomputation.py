@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recomputation of cheap values of repeated blocks, in place of keeping them.
+"""Recomputation of cheap values of repeated blocks, to save the memory for keeping them.
 
-Inside one function XLA recomputes a cheap value for each operation that uses it, and keeps none in
-memory. A value that passes between the calls of blocks (see repetition.py) must be kept, from the
-layer that makes it to its gradient at the other end of the program. So before blocks become calls,
-a value that takes a few cheap operations on kept values is computed where it is used. The benchmark
- "memory: gradient of 80 layers" guards this.
+Inside one function XLA recomputes a cheap value for each operation that uses it, and does not keep
+it in memory. A value that passes between the calls of blocks (see repetition.py) must be kept. It
+is kept from the layer that makes it to the layer's gradient at the other end of the program. So
+before blocks become calls, this pass finds values that take a few cheap operations on kept values,
+and computes them where they are used. The benchmark "memory: gradient of 80 layers" guards this.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Ol
 
 __all__ = ["Uses", "recomputed"]
 
-# More operations than these cost more time than keeping their result saves.
+# A chain of more operations costs more time than the memory of its result is worth.
 _LONGEST_CHAIN = 8
 
-# Operations that take about as long as to read their result. Transcendental ones take longer.
+# Operations that take about as long as reading their result does. Transcendental operations take
+# longer.
 _CHEAP = frozenset(
     "abs add add_any and broadcast_in_dim ceil clamp convert_element_type copy div eq floor ge gt "
     "imag integer_pow is_finite le lt max min mul ne neg not or real reshape rev round select_n "
@@ -33,7 +34,7 @@ _CHEAP = frozenset(
 
 
 class Uses:
-    """Positions of the equations that make the values of a program and use them last."""
+    """Positions of the equations that make the values of a program and of their last uses."""
 
     def __init__(self, olympuspr: Olympuspr) -> None:
         self.equations = olympuspr.eqns
@@ -51,12 +52,14 @@ class Uses:
 
 
 def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> Olympuspr:
-    """Returns the program with cheap values recomputed in later blocks, or the program itself.
+    """Returns the program with cheap values recomputed in later blocks.
+
+    Returns the program itself if there are none.
 
     Args:
       olympuspr: the program.
-      runs: its repeated blocks, as ranges of equations, by run.
-      uses: the positions at which its values are made and used.
+      runs: for each run, its repeated blocks as ranges of equations.
+      uses: the positions at which the program's values are made and used.
     """
     plan = _Plan(olympuspr, runs, uses)
     if not plan.chains:
@@ -68,15 +71,16 @@ class _Plan:
     """Plan of the values to recompute.
 
     Attributes:
-      chains: for each value the equations that make it, by position.
-      wanted_at: the values that an equation after their block uses first, by its position.
-      dead: the equations of the blocks that nothing uses any more.
+      chains: for each value, the positions of the equations that make it.
+      wanted_at: for the position of an equation, the values that it is the first to use after
+        their block.
+      dead: the equations of the blocks whose results are no longer used.
     """
 
     def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:
         self.equations = olympuspr.eqns
         self.made, self.last_use = uses.made, uses.last_use
-        # Each block, and the end of the next one of its run.
+        # Pairs of a block and the end of the next block of its run.
         blocks = [
             (block, block.stop + len(block) * (block is not run[-1]))
             for run in runs
@@ -102,7 +106,7 @@ class _Plan:
                 self._drop(block)
 
     def _add(self, block: range, next_stop: int) -> bool:
-        """Plans the values of a block that are used after the next one only."""
+        """Plans the values of a block that are used only after the next block."""
         kept: set[Any] = set()
         found = False
         for position in block:
@@ -111,9 +115,9 @@ class _Plan:
                     continue
                 chain = None
                 outside = [use for use in self.late_uses[var] if use >= block.stop]
-                # Values that the next block takes, and results of the program, are in memory, where
-                # other chains start. An operation that is not fused would need the value in memory
-                # again.
+                # Values that the next block takes are in memory, as are results of the program.
+                # Other chains start from them. An operation that is not fused would need the
+                # recomputed value in memory, too.
                 if (
                     self.last_use[var] < len(self.equations)
                     and outside[0] >= next_stop
@@ -142,7 +146,7 @@ class _Plan:
                 self.dead.add(position)
 
     def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
-        """Returns the equations that make a value from kept ones; None if they are too many."""
+        """Returns the equations that make a value from kept values; None if they are too many."""
         positions: set[int] = set()
         pending: list[Any] = [var]
         while pending:
@@ -151,7 +155,7 @@ class _Plan:
             if each.__class__ is Literal or position is None or position in positions:
                 continue
             if position not in block or each in kept:
-                # The lifetime of a value may grow by one block at most.
+                # Recomputation may lengthen the lifetime of an operand by at most one block.
                 if each in self.chains or self.last_use[each] < wanted - len(block):
                     return None
                 continue
@@ -171,12 +175,12 @@ def _is_cheap(equation: Equation) -> bool:
     primitive, params = equation.primitive, equation.params
     if equation.effects:
         return False
-    if primitive is lax.dot_general_p:  # without contracted dimensions it multiplies
+    if primitive is lax.dot_general_p:  # without contracted dimensions it is a multiplication
         contracted, _ = params["dimension_numbers"]
         return not contracted[0]
     if primitive.name == "jit":
         return all(map(_is_cheap, params["jaxpr"].eqns))
-    if primitive is lax.div_p:  # processors have no division of integer vectors
+    if primitive is lax.div_p:  # processors cannot divide vectors of integers
         return np.issubdtype(equation.outvars[0].aval.dtype, np.inexact)
     return primitive.name in _CHEAP
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules of other libraries that call one foreign function."""
+"""Lowering rules, for other libraries, that call one foreign function."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def ffi_lowering(
 
     Args:
       call_target_name: the name under which the function is registered.
-      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, as XLA
-        writes them and unlike `ffi_call`, or None for row-major order.
+      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, or None
+        for row-major order. This is XLA's order of dimensions, not that of `ffi_call`.
       result_layouts: likewise for the results.
       backend_config: attributes that are the same for all calls, as MLIR attributes.
-      skip_ffi_layout_processing: whether layouts are passed on as they are; where there are none,
-        nothing is said of them.
+      skip_ffi_layout_processing: whether to pass layouts on unchanged; if there are none, the call
+        has no layouts.
       **lowering_args: further arguments of the custom call: ``has_side_effect``,
         ``operand_output_aliases``, ``api_version``, ``attributes``.
 
@@ -70,7 +70,7 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """Returns a function as `ffi_lowering` does, which returns the MLIR operation itself."""
+    """Returns a rule as `ffi_lowering` does, except that the rule returns the MLIR operation."""
 
     def build(context: Any, *operands: Any, **params: Any) -> Any:
         context = lowering_context(context)
@@ -87,7 +87,7 @@ def build_ffi_lowering_function(
                 return given
             if given is None:
                 return minor_to_major_layouts((None,) * len(avals), avals, what)
-            # Here plain sequences are as XLA writes them, and `_layouts` takes them as users do.
+            # A plain sequence is in XLA's order here, minor to major; `_layouts` takes the reverse.
             major_to_minor = [
                 each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
                 for each in given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that lowering rules of other libraries build by functions in JAX's form."""
+"""Functions in JAX's form by which lowering rules of other libraries build operations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def emit_python_callback(
       ctx: the context of the equation.
       callback: the function; it returns a sequence of arrays.
       token: the token that the call follows; None if its order does not matter.
-      operands: the values of its arguments.
-      operand_avals: their types.
-      result_avals: the types of its results.
-      has_side_effect: whether it must be called even where its results are not used.
-      returns_token: whether a call with a token gives one.
-      partitioned: whether each device calls it with its own part of the arguments.
-      sharding: how the call is laid out over the devices, as an attribute of Shardy's dialect;
-        None to call it once.
+      operands: the values of the function's arguments.
+      operand_avals: the types of the arguments.
+      result_avals: the types of the function's results.
+      has_side_effect: whether it must be called even if its results are not used.
+      returns_token: whether a call that takes a token also returns one.
+      partitioned: whether each device calls the function with its own part of the arguments.
+      sharding: the sharding of the call over the devices, as an attribute of Shardy's dialect;
+        None to call the function once.
 
     Returns:
       The results' values, the token after the call (None if there is none), and the object that
@@ -74,7 +74,7 @@ def emit_python_callback(
 
 
 def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[..., tuple]:
-    """Returns the function for XLA, which copies operands and checks the types of results."""
+    """Returns the function that XLA calls; it copies operands and checks the types of results."""
 
     def call(*views: Any) -> tuple:
         with calling_back(), set_current_trace(evaluation_trace):
@@ -97,7 +97,7 @@ def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[...
 
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Any) -> Any:
-    """Returns a value with the sharding of its type; the value itself if the type has none.
+    """Constrains a value to the sharding of its type; returns it unchanged if the type has none.
 
     Args:
       ctx: the context of the equation.
@@ -114,11 +114,11 @@ def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Any) -
 
 
 def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
-    """Builds an array of one dimension of the sizes of a shape.
+    """Builds a one-dimensional array that holds the sizes of a shape.
 
     Args:
       ctx: the context of the equation, or of the module.
-      sizes: integers, and scalar values for sizes that are not known when lowering.
+      sizes: integers, or MLIR scalars for sizes that are unknown at lowering.
     """
     block = lowering_context(ctx)
     int32 = np.dtype(np.int32)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX's contexts for lowering rules of other libraries, over those of this package.
+"""Contexts in JAX's form for lowering rules of other libraries, over those of this package.
 
 A rule of this package is called as ``rule(context, *operands, **params)`` with a `LoweringContext`
-of a block and its equation. Rules of libraries get a `LoweringRuleContext`, which has the types
-itself and can be copied with other ones (``replace``), and build at MLIR's insertion points.
-`lowering_context` returns the block for it.
+of a block and its equation. A rule of another library gets a `LoweringRuleContext`. This context
+has the types itself, and ``replace`` copies it with other types. The rule builds at MLIR's
+current insertion point. `lowering_context` converts its context to the `LoweringContext` of the
+block.
 """
 
 from __future__ import annotations
@@ -83,11 +84,12 @@ class LoweringParameters:
     """Options of the lowering of a module.
 
     Attributes:
-      override_lowering_rules: pairs of a primitive and the rule that is used in place of its own.
-      global_constant_computation: whether operands that are constants of the platform are computed
-        by the caller.
-      for_export: whether the module is to be read by later versions.
-      export_ignore_forward_compatibility: whether it may use new features nevertheless.
+      override_lowering_rules: pairs of a primitive and a rule to use in place of the primitive's
+        own rule.
+      global_constant_computation: whether the caller computes the operands that are constants of
+        the platform.
+      for_export: whether later versions must be able to read the module.
+      export_ignore_forward_compatibility: whether an exported module may use new features.
       hoist_constants_as_args: whether constants of the program are operands of its functions.
     """
 
@@ -115,7 +117,7 @@ class LoweringResult(NamedTuple):
 
 
 class ShapePolyLoweringState:
-    """State of the operands of a module's functions that precede those of the program.
+    """State of the operands that a module's functions take before those of the program.
 
     Args:
       dim_vars: the names of the symbolic dimensions, whose sizes are operands.
@@ -142,7 +144,7 @@ class TokenSet:
     """The current token of each ordered effect. Immutable.
 
     Args:
-      tokens: from an effect to its token, an MLIR value.
+      tokens: a mapping from each effect to its token, an MLIR value.
     """
 
     __slots__ = ("_tokens",)
@@ -152,7 +154,7 @@ class TokenSet:
 
     @classmethod
     def create(cls, effects: Sequence[Any]) -> TokenSet:
-        """New tokens, made at the current insertion point."""
+        """Makes new tokens at the current insertion point."""
         return cls({effect: _new_token() for effect in effects})
 
     def __len__(self) -> int:
@@ -166,7 +168,7 @@ class TokenSet:
         return self._tokens[effect]
 
     def items(self) -> tuple[tuple[Any, Any], ...]:
-        """Pairs of an effect and its token."""
+        """Returns pairs of an effect and its token."""
         return tuple(self._tokens.items())
 
     def effects(self) -> set[Any]:
@@ -207,7 +209,7 @@ class ModuleContext:
       backend: the client of the devices; None if only the platform is known.
       axis_context: the context of the devices.
       keepalives: objects that must live as long as the executable.
-      channel_iterator: the numbers of channels between devices.
+      channel_iterator: an iterator over the numbers of channels between devices.
       host_callbacks: the Python functions that the program calls.
       lowering_parameters: choices about the lowering.
       shape_poly_state: the state of symbolic dimensions and platforms.
@@ -297,7 +299,7 @@ class ModuleContext:
 
     @classmethod
     def of(cls, lowering: ModuleLowering) -> ModuleContext:
-        """Returns the context in JAX's form of a module that is being lowered."""
+        """Returns the context, in JAX's form, of a module that is being lowered."""
         return cls(
             platforms=lowering.platforms,
             backend=None,
@@ -350,7 +352,7 @@ class ModuleContext:
           optional: whether to return None if the program is lowered for several platforms.
 
         Raises:
-          ValueError: it is lowered for several platforms.
+          ValueError: the program is lowered for several platforms and ``optional`` is False.
         """
         if len(self.platforms) > 1:
             if optional:
@@ -363,7 +365,7 @@ class ModuleContext:
         return backends.get_backend(platform) if self.backend is None else self.backend
 
     def replace(self, **changes: Any) -> ModuleContext:
-        """Returns the same with some attributes changed."""
+        """Returns a copy with some attributes changed."""
         names = [name for name in self.__slots__ if not name.startswith("_")]
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         fields["axis_context"] = self._axis_context
@@ -387,8 +389,9 @@ class LoweringRuleContext:
       avals_in: the operands' types.
       avals_out: the results' types.
       tokens_in: the tokens of the equation's ordered effects.
-      tokens_out: the tokens after it, which a rule of a primitive with ordered effects sets.
-      const_lowering: constants that have been built, for `ir_constant`.
+      tokens_out: the tokens after the equation; the rule of a primitive with ordered effects sets
+        them.
+      const_lowering: the constants that have already been built, for `ir_constant`.
       axis_size_env: the sizes of named axes.
       dim_var_values: the sizes of symbolic dimensions.
       jaxpr_eqn_ctx: the context in which the equation was recorded.
@@ -411,11 +414,11 @@ class LoweringRuleContext:
     _block: LoweringContext | None = None
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """Returns the same with some attributes changed."""
+        """Returns a copy with some attributes changed."""
         return dataclasses.replace(self, **changes)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """States the tokens of the equation's ordered effects after it."""
+        """Sets the tokens of the equation's ordered effects after the equation."""
         if self.tokens_out is not None:
             raise ValueError("the tokens that follow the equation have been set already")
         self.tokens_out = tokens_out
@@ -427,7 +430,7 @@ class LoweringRuleContext:
 
     @classmethod
     def of(cls, block: LoweringContext) -> LoweringRuleContext:
-        """Returns the context in JAX's form of a block's current equation."""
+        """Returns the context, in JAX's form, of a block's current equation."""
         equation = block.equation
         source = equation.source_info
         names = NameStack(filter(None, (block.name_prefix, *source.name_stack)))
@@ -453,8 +456,8 @@ def lowering_context(context: Any) -> LoweringContext:
     """Returns the block at the current insertion point, with the equation of a rule's context.
 
     Args:
-      context: the context that a rule was given, or that of a module; that of a block is returned
-        as it is.
+      context: the context that a rule was given, or that of a module. The context of a block is
+        returned unchanged.
     """
     if isinstance(context, ModuleContext):
         return enclosing_context(context, "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registration of lowering rules of other libraries, and functions to write them with.
+"""Registration of lowering rules of other libraries, and functions for writing such rules.
 
 These are the functions behind `olympus.interpreters.mlir`. Rules build at MLIR's current insertion
-point, so a rule can open a region with MLIR's own builders and have a function lowered into it.
+point, so a rule can open a region with MLIR's own builders and lower a function into it.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def register_lowering(
 
     Args:
       prim: the primitive.
-      rule: ``(context, *operands, **params)`` to a sequence of results, or one result. The context
-        is a `LoweringRuleContext`; operations may be built with the generated builders of MLIR's
-        Python bindings.
+      rule: a function ``(context, *operands, **params)`` that returns one result or a sequence
+        of results. The context is a `LoweringRuleContext`. Operations may be built with the
+        generated builders of MLIR's Python bindings.
       platform: the platform of the rule; None for all.
-      inline: whether the operations are put in place; they always are.
-      cacheable: accepted for JAX's signature and ignored: equal equations share no operations.
+      inline: accepted for JAX's signature and ignored; the operations are always inlined.
+      cacheable: accepted for JAX's signature and ignored; equal equations share no operations.
     """
     entered = entered_rule(prim, rule)
     if platform is None:
@@ -127,7 +127,7 @@ def _traced(
     params: dict[str, Any],
     multiple_results: bool,
 ) -> ClosedOlympuspr:
-    """Returns the program of a function, which equal equations of a module share."""
+    """Returns the program of a function; equal equations of a module share the program."""
 
     def flat(*args: Any) -> Any:
         results = fun(*args, **params)
@@ -136,7 +136,7 @@ def _traced(
     key = (fun, avals, tuple(params.items()), multiple_results)
     try:
         closed = module._expanded.get(key)
-    except TypeError:  # of a parameter that cannot be hashed
+    except TypeError:  # a parameter cannot be hashed
         return trace_to_closed(flat, avals)
     if closed is None:
         closed = module._expanded[key] = trace_to_closed(flat, avals)
@@ -162,16 +162,16 @@ def olympuspr_subcomp(
     Args:
       ctx: the module.
       olympuspr: the program.
-      name_stack: the prefix of the names of its operations.
-      tokens: the current tokens of its ordered effects.
-      consts_for_constvars: the values of its constants.
-      *args: the values of its operands.
+      name_stack: the prefix of the names of the operations.
+      tokens: the current tokens of the program's ordered effects.
+      consts_for_constvars: the values of the program's constants.
+      *args: the values of the program's operands.
       dim_var_values: the sizes of symbolic dimensions.
-      const_lowering: constants that are built already; they are built again.
+      const_lowering: ignored; constants that are already built are built again.
       outer_traceback: the source of operations without a traceback.
 
     Returns:
-      The values of the results, and the tokens after it.
+      The values of the results, and the tokens after the program.
     """
     block = enclosing_context(ctx, str(name_stack))
     block.tokens = dict(tokens.items())
@@ -183,7 +183,7 @@ def olympuspr_subcomp(
 def core_call_lowering(
     ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None, call_jaxpr: Any
 ) -> list[Any]:
-    """Returns the lowering of a call: the program as a function of the module.
+    """Lowers a call: emits the program as a function of the module and calls it.
 
     Args:
       ctx: the context of the equation.
@@ -225,30 +225,30 @@ def lower_olympuspr_to_fun(
 ) -> Any:
     """Emits a program as a function of the module.
 
-    Its operands are the index of the platform where there are several, the tokens of the effects
-    and the program's operands; its results are tokens and the program's results.
+    The operands of the function are the index of the platform if there are several, the tokens of
+    the effects, and the program's operands. Its results are the tokens and the program's results.
 
     Args:
       ctx: the module.
       name: the function's name, which is made unique.
       olympuspr: the program.
-      effects: its ordered effects.
+      effects: the program's ordered effects.
       num_const_args: the number of operands that are constants of the program: all or none.
       main_function: whether it is the main function.
       replicated_args: for each operand, whether it is the same on all replicas.
       in_avals: the operands' types.
-      arg_shardings: how operands lie over the devices: shardings, or those of XLA.
+      arg_shardings: the shardings of operands, as shardings of OLYMPUS or of XLA.
       result_shardings: likewise for results.
       use_sharding_annotations: whether to state the shardings.
-      input_output_aliases: for each operand the result that takes its memory, or None.
-      xla_donated_args: for each operand, whether the compiler may give its memory to some result.
+      input_output_aliases: for each operand, the result that takes its memory, or None.
+      xla_donated_args: for each operand, whether the compiler may give its memory to a result.
       arg_names: names of operands, for readers of the module.
       result_names: likewise of results.
       arg_memory_kinds: the kinds of memory of the operands.
       result_memory_kinds: likewise of the results.
       arg_layouts: the operands' layouts.
       result_layouts: likewise of the results.
-      propagated_out_mem_kinds: kinds of memory of results without one.
+      propagated_out_mem_kinds: the kinds of memory of results for which none is given.
 
     Returns:
       The function, an MLIR operation.
@@ -343,8 +343,8 @@ def lower_olympuspr_to_module(
       backend: the client of the devices; None if only platforms are known.
       axis_context: the context of the devices; None to use ``num_partitions``.
       donated_args: for each operand, whether results may take its memory.
-      replicated_args: see `lower_olympuspr_to_fun`, as for the following ones.
-      arg_shardings: how operands lie over the devices.
+      replicated_args: for this and the following arguments, see `lower_olympuspr_to_fun`.
+      arg_shardings: the shardings of operands.
       result_shardings: likewise for results.
       in_layouts: the operands' layouts.
       out_layouts: likewise of the results.
@@ -406,7 +406,7 @@ def lower_olympuspr_to_module(
 def _other_rules(
     platforms: Sequence[str], rules: Sequence[tuple[Primitive, Any]]
 ) -> Iterator[None]:
-    """Replaces rules for the lowering of one module, under the lock."""
+    """Context manager that replaces rules while one module is lowered, under the lock."""
     entered = {primitive: entered_rule(primitive, rule) for primitive, rule in rules}
     tables = [rules_for_platform(platform) for platform in platforms]
     saved = [(table, primitive, table.find(primitive)) for table in tables for primitive in entered]
@@ -428,9 +428,9 @@ def merge_mlir_modules(
     """Moves the functions of a module into another one.
 
     Args:
-      dst_module: the module that gets them.
+      dst_module: the module that gets the functions.
       sym_name: the new name of the function ``main``, which is made unique.
-      src_module: the module that loses them; it cannot be used afterwards.
+      src_module: the module that loses the functions; it cannot be used afterwards.
       dst_symtab: the symbol table of ``dst_module``, which is updated.
 
     Returns:

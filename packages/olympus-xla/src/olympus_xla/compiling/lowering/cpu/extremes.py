@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of extremes, found in two passes.
 
-XLA's CPU backend reduces pairs of values and positions one after the other: 2 to 8 ns an element. A
-pass for the extreme and one for its first position are vectorised: 0.2 to 1 ns. Along the last
-dimension the second pass only looks into the block that holds the extreme.
+XLA's CPU backend reduces pairs of values and positions one after the other, in 2 to 8 ns per
+element. This module uses one pass for the extreme and one for its first position. Both passes are
+vectorised and take 0.2 to 1 ns per element. Along the last dimension the second pass only reads the
+block that holds the extreme.
 
-The group ``extremes`` of the benchmarks covers it.
+The group ``extremes`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
 
-# From this number of elements, and this length of the axis, passes take less time than pairs.
+# From this number of elements and this length of the axis, two passes take less time than XLA's
+# reduction of pairs.
 SMALLEST_SIZE = 1024
 SMALLEST_LENGTH = 64
 _SMALLEST_BLOCK = 16
@@ -58,7 +60,10 @@ def position_in_passes(operand: Any, *, axis: int, dtype: Any, largest: bool) ->
 
 
 def _block_length(length: int) -> int | None:
-    """Returns the divisor of a length that is nearest to its root; None if it is too small."""
+    """Returns the divisor of a length that is nearest to its square root.
+
+    Returns None if the divisor is too small.
+    """
     root = math.isqrt(length)
     for block in range(root, max(root // 4, _SMALLEST_BLOCK) - 1, -1):
         if length % block == 0:
@@ -67,11 +72,11 @@ def _block_length(length: int) -> int | None:
 
 
 def _extreme(operand: Any, axis: int, largest: bool) -> Any:
-    """Returns the extremes along an axis, NaN where a NaN is."""
+    """Returns the extremes along an axis; NaN where the axis has a NaN."""
     extreme = (lax.reduce_max if largest else lax.reduce_min)(operand, (axis,))
     if operand.dtype not in FLOATS:
         return extreme
-    # XLA's vectorised extremes lose NaNs.
+    # XLA's vectorised extremes do not return NaNs.
     is_nan = lax.convert_element_type(lax.ne(operand, operand), operand.dtype)
     has_nan = lax.gt(lax.reduce_max(is_nan, (axis,)), lax.full_like(extreme, 0))
     return lax.select(has_nan, lax.full_like(extreme, np.nan), extreme)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers in the order of numbers: keys of sorting, and of positions of extremes."""
+"""Integer keys with the order of real numbers, for sorting and for positions of extremes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ INTEGERS = tuple(map(np.dtype, "u1 u2 u4 u8 i1 i2 i4 i8".split()))
 
 
 def ordered_integers(x: Any, *, nan_is_largest: bool = True) -> Any:
-    """Returns integers of the width of real numbers, in their order.
+    """Returns integers that have the width and the order of real numbers.
 
-    All zeros become equal, and all NaNs, which are larger, or smaller, than all numbers. Integers
-    are returned as they are.
+    All zeros become equal. All NaNs become equal, and larger or smaller than all numbers. Integers
+    are returned unchanged.
     """
     if x.dtype not in FLOATS:
         return x

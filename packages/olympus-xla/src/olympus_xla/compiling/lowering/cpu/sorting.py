@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sorting by NumPy.
 
-XLA's CPU backend sorts by a general algorithm that calls the comparison for each pair: 100 to 600
-ns an element. NumPy sorts numbers with vector instructions in 5 to 40. The compiled program calls
-it with views of its buffers, so that nothing is copied on the way.
+XLA's CPU backend sorts by a general algorithm that calls the comparison for each pair, in 100 to
+600 ns per element. NumPy sorts numbers with vector instructions in 5 to 40 ns. The compiled program
+calls NumPy with views of its buffers, so nothing is copied.
 
-Equal elements keep their order. One array is sorted by its values; the order of several arrays is
-that of their keys, as unsigned integers in the same order, each with its position in the lower
+Equal elements keep their order. One array is sorted by its values. For several arrays, the keys are
+converted to unsigned integers in the same order, and each integer has its position in the lower
 bits.
 
-The group ``sorting`` of the benchmarks covers it.
+The group ``sorting`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS, ordered_integers
 
-# From this number of elements XLA's sort takes longer than the call of NumPy, some 30 us.
+# From this number of elements XLA's sort takes longer than the call of NumPy, which takes some
+# 30 us.
 SMALLEST_SORT = 1024
 
 _COMPLEX = tuple(map(np.dtype, "F D".split()))
@@ -125,7 +126,7 @@ def _write_sorted(context: Any, result: Any, operand: Any) -> None:
 
 
 def _sort_halves(bits: Any, out: Any, infinity: Any) -> None:
-    """Sorts the bits of 16-bit floats, by the integers in the same order."""
+    """Sorts the bits of 16-bit floats as integers that have the same order."""
     np.right_shift(bits, 15, out=out)
     out &= 0x7FFF
     out ^= bits
@@ -143,7 +144,7 @@ def _keep_order_of_equals(bits: Any, out: Any, dtype: Any) -> None:
 
     Args:
       bits: the bits of the floats, as signed integers.
-      out: those of the sorted floats.
+      out: the bits of the sorted floats.
       dtype: the dtype of the floats.
     """
     magnitude = np.iinfo(bits.dtype).max
@@ -174,7 +175,7 @@ def _write_order(context: Any, result: Any, *operands: Any) -> None:
 
 
 def _digits(keys: Sequence[Any]) -> list[Any]:
-    """Returns the 32-bit digits of keys, the last first, without those that are all the same."""
+    """Returns the 32-bit digits of keys, the last first; leaves out digits that are all equal."""
     digits = []
     for key in reversed(keys):
         if key.dtype.itemsize == 8:
@@ -201,5 +202,8 @@ def _order_of(digit: Any) -> Any:
 
 
 def _sort_rows(integers: Any) -> None:
-    """Sorts the rows of integers in place: 8 and 16 bits by radix, wider ones by vectors."""
+    """Sorts the rows of integers in place.
+
+    Integers of 8 and 16 bits use a radix sort, wider ones a vectorised sort.
+    """
     integers.sort(axis=-1, kind="stable" if integers.dtype.itemsize <= 2 else None)

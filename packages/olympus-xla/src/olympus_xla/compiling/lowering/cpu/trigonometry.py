@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sine, cosine and tangent in double precision, for operands of single precision and less.
 
-XLA's CPU backend calls the C library for each element: 4 to 40 ns. These functions are arithmetic,
-which is vectorised: 0.5 to 1 ns. They are as exact as rounding allows: the error is below 0.51
-units in the last place, that of the C library is up to 0.56.
+XLA's CPU backend calls the C library for each element, in 4 to 40 ns. These functions consist of
+arithmetic, which is vectorised and takes 0.5 to 1 ns. They are as exact as rounding allows: the
+error is below 0.51 units in the last place. The error of the C library is up to 0.56 units.
 
 The argument is reduced by the method of Payne and Hanek ("Radian reduction for trigonometric
-functions", 1983): the operand times 2/pi needs only the digits of 2/pi that its exponent selects.
+functions", 1983). The product of the operand and 2/pi needs only the digits of 2/pi that the
+operand's exponent selects.
 
-The group ``elementwise`` of the benchmarks covers it.
+The group ``elementwise`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from olympus_ir.types import dtypes
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 
-# From this number of elements the time counts. Fewer are not worth the operations to compile.
+# The smallest number of elements. For fewer, the operations take longer to compile than they save.
 SMALLEST = 4096
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
-# The bits of 2/pi after the binary point, after a word of zeros.
+# A word of zeros, followed by the bits of 2/pi after the binary point.
 _TWO_OVER_PI = (
     0,
     0xA2F9836E,
@@ -49,12 +50,12 @@ _TWO_OVER_PI = (
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(7)]
 
-# Below this the sine and the tangent are the operand after rounding.
+# For operands below this, the rounded sine and tangent equal the operand.
 _SMALL = 2.0**-13
 
 
 def is_double_arithmetic(context: LoweringContext, aval: Any) -> bool:
-    """Returns whether functions of this module replace XLA's."""
+    """Returns whether the functions of this module replace those of XLA."""
     return (
         aval.dtype in _DTYPES
         and is_static(aval.shape)
@@ -103,11 +104,14 @@ sine, cosine, tangent = _in_double(sine_of), _in_double(cosine_of), _in_double(t
 
 
 def _reduced(x: Any) -> tuple[Any, Any]:
-    """Returns the quadrant of a float32, and the angle that remains, at most pi/4, in double."""
+    """Returns the quadrant of a float32 and, in double precision, the remaining angle.
+
+    The angle is at most pi/4.
+    """
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = _and(_shift_right(bits, 23), 255)
     mantissa = _double(lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 0x800000)))
-    # The first digit that counts is worth 2: larger ones are multiples of a turn.
+    # The first digit needed has the weight 2. Digits of more weight are multiples of a turn.
     first = lax.sub(exponent, lax.full_like(exponent, 120))
     high, middle, low = _words_from(first)
     top = _double(_shift_right(high, 4))  # 28 bits, the first two before the binary point
@@ -124,7 +128,7 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = _times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
-    is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))  # the first digit would be too early
+    is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))  # needs digits before the table
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)
     return (
