@@ -99,7 +99,7 @@ def olympus_to_ir(
       The program as bytes, and as text.
 
     Raises:
-      ValueError: an argument is in both, or the format is unknown.
+      ValueError: a name is in ``input_shapes`` and ``constants``, or the format is unknown.
 
     Example:
       >>> from olympus import lax

@@ -27,7 +27,7 @@ class OptionalLibrary:
         self._purpose = purpose
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):  # Python's tools ask any object for these
+        if attribute.startswith("__"):  # Python's own modules look these up in any object
             raise AttributeError(attribute)
         try:
             module = importlib.import_module(self._name)

@@ -174,7 +174,7 @@ def _checked_key(key: Any) -> str:
 
 
 def tree_to_json(tree: Any) -> Any:
-    """Returns a structure as JSON: null is a leaf.
+    """Returns a structure as JSON, with null for each leaf.
 
     Raises:
       TypeError: a dictionary has keys that are no strings.

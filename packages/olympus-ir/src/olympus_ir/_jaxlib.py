@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door from olympus-ir to jaxlib: C++ data structures, no device, no compiler.
+"""Imports all that olympus-ir takes from jaxlib: C++ data structures, no device, no compiler.
 
-Nothing else in this package imports jaxlib, and nothing here creates a client. Everything is taken
-from jaxlib's extension modules directly; ``jaxlib.xla_client`` is not imported, because it costs a
-tenth of a second that a program which only traces need not pay.
+No other module of this package imports jaxlib, and this module creates no client. It takes
+everything from jaxlib's extension modules directly. It does not import ``jaxlib.xla_client``: that
+import takes a tenth of a second, and programs that only trace do not need it.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ if not SUPPORTED_VERSIONS[0] <= jaxlib_version < SUPPORTED_VERSIONS[1]:
         'Install a supported one: python -m pip install "jaxlib>=0.10.2,<0.13"'
     )
 
-# Arrays and tracers: the abstract base of both. `isinstance(tracer, Array)` asks the registered
-# tracer class and then `tracer._is_traced_array()`.
+# The abstract base of arrays and tracers. `isinstance(tracer, Array)` asks the registered tracer
+# class and then `tracer._is_traced_array()`.
 Array: TypeAlias = _jax.Array
 set_tracer_class = _jax.set_tracer_class
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
@@ -92,14 +92,15 @@ config_unset = _jax.config.unset
 weakref_lru_cache = _caches.weakref_lru_cache
 weak_value_interner = _caches.weak_value_interner
 
-# Partition specifications: normal form of one entry and of all, and the object that stands for
-# "any".
+# Partition specifications: the normal form of one entry, the normal form of all entries, and the
+# object that stands for "any".
 canonicalize_partition = _jax.canonicalize_partition
 canonicalize_partitions = _jax.canonicalize_partitions
 set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
-# Shardings are C++ types, because the compiled call paths require exactly these types; as data
-# they know devices by the methods of a device only. olympus-sharding attaches what they do.
+# Shardings are C++ types, because the compiled call paths require exactly these types. Here they
+# are plain data, which use devices only through the methods of a device.
+# olympus-sharding attaches their behaviour.
 Sharding: TypeAlias = _jax.Sharding
 SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 NamedSharding: TypeAlias = _jax.NamedSharding
@@ -151,8 +152,7 @@ _give_named_shardings_their_check()
 
 
 # Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
-# of the process can have registered (or later registers) the same type in it. The second one takes
-# None for a leaf.
+# of the process can register the same type in it. In the second registry, None is a leaf.
 PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
 PyTreeRegistry: TypeAlias = _jax.pytree.PyTreeRegistry
 DictKey: TypeAlias = _jax.pytree.DictKey
@@ -164,7 +164,8 @@ treedef_tuple = _jax.pytree.treedef_tuple
 
 pytree_registry = PyTreeRegistry()
 none_leaf_registry = PyTreeRegistry(enable_none=False)
-# Compiled calls flatten by this one: an array of an extended dtype is a node over its plain array.
+# Compiled calls flatten with this registry. In it, an array of an extended dtype is a node whose
+# child is its plain array.
 call_registry = PyTreeRegistry()
 # A treedef pickles its registry by reference, as the attribute that these names denote.
 pytree_registry.__module__ = none_leaf_registry.__module__ = call_registry.__module__ = __name__

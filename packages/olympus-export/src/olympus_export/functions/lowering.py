@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of calls of exported functions: their modules become part of the caller's."""
+"""Lowering of calls of exported functions.
+
+The module of an exported function becomes part of the caller's module.
+"""
 
 from __future__ import annotations
 
@@ -82,10 +85,10 @@ def _check_platforms(context: LoweringContext, exported: Exported) -> None:
 
 
 def _platform_index(context: LoweringContext, exported: Exported) -> Any:
-    """Returns the index of the current platform among those of the exported function."""
+    """Returns the index of the current platform in the exported function's list of platforms."""
 
     def index_of(inner: LoweringContext) -> list[Any]:
-        # Without the check of platforms, the first one is used.
+        # If the check of platforms is disabled, an unknown platform uses the first one.
         platform = inner.platforms[0]
         known = platform in exported.platforms
         index = exported.platforms.index(platform) if known else 0
@@ -126,7 +129,10 @@ def _constrain(
 
 
 def _merged(module: ModuleLowering, exported: Exported) -> str:
-    """Returns the symbol of an exported function in the caller's module; moved there once."""
+    """Returns the symbol of an exported function in the caller's module.
+
+    The first call moves the function into the module.
+    """
     symbol = module.merged.get(exported)
     if symbol is None:
         symbol = module.merged[exported] = _merge(module, exported)
@@ -157,7 +163,8 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
         else:
             new = module.unique_name(old)
         renamed.append((operation, old, new))
-    # Renames by way of names that occur in neither module, so that none meets another function.
+    # A new name may be the old name of another function. Intermediate names, which occur in neither
+    # module, keep the two apart.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported functions read from bytes; `format` describes them."""
+"""Reading of exported functions from bytes; `format` describes the bytes."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def _from_body(body: memoryview, header_length: int) -> Exported:
 
 
 def _checked(exported: Exported) -> Exported:
-    """Returns an exported function whose fields fit each other.
+    """Checks that the fields of an exported function fit each other; returns the function.
 
     Raises:
-      ValueError: they do not.
+      ValueError: the fields do not fit each other.
     """
     num_in, num_out = len(exported.in_avals), len(exported.out_avals)
     kept = exported.module_kept_var_idx

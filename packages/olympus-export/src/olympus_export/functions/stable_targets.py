@@ -14,7 +14,7 @@ from typing import Any
 
 from .safety_checks import DisabledSafetyCheck
 
-# Calls that XLA replaces, and those of its kernel languages.
+# Calls that XLA replaces, and calls of kernels in its kernel languages.
 _OF_THE_COMPILER = frozenset(
     {
         "ApproxTopK",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported functions written as bytes; `format` describes them."""
+"""Writing of exported functions as bytes; `format` describes the bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow functions in OLYMPUS programs, which call them on their host."""
+"""TensorFlow functions in OLYMPUS programs, which call the functions on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["call_tf"]
 
 
 class _Unspecified:
-    """Type of the default of ``output_shape_dtype``: types of results are inferred."""
+    """Type of the default value of ``output_shape_dtype``, which asks to infer the types."""
 
     def __repr__(self) -> str:
         return "unspecified"
@@ -42,8 +42,8 @@ def call_tf(
 ) -> Callable[..., Any]:
     """Turns a TensorFlow function into a function of arrays.
 
-    A compiled function calls it on the host, with the types of results that TensorFlow infers from
-    those of the arguments. Its derivative in reverse mode is that of TensorFlow's gradient tape.
+    A compiled function calls it on the host. TensorFlow infers the types of the results from the
+    types of the arguments. TensorFlow's gradient tape computes the derivative in reverse mode.
 
     Args:
       callable_tf: a function of pytrees of tensors.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow programs: each is exported and embedded as one operation."""
+"""Functions for TensorFlow programs.
+
+Each function is exported, and embedded as one operation of the TensorFlow program.
+"""
 
 from __future__ import annotations
 
@@ -105,13 +108,13 @@ def convert(
       fun_jax: a function of pytrees of arrays.
       polymorphic_shapes: specifications of the symbolic shapes of arguments, such as
         ``"b, _"``: one for all, or a sequence with one for each argument.
-      polymorphic_constraints: constraints of the variables in them.
+      polymorphic_constraints: constraints of the variables in ``polymorphic_shapes``.
       with_gradient: whether TensorFlow can differentiate it, in reverse mode, any number of times.
       enable_xla: has no effect.
       native_serialization: has no effect.
-      native_serialization_platforms: the platforms it shall run on; by default that of the default
-        device.
-      native_serialization_disabled_checks: checks that are not made.
+      native_serialization_platforms: the platforms on which it can run; by default the platform of
+        the default device.
+      native_serialization_disabled_checks: safety checks to disable.
 
     Returns:
       A function of pytrees of tensors to pytrees of tensors.
@@ -213,7 +216,7 @@ def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., lis
 
 
 def _cotangent(cotangent: Any, aval: Any) -> Any:
-    """Returns a result's cotangent in the type in which the exported function takes it."""
+    """Converts a result's cotangent to the dtype that the exported derivative takes."""
     dtype = _tensor_dtype(dtypes.tangent_dtype(aval.dtype))
     if dtype == tf.bool:
         return tf.zeros(tf.shape(cotangent), dtype)

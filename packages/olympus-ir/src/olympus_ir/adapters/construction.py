@@ -41,7 +41,7 @@ __all__ = [
 
 
 class CallPrimitive(Primitive):
-    """A primitive with several results that calls a program, its parameter ``call_jaxpr``."""
+    """Primitive with several results that calls the program in its parameter ``call_jaxpr``."""
 
     multiple_results = True
     call_primitive = True
@@ -64,7 +64,7 @@ def _call(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:
-    """Calls the wrapped function; the evaluation rule of call primitives."""
+    """Evaluation rule of call primitives: calls the wrapped function."""
     return f.call_wrapped(*args)
 
 
@@ -170,16 +170,16 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fixes the positional arguments of a function, apart from some.
+    """Fixes the positional arguments of a function, except those in ``dyn_argnums``.
 
     Args:
       f: the function.
-      dyn_argnums: the arguments that are left.
+      dyn_argnums: the positions of the remaining arguments.
       args: all arguments.
       require_static_args_hashable: whether the fixed arguments must be hashable.
 
     Returns:
-      The function of what is left, and the values of that.
+      The function of the remaining arguments, and their values.
 
     Raises:
       ValueError: a fixed argument must be hashable and is not.
@@ -216,7 +216,7 @@ def donation_vector(
       donate_argnums: the positional arguments that are donated.
       donate_argnames: the keyword arguments that are donated.
       in_tree: the structure of ``(args, kwargs)``, or of ``args`` alone.
-      kws: whether it is the former.
+      kws: whether ``in_tree`` is the structure of ``(args, kwargs)``.
     """
     args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
     flags: list[bool] = []
@@ -253,13 +253,13 @@ def flatten_axes(
     Args:
       name: what the tree is, for the error.
       treedef: the structure.
-      axis_tree: a prefix of it.
+      axis_tree: the tree of axes, a prefix of the structure.
       kws: whether structure and prefix are pairs, for ``(args, kwargs)``; the error is then about
         the first parts.
       tupled_args: whether the prefix may be a list where the structure has a tuple.
 
     Raises:
-      ValueError: the tree is no prefix of the structure; says where they differ.
+      ValueError: the tree is no prefix of the structure. The message tells where they differ.
     """
     if tupled_args and isinstance(axis_tree, list):
         axis_tree = tuple(axis_tree)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All members that classes of the core have for other libraries; `olympus_ir` imports it."""
+"""Imports the modules that attach members for other libraries to classes of the core.
+
+`olympus_ir` imports this module.
+"""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class PartialVal(tuple):
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
-# Both tables are plain dictionaries, as in JAX: only libraries enter rules. There is nothing to
-# load, and a primitive without a rule is no error.
+# Both tables are plain dictionaries, as in JAX. Only other libraries enter rules, so there are no
+# rules to load. A primitive without a rule is no error.
 
 # Partial-evaluation rules of libraries' primitives, `rule(trace, *tracers, **params)`. A rule
 # returns tracers; known operands are `KnownTracer`s.

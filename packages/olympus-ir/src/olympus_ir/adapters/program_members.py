@@ -129,7 +129,8 @@ def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
     return any(getattr(atom.aval, "is_high", False) for atom in atoms)
 
 
-# Types before and after the program runs: programs here change the type of no operand.
+# Types of the operands before and after the program runs. They are equal, because programs do not
+# change the types of operands.
 attach(Var, initial_qdd=None, final_qdd=None)
 attach(Literal, hash=property(_hash))
 for _class in (Olympuspr, ClosedOlympuspr):

@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 
 def _main(self: Trace) -> Trace:
-    """The trace itself, as the identity that tracers of one trace share."""
+    """The trace itself, which is the shared identity of its tracers."""
     return self
 
 
@@ -94,7 +94,8 @@ def _def_bind_with_trace(
 
     Args:
       self: the primitive.
-      bind_with_trace: ``(trace, operands, types of the operands, params)`` to the results.
+      bind_with_trace: takes ``(trace, operands, types of the operands, params)`` and returns the
+        results.
     """
 
     def bind(*args: Any, **params: Any) -> Any:

@@ -81,7 +81,7 @@ class WrappedFun:
       f: the function.
       f_transformed: the function with all transformations applied.
       transforms: pairs of a transformation and its static arguments, outermost first.
-      stores: for each of them its store, or None.
+      stores: for each transformation its store, or None.
       params: parameters of the call, as pairs.
       in_type: the types of the operands, where they are known.
       debug_info: for error messages.
@@ -217,7 +217,7 @@ def curried(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
-    """Wraps a plain function, so that transformations can be added; wrapped ones are unchanged."""
+    """Wraps a plain function, so that transformations can be added; keeps a wrapped function."""
     return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
 
 
@@ -289,7 +289,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
     """Determines which of two alternative functions was called, and its auxiliary output.
 
     Returns:
-      Whether it was the first, and the stored value.
+      Whether the first function was called, and the auxiliary output.
     """
     try:
         first = aux1()

@@ -118,8 +118,8 @@ def breakpoint(
 def _with_token(open_debugger: Callable[..., None], token: Any, arrays: Sequence[Any]) -> Any:
     """Returns the token once the debugger is closed.
 
-    The result is selected from a pair of copies by the callback's result. This prevents compilers
-    from removing the callback, and the derivative is that of the token.
+    The callback's result selects one of two copies of the token. This prevents compilers from
+    removing the callback. The derivative is that of the token.
     """
     leaves, tree = pytrees.tree_flatten(token)
 

@@ -106,7 +106,7 @@ def _kept(frame: FrameType, arrays: list[Any]) -> DebuggerFrame:
 def _source(frame: FrameType) -> tuple[tuple[str, ...], int]:
     try:
         lines, first_line = inspect.getsourcelines(frame)
-    except (OSError, TypeError):  # code typed at a prompt, or made by a program
+    except (OSError, TypeError):  # the code was typed at a prompt, or generated
         return (), frame.f_lineno
     return tuple(line.rstrip("\n") for line in lines), max(first_line, 1)
 

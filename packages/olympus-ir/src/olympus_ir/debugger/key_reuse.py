@@ -24,11 +24,12 @@ from ..types.avals import get_aval
 
 __all__ = ["check_key_reuse"]
 
-# Operations that consume keys among their operands, by name: they belong to other packages.
+# Operations that consume keys among their operands. They are listed by name, because they belong to
+# other packages.
 _USING = frozenset({"random_bits", "random_split", "random_gamma"})
 
-# Operations that move keys about: their operands are not to be used beside the result, whose keys
-# count as new.
+# Operations that move keys about. They consume their operands, and the keys of the result count as
+# new.
 _MOVING = frozenset({"concatenate", "optimization_barrier", "rev", "select_n", "transpose"})
 
 # Operations whose result consists of the keys of their operand.
@@ -36,8 +37,8 @@ _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
 
-# Operations whose result consists of keys at traced places of their operand. They are followed if
-# there is one place.
+# Operations whose result consists of keys at traced positions of their operand. The keys are
+# followed only if the operand has one element.
 _INDEXED = frozenset({"gather", "scatter", "dynamic_update_slice"})
 
 # Consumed keys of live arrays, by identity, because arrays are not hashable.
@@ -177,7 +178,7 @@ def _follow_equation(
         _follow_while(equation, operands)
     elif name == "cond":
         _follow_branches(equation, operands)
-    elif not params.get("differentiated"):  # where it is, what was computed is computed again
+    elif not params.get("differentiated"):  # a backward pass recomputes uses of keys
         program = _called(equation)
         if program is not None:
             return _follow(program, operands)
@@ -185,7 +186,7 @@ def _follow_equation(
 
 
 def _repeated(used: np.ndarray, shape: tuple, params: dict[str, Any]) -> np.ndarray:
-    """Returns the marks of broadcast keys, a view of those of the operand."""
+    """Returns the marks of broadcast keys, a view of the marks of the operand."""
     strides = [0] * len(shape)
     for size, stride, dimension in zip(
         used.shape, used.strides, params["broadcast_dimensions"], strict=True
@@ -267,7 +268,7 @@ def _use_all(
     operands: Sequence[np.ndarray | None],
     of_body: Sequence[np.ndarray | None],
 ) -> None:
-    """Marks the operands that the body consumes; those that it slices are marked as a whole."""
+    """Marks the operands that a loop body consumes; marks operands that it slices as a whole."""
     for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
             whole = now if now.shape == used.shape else np.ones_like(used)

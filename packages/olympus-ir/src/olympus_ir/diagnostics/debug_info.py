@@ -16,11 +16,11 @@ class DebugInfo:
       traced_for: the transformation, such as ``"jit"``.
       origin: the origin of the function, or a text that describes it.
       func_src_info: the function's name and place, ``f at file.py:3``.
-      arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
-      result_paths: one path a flat result, such as ``result[0]``.
+      arg_names: a name for each flat argument, such as ``x['weights']``; None if unknown.
+      result_paths: a path for each flat result, such as ``result[0]``.
 
     Args:
-      function: the function, of which only the code is kept, or a text that describes it.
+      function: the function, or a text that describes it. Only the code of a function is kept.
     """
 
     __slots__ = ("_arg_names", "_result_paths", "origin", "traced_for")

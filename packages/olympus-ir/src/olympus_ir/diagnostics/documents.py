@@ -2,9 +2,9 @@
 """Documents: text with possible line breaks, laid out in a given width.
 
 The algebra is that of P. Wadler, A prettier printer (2003), without its search for alternatives.
-A document is built of texts, breaks, nesting and groups. The breaks of a group become newlines all
-together, where the group without newlines would reach beyond the width; else they are their flat
-text, a space usually. What follows a group is not looked at.
+A document is built of texts, breaks, nesting and groups. If a group without newlines would reach
+beyond the width, all of its breaks become newlines. Otherwise each break becomes its flat text,
+usually a space. The text after a group is ignored.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Group(Document):
 
 
 def joined(separator: Document, parts: Sequence[Document]) -> Document:
-    """Returns the parts with a separator between each two."""
+    """Returns the parts with a separator between neighbours."""
     if not parts:
         return Text("")
     result = [parts[0]]
@@ -110,7 +110,7 @@ def layout(
       document: what to print.
       width: how many columns groups without newlines may use.
       use_color: whether to mark colors by the codes that terminals understand.
-      annotation_prefix: what stands before each annotation.
+      annotation_prefix: the text before each annotation.
     """
     layout = _Layout(width, use_color)
     layout.add(document)

@@ -95,7 +95,7 @@ JAXIndexError = OlympusIndexError
 
 
 def _lines(*parts: str) -> str:
-    """Joins the non-empty parts of a message, one a line."""
+    """Joins the non-empty parts of a message, each on its own line."""
     return "\n".join(part.strip() for part in parts if part and part.strip())
 
 
@@ -231,7 +231,7 @@ def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
 
 
 class LeakedTracerError(OlympusError):
-    """With leak checking on: a traced value is still referred to after its function returned."""
+    """Leak checking found a traced value that is referred to after its function returned."""
 
 
 # --- Programs ------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class OlympusprTypeError(OlympusError, TypeError):
 
 
 class MissingRuleError(OlympusError, NotImplementedError):
-    """A primitive has no rule in the table of the transformation that met it."""
+    """A primitive has no rule in the table of the transformation that is applied to it."""
 
 
 class ShapeError(OlympusTypeError, ValueError):
@@ -265,7 +265,7 @@ class InconclusiveDimensionOperation(OlympusError):
 
 
 class KeyReuseError(OlympusTypeError):
-    """With reuse checking on: a random key was used a second time.
+    """Reuse checking found a random key that was used a second time.
 
     Args:
         message: which key, and where.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format strings, whose fields and values are compared before there are values to show."""
+"""Checks of format strings, made before the values to show are known."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitoring: reports events, durations, time spans and scalars to listeners.
 
-An event is named by a path such as ``"/olympus/compilation"``. Listeners get what was recorded and
-the recorder's keyword arguments; without listeners, recording does nothing.
+An event is named by a path such as ``"/olympus/compilation"``. Listeners get the recorded values
+and the keyword arguments of the recording call. Without listeners, recording does nothing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def register_event_time_span_listener(callback: Listener) -> None:
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Calls ``callback(event, value, **kwargs)`` at each figure."""
+    """Calls ``callback(event, value, **kwargs)`` at each scalar."""
     _scalars.append(callback)
 
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 else:
     logging = deferred("logging", milliseconds=4.0)
 
-#: Seconds spent in each kind of phase, without the phases inside of it, and how many there were.
+#: For each kind of phase, the seconds spent in it, without its inner phases, and the number of
+#: phases.
 seconds_spent: dict[str, float] = {"tracing": 0.0, "lowering": 0.0, "compiling": 0.0}
 phase_counts: dict[str, int] = dict.fromkeys(seconds_spent, 0)
 #: The time at which this module was imported.
@@ -60,7 +61,7 @@ class Phase:
       event: the name of the event.
       name: the computation's name.
       message: the log message, a format string of the name and the seconds.
-      kind: the entry of `seconds_spent` that it adds to, or None.
+      kind: the entry of `seconds_spent` to which it adds its time, or None.
 
     Example:
       >>> from olympus_ir.diagnostics import monitoring

@@ -47,7 +47,7 @@ class Frame(NamedTuple):
     end_column: int
 
 
-# The code of these folders is ours: a user's line is one outside of them.
+# Folders of the library's own code. A user's line is a line outside of these folders.
 _library_folders: list[str] = []
 
 
@@ -96,7 +96,7 @@ def summarize(source: SourceInfo, frames: int = 1) -> str:
 
 def function_name(fun: Any) -> str:
     """The name of a function as programs show it."""
-    name = getattr(fun, "__name__", None)  # which a partial application may have been given
+    name = getattr(fun, "__name__", None)  # a partial application may have one
     while name is None and isinstance(fun, functools.partial):
         fun = fun.func
         name = getattr(fun, "__name__", None)
@@ -112,8 +112,8 @@ class FunctionOrigin:
 
     Attributes:
       name: the function's name.
-      code: its code object; None of functions that are not written in Python.
-      num_bound: how many of the code's positional parameters are given already (``self`` of
+      code: its code object; None for functions that are not written in Python.
+      num_bound: the number of the code's positional parameters that are given already (``self`` of
         methods, the positional arguments of partial applications).
       bound_names: the parameters that a partial application gives by name.
     """
@@ -124,7 +124,7 @@ class FunctionOrigin:
         self.name = function_name(fun)
         self.num_bound = 0
         self.bound_names: frozenset[str] = frozenset()
-        for _ in range(100):  # wrappers around wrappers; more would be a circle
+        for _ in range(100):  # a longer chain of wrappers would be a circle
             if isinstance(fun, functools.partial):
                 self.num_bound += len(fun.args)
                 self.bound_names |= fun.keywords.keys()
@@ -162,7 +162,7 @@ class FunctionOrigin:
         return f"args[{position}]"
 
     def keyword_name(self, name: str) -> str:
-        """The parameter that takes a keyword argument, or its place in the dictionary that does."""
+        """The parameter that takes a keyword argument; ``kwargs['name']`` if there is none."""
         code = self.code
         if code is not None:
             count = code.co_argcount + code.co_kwonlyargcount

@@ -44,7 +44,7 @@ NOTE = (
 
 
 class UnfilteredStackTrace(Exception):
-    """The cause given to an error in the mode ``remove_frames``: its traceback has all frames.
+    """Cause of an error in the mode ``remove_frames``, whose traceback has all frames.
 
     The error's own cause and context become those of this exception.
 
@@ -157,7 +157,7 @@ def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> No
 def api_boundary(fun: F) -> F:
     """Decorator of public functions: hides our frames in errors that leave ``fun``.
 
-    Where ``fun`` returns, it costs one Python call.
+    If ``fun`` returns without an error, the decorator costs one Python call.
 
     Example:
         >>> @api_boundary

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of expansions of elementwise functions: broadcasting, and wide enough floats."""
+"""Common parts of elementwise expansions: broadcasting, and wider floats for 16-bit operands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", 
 def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes an expansion broadcast scalars and dimensions of size one first.
 
-    Floats of 16 bits are computed with 32.
+    For operands of 16-bit floats, the expansion computes with 32-bit floats.
     """
 
     @functools.wraps(function)
@@ -70,7 +70,7 @@ def any_of(condition: Any) -> Any:
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The polynomial with the given coefficients, the constant one first."""
+    """The polynomial with the given coefficients, the constant coefficient first."""
     total = full(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient

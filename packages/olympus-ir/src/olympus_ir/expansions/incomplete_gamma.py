@@ -3,7 +3,7 @@
 
 With `D(a, x) = x^a e^-x / Gamma(a + 1)`, the lower function is `P = D S` with a power series `S`
 (DLMF 8.7.1), and the upper function is `Q = D F` with a continued fraction `F` (DLMF 8.9.2), which
-is used if x is larger than a. Both need more terms the larger a is. For a above 100, near the
+is used if x is larger than a. Both need more terms for larger a. For a above 100, near the
 transition at x = a, Temme's uniform asymptotic expansion (DLMF 8.12) replaces them. For small a and
 x, Q has its own series, because 1 - P would cancel.
 """
@@ -49,7 +49,7 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
     for n in range(2, count + 1):
         square = sum((mu[i] * mu[n + 1 - i] for i in range(2, n)), Fraction(0))
         mu.append(mu[n - 1] / (n + 1) - square / 2)
-    inverse = [Fraction(1)]  # of mu / eta
+    inverse = [Fraction(1)]  # the reciprocal of the series of mu / eta
     for n in range(1, count):
         inverse.append(-sum((mu[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
     current = inverse[1:]
@@ -204,7 +204,7 @@ _RECIPROCAL_GAMMA = (
 
 def _upper_near_zero(a: Any, x: Any) -> Any:
     """Q for small a and x, as ``1 - x^a / Gamma(1 + a) (1 + a sum of (-x)^n / (n! (a + n)))``."""
-    excess = a * polynomial(a, _RECIPROCAL_GAMMA)  # of 1 / Gamma(1 + a) over one
+    excess = a * polynomial(a, _RECIPROCAL_GAMMA)  # 1 / Gamma(1 + a) - 1
     power_minus_one = lax.expm1(a * lax.log(x))
     term, total = full(x, 1.0), full(x, 0.0)
     for n in range(1, 20 if is_double(x) else 12):
@@ -218,7 +218,7 @@ def _upper_near_zero(a: Any, x: Any) -> Any:
 
 
 class _Regimes:
-    """The regions of the methods, and the operands of each with harmless values elsewhere."""
+    """The region of each method, and its operands with harmless values outside of the region."""
 
     def __init__(self, a: Any, x: Any) -> None:
         infinity = full(a, math.inf)
@@ -289,11 +289,12 @@ def igammac(a: Any, x: Any) -> Any:
 
 
 def scaled_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
-    """P and Q without their exponentially small factor, for derivatives by ``a``.
+    """P and Q without their exponentially small factor, for derivatives with respect to ``a``.
 
     Returns:
-      Flags for elements of the asymptotic expansion, and flags for Q instead of P; and the smaller
-      of P and Q, divided by ``exp(-y**2)`` in the asymptotic expansion and by D elsewhere.
+      Flags of the elements that use the asymptotic expansion; flags of the elements for which Q is
+      returned instead of P; and the smaller of P and Q, divided by ``exp(-y**2)`` in the asymptotic
+      expansion and by D elsewhere.
     """
     regimes = _Regimes(a, x)
     y, remainder = regimes.temme()

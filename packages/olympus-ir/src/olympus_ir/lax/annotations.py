@@ -66,7 +66,7 @@ def _types_of_program(
 
 
 def in_spaces(avals: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """Types with the given memory spaces; the default memory of the device is left out."""
+    """Types with the given memory spaces; the default memory of the device becomes None."""
     return [
         aval.update(memory_space=None if space is MemorySpace.Device else space)
         for aval, space in zip(avals, spaces, strict=True)

@@ -48,7 +48,7 @@ def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
 
 
 def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -1) -> None:
-    """Raises ValueError if a primitive's parameter is not an axis; negative ones are not accepted.
+    """Raises ValueError if a primitive's parameter is not an axis, or is negative.
 
     Args:
       name: the name of the primitive.

@@ -236,7 +236,7 @@ def debug_log(
 
 
 def _check_no_values(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Refuses values for a function that is called for its options alone."""
+    """Checks that a call that only sets options passes no values."""
     if args or kwargs:
         raise TypeError(
             f"{name} received unexpected arguments in the two-call form: args={args} "
@@ -396,15 +396,16 @@ def pure_callback(
       sharding: the device that runs the function, if not all take part.
       vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
         batch element; ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
-        dimension on each operand: of the batch size, or, for operands that are not batched, of size
-        one and of the batch size respectively.
+        dimension of the batch size on each operand. For operands that are not batched,
+        ``"expand_dims"`` adds a leading dimension of size one instead.
       **kwargs: its keyword arguments, arrays or pytrees of them.
 
     Returns:
       A pytree of arrays of the types in ``result_shape_dtypes``.
 
     Raises:
-      ValueError: if ``vmap_method`` is unknown, or results have 64 bits while these are disabled.
+      ValueError: if ``vmap_method`` is unknown, or results have 64-bit dtypes while these are
+        disabled.
       TypeError: if ``result_shape_dtypes`` has leaves without shape and dtype.
 
     Example:

@@ -62,14 +62,14 @@ class CustomCall(Primitive):
         given = params if params_after_avals is None else params_after_avals
         if "subfuns" not in given:
             given = self.functions_of(given)
-        with set_current_trace(trace):  # under which the functions are called
+        with set_current_trace(trace):  # the functions run under it
             return self._call(trace, _as_arrays(args), **given)
 
     def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
         return self.bind_with_trace(current.trace, operands, params)
 
     def functions_of(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Returns what the equation applies: functions in place of its programs."""
+        """Returns parameters with functions in place of the programs of the equation."""
         raise NotImplementedError(f"{type(self).__name__} must define functions_of")
 
     def _call(

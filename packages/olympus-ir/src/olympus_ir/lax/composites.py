@@ -42,7 +42,7 @@ def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) ->
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """Makes a function one operation of the compiled program, which it defines.
+    """Makes a function one operation of the compiled program, which the function defines.
 
     A compiler that recognizes the name may use its own implementation; others run the
     decomposition. Batching and differentiation replace the operation by its decomposition.

@@ -77,7 +77,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
 
 
 dot_general_p = instruction("dot_general", family="contractions")
-dot_general_p.linear_in = (0, 1)  # in each, the other one being given
+dot_general_p.linear_in = (0, 1)  # in each operand while the other is fixed
 
 
 @dot_general_p.def_abstract_eval
@@ -149,7 +149,7 @@ def _free_sizes(
 
 
 def product_dtype(lhs: Any, rhs: Any) -> Any:
-    """The dtype of sums of products: the later one, in XLA's order, of the operands' dtypes."""
+    """The dtype of sums of products: the operand dtype that is later in XLA's order."""
     return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
 
 
@@ -280,7 +280,7 @@ def dot(
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
-    """Products of matrices, the last two dimensions; leading dimensions are batch dimensions.
+    """Multiplies matrices in the last two dimensions; leading dimensions are batch dimensions.
 
     Args:
       lhs: an array of shape ``(*batch, m, k)``.

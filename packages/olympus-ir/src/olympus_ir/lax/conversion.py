@@ -187,7 +187,7 @@ def convert_dtype(
     except OverflowError:
         if new_dtype is None or not dtypes.issubdtype(new_dtype, np.inexact):
             raise
-        return convert_dtype(float(operand), new_dtype, weak_type, sharding)  # of a large integer
+        return convert_dtype(float(operand), new_dtype, weak_type, sharding)  # a large integer
     plain = not dtypes.is_extended(new_dtype)
     if not aval.shape and plain and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype

@@ -35,7 +35,7 @@ from .window_shapes import (
 __all__ = ["conv", "conv_general_dilated", "conv_general_dilated_p", "conv_with_general_padding"]
 
 conv_general_dilated_p = instruction("conv_general_dilated", family="convolution")
-conv_general_dilated_p.linear_in = (0, 1)  # in each, the other one being given
+conv_general_dilated_p.linear_in = (0, 1)  # in each operand while the other is fixed
 
 _NAME = "conv_general_dilated"
 

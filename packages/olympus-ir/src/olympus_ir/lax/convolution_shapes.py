@@ -55,8 +55,9 @@ def conv_dimension_numbers(
       lhs_shape: the input's shape.
       rhs_shape: the kernel's shape.
       dimension_numbers: a `ConvDimensionNumbers`, which is returned as it is; three strings for
-        input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``; or None for batch, feature
-        and spatial dimensions in this order, and output feature, input feature, spatial of kernels.
+        input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``; or None for the order
+        batch, feature, spatial dimensions, and for kernels output feature, input feature, spatial
+        dimensions.
 
     Returns:
       A `ConvDimensionNumbers`.
@@ -270,10 +271,10 @@ def conv_transpose_shape_tuple(
 
 
 def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of the dilated input with which a convolution is the transpose of another.
+    """The padding of the dilated input that makes a convolution the transpose of another one.
 
-    The other convolution, of this window, stride and padding, maps an array of the result's size to
-    one of the input's size.
+    The other convolution has the given window, stride and padding. It maps an array of the
+    result's size to an array of the input's size.
 
     Raises:
       ValueError: if ``padding`` is another word.

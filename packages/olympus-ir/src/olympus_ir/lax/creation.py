@@ -219,7 +219,7 @@ def full_like(
 
 
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the sharding for a new array like another one: the other's if it is committed.
+    """Returns the sharding of ``x`` for a new array like it; None if ``x`` is not committed.
 
     Returns None while tracing, where the compiler decides.
     """
@@ -230,7 +230,7 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """The layout in another array's type, for a new array of equal shape; None without one."""
+    """The layout in the type of ``x``, for a new array of the same shape; None if none applies."""
     layout = getattr(getattr(x, "aval", None), "layout", None)
     if layout is None or x.shape != shape:
         return None

@@ -53,7 +53,7 @@ def broadcast_operands(name: str, avals: Sequence[ShapedArray]) -> tuple:
     one.
 
     Raises:
-      ShapeError: if two operands have other shapes.
+      ShapeError: if two operands have shapes that do not fit.
     """
     shape: tuple = ()
     for aval in avals:
@@ -122,8 +122,8 @@ def elementwise_primitive(
     Args:
       name: the primitive's name.
       *accepted: for each operand, the kinds of dtypes it may have.
-      result: from the operands' dtypes, and the parameters as keywords, to the result's dtype;
-        the first operand's if not given.
+      result: returns the result's dtype, given the operands' dtypes and the parameters as
+        keywords. By default, the result has the first operand's dtype.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.
       family: the rule files the primitive belongs to.
       same_dtypes: whether the operands must agree in dtype.

@@ -123,7 +123,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       x: an array of numbers. Real numbers are converted if the transform takes complex ones.
       fft_type: an `FftType` or its name.
       fft_lengths: the sizes of the transformed dimensions, at most three; for transforms of real
-        numbers those of the real side.
+        numbers, the sizes of the array of real numbers.
 
     Returns:
       An array of complex numbers; of floats for ``IRFFT``.

@@ -59,7 +59,8 @@ class GatherScatterMode(enum.Enum):
     Attributes:
       CLIP: windows are moved until they fit.
       FILL_OR_DROP: gathering fills them with a value; scattering drops them.
-      PROMISE_IN_BOUNDS: the caller promises that there are none; otherwise elements are undefined.
+      PROMISE_IN_BOUNDS: the caller promises that there are no such windows. If there are, elements
+        are undefined.
       ONE_HOT: like `FILL_OR_DROP`, computed by multiplications with zeros and ones.
     """
 

@@ -90,7 +90,7 @@ population_count_p = unary("population_count", Integer)
 clz_p = unary("clz", Integer)
 clamp_p = instruction("clamp", family="elementwise")
 select_n_p = instruction("select_n", family="elementwise")
-select_n_p.linear_in = (1, 2)  # in all of its cases, however many, jointly
+select_n_p.linear_in = (1, 2)  # jointly in all cases, of any number
 
 
 @clamp_p.def_abstract_eval

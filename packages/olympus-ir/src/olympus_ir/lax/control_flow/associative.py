@@ -109,7 +109,7 @@ def _partial_results(
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """Interleaves the elements of two arrays; the first may have one more."""
+    """Interleaves the elements of two arrays; the first may have one element more."""
     aval, odd_aval = get_aval(even), get_aval(odd)
     one_more = aval.shape[axis] - odd_aval.shape[axis]
     zero = np.zeros((), aval.dtype)

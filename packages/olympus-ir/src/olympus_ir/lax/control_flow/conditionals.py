@@ -199,13 +199,13 @@ def switch(
 
 
 class _Choice:
-    """The branches with common operands, without the results that are operands in all of them.
+    """The branches with common operands, without results that are one operand in all branches.
 
     Attributes:
       branches: the programs, for the parameter of the same name.
       consts: the values that the functions close over; the first operands of the programs.
       out_tree: the structure of the result.
-      forwarded: for each result, the operand that it is in every branch, or None.
+      forwarded: for each result, the operand that every branch returns for it, or None.
     """
 
     __slots__ = ("branches", "consts", "forwarded", "out_tree")

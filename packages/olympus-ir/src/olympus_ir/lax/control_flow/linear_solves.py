@@ -37,7 +37,7 @@ class LinearSolveParts(NamedTuple):
         return LinearSolveParts(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-# Printed programs show the type's name, which is that in JAX's programs.
+# Printed programs show the type's name, which is the name in JAX's programs.
 LinearSolveParts.__name__ = "_LinearSolveTuple"
 
 # Solves a system of linear equations:

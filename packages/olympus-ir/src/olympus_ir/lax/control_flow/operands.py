@@ -21,9 +21,9 @@ class ScanOperands(NamedTuple, Generic[T]):
     """The operands of a `scan`, or one value for each of them.
 
     Attributes:
-      consts: those that every iteration takes as they are.
+      consts: the operands that every iteration takes unchanged.
       carry: the first values of the carry.
-      xs: those that are scanned over: each iteration takes a slice of them.
+      xs: the operands that are scanned over. Each iteration takes a slice of each.
     """
 
     consts: Sequence[T]
@@ -44,8 +44,8 @@ class ScanResults(NamedTuple, Generic[T]):
     """The results of a `scan` or of its body, or one value for each of them.
 
     Attributes:
-      carry: the last values of the carry; of the body, the next ones.
-      ys: the stacked results; of the body, the results of one iteration.
+      carry: the last values of the carry; for the body, the next values of the carry.
+      ys: the stacked results; for the body, the results of one iteration.
     """
 
     carry: Sequence[T]
@@ -53,7 +53,7 @@ class ScanResults(NamedTuple, Generic[T]):
 
 
 class ScanLayout(NamedTuple):
-    """The numbers of operands of a `scan` by role; those that remain are ``xs``.
+    """The numbers of operands of a `scan` by role; the remaining operands are ``xs``.
 
     Example:
       >>> ScanLayout(num_consts=1, num_carry=2).operands("abcde")
@@ -91,8 +91,8 @@ class WhileOperands(NamedTuple, Generic[T]):
     """The operands of a `while`, or one value for each of them.
 
     Attributes:
-      cond_consts: those that the condition alone takes.
-      body_consts: those that the body alone takes.
+      cond_consts: the operands that only the condition takes.
+      body_consts: the operands that only the body takes.
       carry: the first values of the carry. The results of the equation have the same order.
     """
 
@@ -121,7 +121,7 @@ class WhileOperands(NamedTuple, Generic[T]):
 
 
 class WhileLayout(NamedTuple):
-    """The numbers of operands of a `while` by role; those that remain are the carry."""
+    """The numbers of operands of a `while` by role; the remaining operands are the carry."""
 
     cond_nconsts: int
     body_nconsts: int

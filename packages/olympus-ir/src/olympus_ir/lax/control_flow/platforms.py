@@ -12,8 +12,9 @@ from ...programs.primitives import instruction
 from ...types.avals import ShapedArray
 from .conditionals import choose
 
-# The index in `platforms` of the platform that runs the program: a tuple whose entries are
-# tuples of names, or None for all others. An int32 scalar, known when the program is lowered.
+# The index in `platforms` of the platform that runs the program. `platforms` is a tuple; its
+# entries are tuples of names, or None for all other platforms. The index is an int32 scalar, known
+# when the program is lowered.
 platform_index_p = instruction("platform_index", family="control_flow")
 
 Platforms = tuple[tuple[str, ...] | None, ...]
@@ -46,8 +47,8 @@ def platform_dependent(
 ) -> Any:
     """Applies the function for the platform for which the program is compiled.
 
-    All functions are traced, also under transformations; the compiled program contains only that of
-    its platform.
+    All functions are traced, also under transformations; the compiled program contains only the
+    function of its platform.
 
     Args:
       *args: the arguments of all functions, arrays or pytrees of them.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batched loops, in which each example iterates while its own condition holds.
 
-The condition of such a `while` returns an array of booleans, whose dimensions are the leading ones
-of all carried values. The loop runs while any of them is true; the other examples keep their
-values.
+The condition of such a `while` returns an array of booleans. Its dimensions are the leading
+dimensions of all carried values. The loop runs while any of the booleans is true; examples whose
+boolean is false keep their values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def with_scalar_condition(
         return operands, params
     layout = WhileLayout.of(params)
     cond_consts, body_consts, carry = layout.operands(operands)
-    # The body computes the condition of each example anew, so it takes those constants as well.
+    # The body computes the condition of each example anew, so it takes the constants of the
+    # condition, too.
     selecting = WhileOperands(cond_consts, [*cond_consts, *body_consts], carry)
     key = ("scalar condition", params["body_jaxpr"], layout)
     scalar = condition.memo.get(key)
@@ -79,7 +80,7 @@ def _advance_those(
 
 
 class _Copy(StagingTrace):
-    """Trace that records programs composed of others, whose equations are copied."""
+    """Trace that composes a program from copies of the equations of other programs."""
 
     __slots__ = ()
 

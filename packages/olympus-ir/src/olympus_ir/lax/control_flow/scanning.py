@@ -149,7 +149,7 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
-    if known_types.high:  # values made of arrays are as long as these
+    if known_types.high:  # the length of a high value is that of its arrays
         pairs = zip(leaves, avals, strict=True)
         parts = [(leaf, each) for leaf, aval in pairs for each in aval.lo_ty()]
         leaves, avals = [leaf for leaf, _ in parts], [aval for _, aval in parts]
@@ -226,7 +226,8 @@ class _ScanProgram:
       moved: the positions in the carry of components that became constants; they come first.
       kept: the positions in the carry of the other components.
       layout: the numbers of constants and of carried values.
-      forwarded: for each result of the body, the position of the slice that it is, or None.
+      forwarded: for each result of the body, the position of the slice to which it is equal, or
+        None.
       out_tree: the structure of ``(carry, results)``.
     """
 
@@ -281,7 +282,7 @@ class _ScanProgram:
         self.closed = close_olympuspr(olympuspr)
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
-        """The results of the user's loop, from those of the equation and its operands."""
+        """The results of the user's loop, from the results and the operands of the equation."""
         changed, stacked = self.layout.results(results)
         last_carry = [unchanged_result(value) for value in carry]
         for place, value in zip(self.kept, changed, strict=True):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear algebra: factors of matrices, eigenvalues, systems of equations.
 
-Matrices are the last two dimensions; all dimensions before are batch dimensions.
+Matrices are the last two dimensions; all dimensions before these are batch dimensions.
 """
 
 from __future__ import annotations

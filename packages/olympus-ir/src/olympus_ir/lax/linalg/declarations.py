@@ -38,8 +38,9 @@ def declare(
       linear_in: the operands that the result is linear in.
 
     Returns:
-      A decorator for the shape rule of one example: from the operands' shapes without batch
-      dimensions, the dtype and the parameters (keywords) to shapes and dtypes of the results.
+      A decorator for the shape rule of one example. The rule takes the operands' shapes without
+      batch dimensions, the dtype, and the parameters as keywords. It returns the shapes and dtypes
+      of the results.
     """
     primitive = instruction(name, family="linalg", multiple_results=multiple_results)
     primitive.linear_in = linear_in

@@ -121,7 +121,9 @@ def cholesky_update(r: Any, w: Any) -> Any:
 
 
 def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
-    """The reflection that maps a vector, from an index on, to a multiple of a unit vector.
+    """The reflection that maps the tail of a vector to a multiple of a unit vector.
+
+    The tail begins at the index ``first``.
 
     Returns:
       The multiple, the reflection's vector and its factor. The vector is zero before the index.
@@ -179,7 +181,7 @@ def _reflected_right(a: Any, vector: Any, tau: Any) -> Any:
 
 
 def _with_column(a: Any, k: Any, beta: Any, vector: Any, place: Any) -> Any:
-    """Stores a reflection's result and, below it, its vector in one column of a matrix."""
+    """Stores the result of a reflection in a column, and the reflection's vector below it."""
     aval = array_aval(a)
     places = lax.iota(np.int32, aval.shape[0])
     column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)

@@ -272,7 +272,7 @@ def geqp3(
     Args:
       a: matrices of shape ``(..., m, n)``.
       jpvt: an int32 for each column; columns for which it is not zero come first, in their order.
-      use_magma: whether MAGMA computes on GPUs; None for whether it is installed.
+      use_magma: whether MAGMA computes on GPUs; None to use it if it is installed.
 
     Returns:
       As `geqrf`, with the permutation of the columns, counted from one, as second value.
@@ -412,7 +412,7 @@ def qr(
       pivoting: whether to exchange columns so that the diagonal of ``r`` decreases in magnitude:
         ``x[:, p] = q @ r``.
       full_matrices: whether ``q`` is square; otherwise it has ``min(m, n)`` columns.
-      use_magma: whether MAGMA computes on GPUs, with ``pivoting``; None for whether it is
+      use_magma: whether MAGMA computes on GPUs, with ``pivoting``; None to use it if it is
         installed.
 
     Returns:

@@ -27,9 +27,10 @@ _LARGEST_WEIGHT_FOR_CHOLESKY = 100.0
 
 
 def _weights(smallest: float, eps: float) -> list[tuple[float, float, float]]:
-    """The weights of each step, given a bound below the smallest singular value.
+    """The weights of each step, given a lower bound of the smallest singular value.
 
-    They make the bound grow to one as fast as any rational function of their degree can.
+    With these weights the bound grows to one as fast as any rational function of the same degree
+    allows.
     """
     found = []
     while 1 - smallest > 10 * eps and len(found) < 20:

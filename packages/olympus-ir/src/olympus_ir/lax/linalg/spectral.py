@@ -37,7 +37,7 @@ __all__ = [
 
 
 class EigImplementation(enum.Enum):
-    """Libraries that compute eigenvalues of general matrices on platforms with several."""
+    """Libraries for eigenvalues of general matrices, on platforms with several libraries."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -45,7 +45,7 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """Algorithms for eigenvalues of Hermitian matrices on platforms with several."""
+    """Algorithms for eigenvalues of Hermitian matrices on platforms with several algorithms."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -53,7 +53,7 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """Algorithms for singular values on platforms with several."""
+    """Algorithms for singular values on platforms with several algorithms."""
 
     DEFAULT = "default"
     QR = "QR"
