@@ -45,8 +45,8 @@ __all__ = [
     "tanh",
 ]
 
-# The fixed point of mean zero and variance one of Klambauer et al., Self-Normalizing Neural
-# Networks, 2017.
+# The constants for which mean zero and variance one are a fixed point: Klambauer et al.,
+# Self-Normalizing Neural Networks, 2017.
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -115,7 +115,7 @@ def _relu6_tangent(t: Any, ans: Any, x: Any) -> Any:
 
 @jit
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
+    """Leaky rectifier: ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
     Args:
       x: an array.
@@ -138,7 +138,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
     Args:
       x: an array.
-      alpha: minus the limit on the left, an array or a scalar.
+      alpha: an array or a scalar; the limit at minus infinity is ``-alpha``.
 
     Returns:
       An array of the shape of ``x``.
@@ -148,7 +148,8 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
       [-1.0, 2.0]
     """
     check_arraylike("elu", x)
-    # The exponential sees no positive numbers: its overflow would make the derivative NaN.
+    # Overflow of the exponential at positive numbers would make the derivative NaN, so they are
+    # replaced before.
     positive = onp.greater(x, 0)
     negative_part = onp.where(onp.greater(x, 0), 0.0, x)
     return onp.where(positive, x, onp.multiply(alpha, onp.expm1(negative_part)))
@@ -158,7 +159,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 def celu(x: Any, alpha: Any = 1.0) -> Array:
     """Continuously differentiable exponential linear unit.
 
-    ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+    The value is ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
 
     Args:
       x: an array.
@@ -216,7 +217,7 @@ def sigmoid(x: Any) -> Array:
 
 @jit
 def log_sigmoid(x: Any) -> Array:
-    """Logarithm of the logistic function, precise for large negative ``x`` too.
+    """Logarithm of the logistic function. It is precise for large negative ``x`` too.
 
     Args:
       x: an array.
@@ -251,7 +252,7 @@ def softplus(x: Any) -> Array:
 
 @jit
 def soft_sign(x: Any) -> Array:
-    """``x / (abs(x) + 1)``.
+    """Soft sign: ``x / (abs(x) + 1)``.
 
     Args:
       x: an array.
@@ -290,7 +291,7 @@ swish = silu
 
 @jit
 def mish(x: Any) -> Array:
-    """``x * tanh(softplus(x))``.
+    """Mish function: ``x * tanh(softplus(x))``.
 
     Args:
       x: an array.
@@ -306,12 +307,12 @@ def mish(x: Any) -> Array:
     return onp.multiply(x, onp.tanh(softplus(x)))
 
 
-# ---- piecewise linear and quadratic ones ----
+# ---- piecewise linear and quadratic functions ----
 
 
 @jit
 def hard_tanh(x: Any) -> Array:
-    """``x`` brought between -1 and 1.
+    """Hard hyperbolic tangent: ``x`` clipped to the range from -1 to 1.
 
     Args:
       x: an array.
@@ -330,7 +331,7 @@ def hard_tanh(x: Any) -> Array:
 
 @jit
 def hard_sigmoid(x: Any) -> Array:
-    """``relu6(x + 3) / 6``.
+    """Hard logistic function: ``relu6(x + 3) / 6``.
 
     Args:
       x: an array.
@@ -347,7 +348,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 @jit
 def hard_silu(x: Any) -> Array:
-    """``x * hard_sigmoid(x)``, also called hard swish.
+    """Hard silu, also called hard swish: ``x * hard_sigmoid(x)``.
 
     Args:
       x: an array.
@@ -368,7 +369,7 @@ hard_swish = hard_silu
 
 @jit
 def sparse_plus(x: Any) -> Array:
-    """A rectifier that is exactly 0 up to -1, exactly ``x`` from 1 on, quadratic between.
+    """Sparse rectifier: 0 up to -1, ``x`` from 1 on, and a quadratic function between.
 
     Args:
       x: an array.
@@ -388,7 +389,7 @@ def sparse_plus(x: Any) -> Array:
 
 @jit
 def sparse_sigmoid(x: Any) -> Array:
-    """The derivative of `sparse_plus`: from 0 at -1 in a straight line to 1 at 1.
+    """The derivative of `sparse_plus`: 0 up to -1, 1 from 1 on, and linear between.
 
     Args:
       x: an array.
@@ -412,7 +413,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
 
     Args:
       x: an array.
-      b: how smooth, an array or a scalar.
+      b: the smoothness, an array or a scalar.
 
     Returns:
       An array of the shape of ``x``.
@@ -492,7 +493,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 @custom_jvp
 @jit
 def log1mexp(x: Any) -> Array:
-    """``log(1 - exp(-x))`` for positive ``x``, precise for small and for large ones.
+    """Computes ``log(1 - exp(-x))`` precisely, for small and for large positive ``x``.
 
     Args:
       x: an array.
@@ -516,7 +517,7 @@ log1mexp.defjvps(lambda t, ans, x: onp.divide(t, onp.expm1(x)))
 
 
 def default_float(dtype: Any, name: str = "initializer") -> np.dtype:
-    """Returns a dtype as configured; the default floating dtype for None."""
+    """Returns the canonical form of a dtype, or the default floating dtype for None."""
     if dtype is None:
         return dtypes.default_float_dtype()
     return dtypes.check_and_canonicalize_user_dtype(dtype, name)

@@ -41,28 +41,29 @@ def dot_product_attention(
 ) -> Any:
     """Computes ``softmax(query @ key.T * scale + bias) @ value``, for several heads.
 
-    With B batches, T positions of queries, S positions of keys and values, N heads of queries and
-    K of keys and values, where K divides N and N // K heads of queries share one, and H channels:
+    The shapes below have B batches, T positions of queries, S positions of keys and values, and H
+    channels. There are N heads of queries and K heads of keys and values. K divides N, and N // K
+    heads of queries share one head of keys and values.
 
     Args:
       query: an array of shape (B, T, N, H), or without B.
       key: an array of shape (B, S, K, H), or without B.
       value: an array of the shape of ``key``.
-      bias: array added to the logits; broadcasts to (B, N, T, S).
-      mask: booleans, False where a position is not attended to; broadcasts likewise.
-      scale: factor of the logits; ``1 / sqrt(H)`` where None.
-      is_causal: whether a position attends to itself and those before it alone.
-      query_seq_lengths: int32, shape (B,): how many positions of queries there are; the result is
-        zero behind them.
-      key_value_seq_lengths: int32, shape (B,): how many positions are attended to.
-      local_window_size: how many positions to the left and to the right are attended to, a pair
+      bias: array that is added to the logits; it broadcasts to (B, N, T, S).
+      mask: booleans, False where a query does not attend to a key; it broadcasts to (B, N, T, S).
+      scale: factor of the logits; ``1 / sqrt(H)`` if None.
+      is_causal: whether a position attends only to itself and to earlier positions.
+      query_seq_lengths: the number of query positions, int32 of shape (B,). The result is zero at
+        later positions.
+      key_value_seq_lengths: the number of key positions to attend to, int32 of shape (B,).
+      local_window_size: how many positions to the left and to the right a query attends to: a pair,
         or one number for both.
-      implementation: ``"xla"``, or None for the same.
-      return_residual: whether the logarithms of the sums of the exponentiated logits are returned
-        too, in shape (B, T, N).
+      implementation: ``"xla"`` or None, which have the same meaning.
+      return_residual: whether to also return the residual: the logarithms of the sums of the
+        exponentiated logits, of shape (B, T, N).
 
     Returns:
-      An array of the shape of ``query``, or the pair of it and the residual.
+      An array of the shape of ``query``, or the pair of that array and the residual.
 
     Raises:
       ValueError: shapes or dtypes do not fit.
@@ -121,7 +122,7 @@ def dot_product_attention(
 
 
 def _with_batch(x: Any) -> Any:
-    """Returns an operand of the logits with its axes of batches and heads."""
+    """Returns an operand of the logits with axes of batches and heads, added if missing."""
     if x is None:
         return None
     x = onp.asarray(x)
@@ -269,7 +270,7 @@ def _attended(
 
 
 def _below(size: int, lengths: Any, position_axes: tuple, length_axes: tuple, ndim: int) -> Any:
-    """Returns the positions below a length, each along an axis."""
+    """Returns the mask of positions below lengths; the axes of both are given."""
     positions = lax.iota(np.int32, size)
 
     def spread(x: Any, axes: tuple[int, ...]) -> Any:

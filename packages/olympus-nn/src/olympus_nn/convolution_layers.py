@@ -41,13 +41,14 @@ def GeneralConv(
     """Makes a convolution layer with given dimension numbers.
 
     Args:
-      dimension_numbers: three strings that say which dimension of inputs, kernel and outputs is
-        what, such as ``("NHWC", "HWIO", "NHWC")``.
+      dimension_numbers: three strings that name the dimensions of inputs, kernel and outputs, such
+        as ``("NHWC", "HWIO", "NHWC")``.
       out_chan: the number of output features.
       filter_shape: the sizes of the kernel's window.
       strides: by how much the window moves; 1 by default.
-      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) a dimension.
-      W_init: initialiser of the kernel; `glorot_normal` of its features by default.
+      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
+        dimension.
+      W_init: initialiser of the kernel; by default `glorot_normal` over the dimensions of features.
       b_init: initialiser of the offsets.
 
     Returns:
@@ -87,8 +88,8 @@ def GeneralConvTranspose(
       dimension_numbers: as in `GeneralConv`.
       out_chan: the number of output features.
       filter_shape: the sizes of the kernel's window.
-      strides: how much larger the outputs are.
-      padding: ``"SAME"``, ``"VALID"`` or a pair (before, after) a dimension.
+      strides: the factors by which the outputs are larger than the inputs.
+      padding: ``"SAME"``, ``"VALID"`` or a pair (before, after) for each dimension.
       W_init: as in `GeneralConv`.
       b_init: initialiser of the offsets.
 
@@ -186,7 +187,7 @@ class _Geometry:
         self.padding = padding
 
     def spread(self, values: Sequence[Any], other: Any) -> tuple[Any, ...]:
-        """Returns one value for each dimension: ``other`` for batch and features."""
+        """Returns one value for each dimension, with ``other`` for batch and features."""
         of_axis = dict(zip(self.spatial, values, strict=True))
         return tuple(of_axis.get(axis, other) for axis in range(self.ndim))
 
@@ -216,7 +217,7 @@ class _Geometry:
         )
 
     def mean(self, inputs: Any, init_value: Any, computation: Callable[..., Any]) -> Any:
-        """Divides sums by the number of elements of each window without padding."""
+        """Divides the sum of each window by its number of elements, not counting padding."""
         sums = self.reduce(inputs, init_value, computation)
         ones = onp.ones([inputs.shape[axis] for axis in self.spatial], inputs.dtype)
         counts = lax.reduce_window(
@@ -260,15 +261,16 @@ def MaxPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Makes a layer of the maximum of each window.
+    """Makes a layer that computes the maximum of each window.
 
     Args:
       window_shape: the sizes of the window along the spatial dimensions.
       strides: by how much the window moves; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each spatial
         dimension.
-      spec: a string with ``N`` at the place of the batch, ``C`` at that of the features, and
-        another letter a spatial dimension; ``"NHWC"`` and its like by default.
+      spec: a string with one letter for each dimension: ``N`` for the batch, ``C`` for the
+        features, and any other letter for a spatial dimension. By default the features come last,
+        as in ``"NHWC"``.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
@@ -287,7 +289,7 @@ def SumPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Makes a layer of the sum of each window; the arguments are those of `MaxPool`.
+    """Makes a layer that computes the sum of each window; the arguments are those of `MaxPool`.
 
     Example:
       >>> init, apply = SumPool((2,))

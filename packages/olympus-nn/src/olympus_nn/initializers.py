@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialisers of weights: functions of a random key, a shape and a dtype.
 
-Each but `zeros` and `ones` is made by a function of this module.
+`zeros` and `ones` are initialisers. The other functions of this module make initialisers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ __all__ = [
 
 Axes = int | Sequence[int]
 
-# Standard deviations of the normal distribution truncated at two of them, and of the complex one.
+# Standard deviations of the normal distribution that is truncated at two standard deviations, and
+# of its complex counterpart.
 TRUNCATED_DEVIATION = 0.87962566103423978
 TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
 
@@ -111,7 +112,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def _constant(value: Any, dtype: Any) -> Any:
-    """Returns a number of the dtype: on the host, unless it is an array or being traced."""
+    """Returns a value in a dtype: a NumPy array, unless the value is an `Array` or a tracer."""
     return onp.asarray(value, dtype) if isinstance(value, Array) else np.asarray(value, dtype)
 
 
@@ -195,7 +196,7 @@ def truncated_normal(
     return init
 
 
-# ---- as the number of connections asks ----
+# ---- variance by the number of connections ----
 
 
 def variance_scaling(
@@ -211,20 +212,22 @@ def variance_scaling(
 
     Args:
       scale: the numerator.
-      mode: ``"fan_in"``, the number of inputs that a unit has; ``"fan_out"``, of outputs;
-        ``"fan_avg"`` or ``"fan_geo_avg"``, the arithmetic or geometric mean of both.
+      mode: the number of connections: ``"fan_in"``, the number of inputs of a unit; ``"fan_out"``,
+        the number of its outputs; ``"fan_avg"`` or ``"fan_geo_avg"``, the arithmetic or geometric
+        mean of both.
       distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
       in_axis: the axis or axes of inputs.
       out_axis: the axis or axes of outputs.
-      batch_axis: the axis or axes along which there are independent weights. The axes that are
-        neither are those of a window, whose elements count as connections.
+      batch_axis: the axis or axes along which there are independent weights. All other axes are
+        axes of a window, whose elements count as connections.
       dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
 
     Raises:
-      ValueError: for another mode or distribution, when weights are drawn.
+      ValueError: ``mode`` or ``distribution`` is unknown. The error is raised when weights are
+        drawn.
 
     Example:
       >>> variance_scaling(2.0, "fan_in", "normal")(random.key(0), (2, 3)).shape

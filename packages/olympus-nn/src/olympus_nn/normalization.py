@@ -38,12 +38,12 @@ __all__ = [
 
 @functools.partial(jit, static_argnames=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
-    """``log(mean(exp(x)))``, without overflow of the exponentials.
+    """Computes ``log(mean(exp(x)))`` without overflow of the exponentials.
 
     Args:
       x: an array.
-      axis: the axis or axes along which the mean is taken; all where None.
-      where: which elements take part; all where None.
+      axis: the axis or axes along which the mean is taken; all if None.
+      where: which elements take part; all if None.
       keepdims: whether these axes stay, with size 1.
 
     Example:
@@ -69,7 +69,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     Args:
       x: an array.
       axis: the axis or axes along which the sum is one.
-      where: which elements take part; the others give 0. All where None.
+      where: which elements take part, all if None. The result is 0 at the others.
 
     Returns:
       An array of the shape of ``x``.
@@ -95,7 +95,7 @@ def _softmax(x: Any, where: Any, axis: Any) -> Any:
 
 
 def _shifted(x: Any, where: Any, axis: Any) -> Any:
-    """Returns ``x`` minus its maximum, -inf where it is masked."""
+    """Returns ``x`` minus its maximum, and -inf at masked elements."""
     dtype = ensure_array(x).dtype
     is_integer = dtypes.issubdtype(dtype, np.integer)
     lowest = int(dtypes.iinfo(dtype).min) if is_integer else -np.inf
@@ -106,7 +106,7 @@ def _shifted(x: Any, where: Any, axis: Any) -> Any:
 
 @functools.partial(custom_jvp, nondiff_argnums=(2,))
 def _softmax_by_value(x: Any, where: Any, axis: Any) -> Any:
-    """`softmax`, whose derivative is computed from its value."""
+    """Computes `softmax`, with a derivative rule that uses its value."""
     return _softmax(x, where, axis)
 
 
@@ -120,12 +120,12 @@ def _softmax_by_value_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
 
 @functools.partial(jit, static_argnames=("axis",))
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
-    """The logarithm of `softmax`, precise where that is nearly zero.
+    """The logarithm of `softmax`. It is precise even if `softmax` is nearly zero.
 
     Args:
       x: an array.
       axis: the axis or axes along which the exponentials of the result sum to one.
-      where: which elements take part; the others give -inf. All where None.
+      where: which elements take part, all if None. The result is -inf at the others.
 
     Returns:
       An array of the shape of ``x``.
@@ -160,18 +160,19 @@ def standardize(
     Args:
       x: an array.
       axis: the axis or axes along which mean and variance are taken.
-      mean: the mean; that of ``x`` where None.
-      variance: the variance; that of ``x`` where None.
+      mean: the mean; that of ``x`` if None.
+      variance: the variance; that of ``x`` if None.
       epsilon: a small number added to the variance.
-      where: which elements mean and variance are taken of; all where None.
-      algorithm: ``"fast"`` takes the variance as the mean of squares less the square of the mean,
-        in one pass; ``"stable"`` as the mean of squared deviations, in two.
+      where: the elements of which mean and variance are taken; all if None.
+      algorithm: ``"fast"`` computes the variance in one pass, as the mean of squares minus the
+        square of the mean. ``"stable"`` computes it in two passes, as the mean of squared
+        deviations.
 
     Returns:
       An array of the shape of ``x``.
 
     Raises:
-      ValueError: for another algorithm.
+      ValueError: ``algorithm`` is unknown.
 
     Example:
       >>> standardize(np.array([1.0, 3.0], np.float32), epsilon=0.0).tolist()
@@ -185,7 +186,7 @@ def standardize(
     if variance is None:
         if algorithm == "fast":
             mean_square = onp.mean(onp.square(x), axis=axis, keepdims=True, where=where)
-            # Rounding may make the difference negative.
+            # Rounding errors may make the difference negative.
             variance = onp.clip(onp.subtract(mean_square, onp.square(mean)), 0)
         else:
             deviations = onp.square(onp.subtract(x, mean))
@@ -201,10 +202,11 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     """Encodes each number as a vector with one at its position and zeros elsewhere.
 
     Args:
-      x: an array of numbers from 0 on; one that is no class gives zeros alone.
+      x: an array of class numbers, counted from 0. A number that is no class becomes a vector of
+        zeros.
       num_classes: the length of the vectors.
-      dtype: that of the result; the default floating one if not given.
-      axis: where the new axis goes; or the name of a mapped axis, of size ``num_classes``, along
+      dtype: the dtype of the result; by default the default floating dtype.
+      axis: the position of the new axis, or the name of a mapped axis of size ``num_classes`` along
         which the vectors lie.
 
     Returns:

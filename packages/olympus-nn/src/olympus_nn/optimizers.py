@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small library of optimizers of first order.
+"""A small library of first-order optimizers.
 
-An optimizer is three functions: ``init_fn(params)`` gives a state,
-``update_fn(step, grads, state)`` the next one, and ``params_fn(state)`` the parameters in it.
-Parameters are any pytree. Where a step size is wanted, a function from the number of the step to it
-may be given.
+An optimizer consists of three functions. ``init_fn(params)`` returns the first state,
+``update_fn(step, grads, state)`` returns the next state, and ``params_fn(state)`` returns the
+parameters in a state. Parameters are any pytree. A step size may be a number, or a schedule: a
+function from the number of the step to the step size.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Optimizer(NamedTuple):
     params_fn: ParamsFn
 
 
-# The leaves of the states of all parameters, the pytree of the parameters, and those of the states.
+# The fields are the leaves of the states of all parameters, the structure of the parameters, and
+# the structures of the states.
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
 pytrees.register_pytree_node(
     OptimizerState,
@@ -86,11 +87,11 @@ pytrees.register_pytree_node(
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Decorates an optimizer of one array, to make one of pytrees.
+    """Decorates the maker of an optimizer of one array, so that it makes an optimizer of pytrees.
 
     Args:
-      opt_maker: gives ``init(x)``, ``update(step, grad, state)`` and ``get_params(state)``, for
-        one array ``x`` and a state that is a pytree.
+      opt_maker: a function that returns ``init(x)``, ``update(step, grad, state)`` and
+        ``get_params(state)``, for one array ``x`` and a state that is a pytree.
 
     Example:
       >>> @optimizer
@@ -225,7 +226,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
-    """Steps that shrink with the squares of all gradients so far (Duchi et al., 2011).
+    """Descent by steps that shrink with the squares of all past gradients (Duchi et al., 2011).
 
     Args:
       step_size: a number, or a function from the step to it.
@@ -256,7 +257,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    """Steps divided by a running root of mean squares of the gradients.
+    """Gradient descent with steps divided by the root of a running mean of squared gradients.
 
     Args:
       step_size: a number, or a function from the step to it.
@@ -318,12 +319,12 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Steps from running means of the gradients and of their squares (Kingma and Ba, 2014).
+    """Descent by running means of the gradients and of their squares (Kingma and Ba, 2014).
 
     Args:
       step_size: a number, or a function from the step to it.
       b1: how much of the mean is kept in a step.
-      b2: how much of the mean of squares is.
+      b2: how much of the mean of squares is kept in a step.
       eps: a small number added to the root of the mean of squares.
 
     Returns:
@@ -343,7 +344,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
         x, mean, mean_square = state
         mean = (1 - b1) * grad + b1 * mean
         mean_square = (1 - b2) * onp.square(grad) + b2 * mean_square
-        # Both means began at zero; this makes up for it.
+        # Both means begin at zero; these divisions correct that bias.
         unbiased = mean / (1 - onp.asarray(b1, mean.dtype) ** (step + 1))
         unbiased_square = mean_square / (1 - onp.asarray(b2, mean.dtype) ** (step + 1))
         x = x - schedule(step) * unbiased / (onp.sqrt(unbiased_square) + eps)
@@ -359,7 +360,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     Args:
       step_size: a number, or a function from the step to it.
       b1: how much of the mean is kept in a step.
-      b2: how much of the maximum is.
+      b2: how much of the maximum is kept in a step.
       eps: a small number added to the maximum.
 
     Returns:
@@ -387,7 +388,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """`adagrad` with state of one number for each row and column (Anil et al., 2019).
+    """`adagrad` whose state has one number for each row and each column (Anil et al., 2019).
 
     Args:
       step_size: a number, or a function from the step to it.
@@ -434,7 +435,7 @@ def _first(state: Any) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """Returns the schedule of one step size.
+    """Returns the schedule of a constant step size.
 
     Example:
       >>> constant(0.5)(7)
@@ -468,9 +469,9 @@ def inverse_time_decay(
 
     Args:
       step_size: the first step size.
-      decay_steps: in how many steps the denominator grows by ``decay_rate``.
-      decay_rate: how much it grows.
-      staircase: whether it grows after ``decay_steps`` steps at once.
+      decay_steps: the number of steps in which the denominator grows by ``decay_rate``.
+      decay_rate: the growth of the denominator in ``decay_steps`` steps.
+      staircase: whether the denominator grows only once every ``decay_steps`` steps.
 
     Returns:
       A function of the step's number.
@@ -508,10 +509,10 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """Returns the schedule of one value up to each boundary, and one after the last.
+    """Returns the schedule of a constant value up to each boundary and after the last one.
 
     Raises:
-      ValueError: there is not one more value than there are boundaries.
+      ValueError: the number of values is not the number of boundaries plus one.
 
     Example:
       >>> float(piecewise_constant([10], [1.0, 0.5])(11))
@@ -530,10 +531,10 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """Returns a schedule unchanged, and a scalar as the schedule of one step size.
+    """Returns a schedule unchanged, and converts a scalar to the schedule of that constant.
 
     Raises:
-      TypeError: it is neither.
+      TypeError: the argument is neither a scalar nor a schedule.
 
     Example:
       >>> make_schedule(0.5)(7)
@@ -577,7 +578,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     return pytrees.tree_map(clip, grad_tree)
 
 
-# ---- states for storing ----
+# ---- states as pytrees for storage ----
 
 
 class JoinPoint:
@@ -591,7 +592,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: Any) -> Any:
-    """Converts a state to a pytree like the parameters, with a `JoinPoint` for each.
+    """Converts a state to a pytree of the parameters' structure, with a `JoinPoint` for each one.
 
     Example:
       >>> unpack_optimizer_state(sgd(0.1).init_fn({"a": 1.0}))["a"].subtree

@@ -19,10 +19,11 @@ __all__ = ["delta_orthogonal", "orthogonal"]
 
 
 def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
-    """Samples a matrix with orthonormal rows, or columns if there are fewer, uniformly."""
+    """Samples a matrix uniformly, with orthonormal rows, or columns if these are fewer."""
     draws = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
     unitary, triangular = linalg.qr(draws, full_matrices=False)
-    # The factorization chooses signs; taken from the triangle, they are as likely as not.
+    # The factorization chooses signs. The signs of the triangle's diagonal make both signs equally
+    # likely.
     matrix = onp.multiply(unitary, onp.sign(onp.diagonal(triangular))[None, :])
     return onp.transpose(matrix) if rows < columns else matrix
 
@@ -32,14 +33,14 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
 
     Args:
       scale: a factor.
-      column_axis: the axis of outputs; the others together are that of inputs.
+      column_axis: the axis of outputs; all other axes together are the axis of inputs.
       dtype: the dtype of the weights if the initialiser is called without one.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
 
     Raises:
-      ValueError: for a shape of fewer than two axes, when weights are drawn.
+      ValueError: the shape has fewer than two axes. The error is raised when weights are drawn.
 
     Example:
       >>> weights = orthogonal()(random.key(0), (3, 2))
@@ -81,7 +82,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
       The initialiser, a function of a key, a shape and a dtype.
 
     Raises:
-      ValueError: for a shape of other than 3 to 5 axes, or one with more inputs than outputs.
+      ValueError: the shape does not have 3 to 5 axes, or has more inputs than outputs.
 
     Example:
       >>> delta_orthogonal()(random.key(0), (3, 3, 2, 4))[0, 0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long short-term memory (Hochreiter and Schmidhuber, 1997), in several layers and both directions.
 
-All weights are in one vector, in cuDNN's order: the weights of the input and of the state for each
-direction of each layer, then their biases in the same order. Each weight has four blocks: input
-gate, forget gate, candidate of the cell, output gate.
+All weights are in one vector, in cuDNN's order. The weights of the input and of the state come
+first, for each direction of each layer. Their biases follow in the same order. Each weight has four
+blocks: input gate, forget gate, candidate of the cell, output gate.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def get_num_params_in_lstm(
 def init_lstm_weight(
     rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Any:
-    """Draws weights from the uniform distribution between -k and k, ``k = 1 / sqrt(hidden_size)``.
+    """Draws weights uniformly between ``-k`` and ``k``, with ``k = 1 / sqrt(hidden_size)``.
 
     Args:
       rng: a key.
@@ -117,8 +117,9 @@ def unpack_lstm_weights(
       bidirectional: whether there is a layer for each direction of time.
 
     Returns:
-      Weights of the input, weights of the state, and the biases of both: each a dictionary from the
-      number of a layer, where the two directions count one after the other, to an array.
+      Weights of the input, weights of the state, biases of the input, and biases of the state. Each
+      is a dictionary from the number of a layer to an array. The two directions of a layer count as
+      consecutive layers.
 
     Raises:
       ValueError: the vector has another length.
@@ -158,7 +159,7 @@ def swap_lstm_gates(
     return onp.concatenate(swapped)
 
 
-# ---- what it means ----
+# ---- the definition by array operations ----
 
 
 def _direction(x: Any, h: Any, c: Any, weights: tuple[Any, ...], mask: Any, reverse: bool) -> Any:
@@ -209,7 +210,7 @@ def lstm_ref(
       input_size: how many features the input has.
       hidden_size: how many the state has.
       num_layers: the number of layers.
-      dropout: must be zero, since which elements cuDNN drops is not known.
+      dropout: must be zero, since it is not known which elements cuDNN drops.
       bidirectional: whether there is a layer for each direction of time.
 
     Raises:
@@ -260,13 +261,13 @@ def lstm(
       h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
       c_0: the cells at the start, likewise.
       weights: the vector of all weights; see `init_lstm_weight`.
-      seq_lengths: how long each example is; what comes behind is zero.
+      seq_lengths: how long each example is; the outputs after its end are zero.
       input_size: how many features the input has.
       hidden_size: how many the state has.
       num_layers: the number of layers.
-      dropout: the part of elements dropped between layers; on GPUs alone.
+      dropout: the part of elements dropped between layers, supported on GPUs only.
       bidirectional: whether there is a layer for each direction of time.
-      precision: of GPUs' products; by default as fast as they can.
+      precision: the precision of products on GPUs; by default the fastest one.
 
     Returns:
       The outputs of the last layer, of shape (batch, time, directions * hidden_size), and the
@@ -357,7 +358,7 @@ def lstm_bwd(
 lstm.defvjp(lstm_fwd, lstm_bwd)
 
 
-# ---- on platforms that have no such operation ----
+# ---- platforms without an operation of their own ----
 
 
 def _forward(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, **params: Any) -> Any:
@@ -399,7 +400,7 @@ def _rnn_bwd(
     seq_lengths: Any,
     **params: Any,
 ) -> list[Any]:
-    """Differentiates the forward pass anew, for which no residuals were kept."""
+    """Computes the cotangents by running the forward pass again, since it keeps no residuals."""
 
     def outputs(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
         return _forward(x, h_0, c_0, w, seq_lengths, **params)

@@ -2,7 +2,7 @@
 """Products of matrices in narrow formats, whose blocks of elements share a scale.
 
 The formats are those of the OCP Microscaling specification (MXFP8: blocks of 32 elements of 8 bits,
-with powers of two for scales) and of NVIDIA (NVFP4: blocks of 16 elements of 4 bits, with scales of
+with powers of two as scales) and of NVIDIA (NVFP4: blocks of 16 elements of 4 bits, with scales of
 8 bits, and a scale for the whole array).
 """
 
@@ -27,7 +27,7 @@ from olympus_numpy.core.promotion import check_arraylike, ensure_array
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
 RESULT_DTYPES = (np.dtype("float32"), np.dtype(ml_dtypes.bfloat16), np.dtype("float16"))
-# The smallest scale of MXFP8, which stands for zero.
+# The smallest scale of MXFP8, which represents zero.
 SMALLEST_POWER = 2.0**-127
 
 
@@ -40,8 +40,8 @@ class BlockScaleConfig:
       block_size: how many elements share a scale.
       data_type: the dtype of elements.
       scale_type: the dtype of scales.
-      global_scale: the scale of the whole array, of shape (1,), where the format has one.
-      infer_only: whether no gradients are wanted.
+      global_scale: the scale of the whole array, of shape (1,), if the format has one.
+      infer_only: whether no gradients are needed.
     """
 
     mode: str
@@ -60,7 +60,7 @@ class BlockScaleConfig:
 def get_scaled_dot_general_config(
     mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
 ) -> BlockScaleConfig:
-    """Returns the format of a mode, as `scaled_dot_general` takes it.
+    """Returns the format of a mode, for use in `scaled_dot_general`.
 
     Args:
       mode: ``"nvfp4"`` or ``"mxfp8"``.
@@ -96,8 +96,8 @@ def scaled_matmul(
 ) -> Any:
     """Multiplies matrices whose blocks of elements have scales.
 
-    The last dimensions are summed over; both operands are multiplied with their scales first, each
-    of which is repeated for the elements of its block.
+    The sum is over the last dimensions. Both operands are first multiplied by their scales. Each
+    scale applies to all elements of its block.
 
     Args:
       lhs: an array of shape (B, M, K).
@@ -163,7 +163,7 @@ def _check_shapes(a: tuple, b: tuple, a_scales: tuple, b_scales: tuple) -> None:
         )
 
 
-# ---- from many bits to few ----
+# ---- quantization ----
 
 
 def _rounded_up_to_power(x: Any) -> Any:
@@ -171,16 +171,16 @@ def _rounded_up_to_power(x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = onp.right_shift(bits, 23)
     mantissa = onp.bitwise_and(bits, (1 << 23) - 1)
-    # Below the smallest normal number, a half of it and less is the power of exponent zero.
+    # Subnormal numbers up to half of the smallest normal number become the power of exponent zero.
     rounded_down = (exponent == 0) & (mantissa <= 1 << 22)
     is_larger = (mantissa > 0) & (exponent != 254) & ~rounded_down
     return onp.where(is_larger, exponent + 1, exponent).astype(np.uint8)
 
 
 def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
-    """Quantizes an array: returns the elements, and the scales of blocks of the last dimension.
+    """Quantizes an array. Returns the elements, and the scales of blocks of the last dimension.
 
-    The last dimension is filled up with zeros to whole blocks.
+    The last dimension is padded with zeros to whole blocks.
     """
     size = config.block_size
     missing = -x.shape[-1] % size
@@ -228,8 +228,8 @@ def scaled_dot_general(
 ) -> Any:
     """Computes `lax.dot_general` of operands that are quantized first.
 
-    In MXFP8 the gradient's products are of few bits, too; in NVFP4 they are those of the operands
-    as given, and zero for elements beyond the range of the format.
+    In MXFP8 the products of the gradient are quantized too. In NVFP4 they use the unquantized
+    operands, and the gradient is zero for elements beyond the range of the format.
 
     Args:
       lhs: an array.
@@ -241,10 +241,11 @@ def scaled_dot_general(
       implementation: has no effect.
 
     Returns:
-      An array with batch dimensions first, the other ones of ``lhs`` next, those of ``rhs`` last.
+      An array with the batch dimensions first, then the free dimensions of ``lhs``, then those of
+      ``rhs``.
 
     Raises:
-      TypeError: the dtype of the result is another one.
+      TypeError: ``preferred_element_type`` is another dtype.
       ValueError: there are not three configurations.
 
     Example:
@@ -295,7 +296,7 @@ def _as_matrices(
 
 
 def _scaled_product(dtype: Any, configs: tuple[BlockScaleConfig, ...]) -> Any:
-    """Multiplies quantized matrices; the derivative ignores rounding, which has none."""
+    """Makes a product of quantized matrices whose derivative treats rounding as the identity."""
 
     @custom_vjp
     def scaled_product(x: Any, y: Any) -> Any:
@@ -329,6 +330,6 @@ def _dot(x: Any, y: Any, dtype: Any) -> Any:
 
 
 def _within_range(cotangent: Any, operand: Any, config: BlockScaleConfig) -> Any:
-    """Returns the cotangent, zero where quantization cuts an element off."""
+    """Returns the cotangent, with zeros at elements that quantization clips."""
     limit = config.global_scale * config.largest * float(ml_dtypes.finfo(config.scale_type).max)
     return onp.where(onp.abs(operand) <= limit.astype(operand.dtype), cotangent, 0)

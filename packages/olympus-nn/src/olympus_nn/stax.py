@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small library of layers.
 
-A layer is a pair of functions: ``init(key, input_shape)``, which gives the shape of the output and
-the parameters, and ``apply(params, inputs, **kwargs)``, which gives the output. ``rng=key`` is what
-layers that draw random numbers need when they are applied.
+A layer is a pair of functions. ``init(key, input_shape)`` returns the shape of the output and the
+parameters. ``apply(params, inputs, **kwargs)`` returns the output. Layers that draw random numbers
+need the argument ``rng=key`` of ``apply``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ logsoftmax = log_softmax
 
 
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
-    """An affine map of the last axis.
+    """Makes a layer that applies an affine map to the last axis.
 
     Args:
       out_dim: the size of the output's last axis.
@@ -113,7 +113,7 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Standardises over a batch, then shifts and scales by parameters.
+    """Makes a layer that standardises a batch, then shifts and scales it by parameters.
 
     Args:
       axis: the axis or axes along which mean and variance are taken.
@@ -161,7 +161,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
 
     Args:
       fun: the function.
-      **fun_kwargs: passed on to it.
+      **fun_kwargs: keyword arguments of the function.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
@@ -219,11 +219,12 @@ Identity = _identity()
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Keeps each element with a probability, divided by it, and sets the others to zero.
+    """Makes a layer that sets random elements to zero and divides the others by their probability.
 
     Args:
       rate: the probability with which an element is kept.
-      mode: ``"train"``; with another one, such as ``"test"``, nothing changes.
+      mode: ``"train"``; in another mode, such as ``"test"``, the layer returns its inputs
+        unchanged.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
@@ -372,7 +373,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """Makes a layer that is constructed when the shape of its input is known.
 
     Args:
-      make_layer: from a shape to the layer.
+      make_layer: a function from the shape of the input to the layer.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.

@@ -2,11 +2,11 @@
 """Pytrees: nested containers of arrays, and functions of them.
 
 A pytree is a leaf, or a tuple, list, dict, namedtuple, None, or a registered type whose children
-are pytrees. Flattening gives the list of leaves and the structure (`PyTreeDef`); both are jaxlib's
-C++, and so are the loops of the functions here.
+are pytrees. Flattening gives the list of leaves and the structure (`PyTreeDef`). The C++ code of
+jaxlib implements flattening, the structure and the loops of the functions here.
 
-Registration is in `pytree_registry`, paths are in `pytree_paths`, prefixes in `pytree_prefix`.
-Their names are also found here.
+Registration is in `pytree_registry`, paths are in `pytree_paths`, prefixes in `pytree_prefix`. This
+module re-exports the names of these modules.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         is_leaf: a function of a subtree of ``tree`` that says whether to take it for a leaf.
 
     Raises:
-        ValueError: ``tree`` is no prefix of one of the others; says where they differ.
+        ValueError: ``tree`` is no prefix of one of the other trees; the message says where they
+            differ.
 
     Example:
         >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
@@ -213,7 +214,7 @@ def tree_reduce(
     initializer: Any = _NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """Combines the leaves of a pytree from left to right, as `functools.reduce`.
+    """Combines the leaves of a pytree from left to right, as `functools.reduce` does.
 
     Args:
         function: a function of the result so far and a leaf.
@@ -238,7 +239,7 @@ def tree_reduce_associative(
     identity: Any = _NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """Combines the leaves of a pytree by halves, so that results depend on one another little.
+    """Combines the leaves of a pytree by halves, for short chains of dependent results.
 
     Args:
         operation: an associative function of two leaves or results.
@@ -286,12 +287,12 @@ def tree_transpose(
 
     Args:
         outer_treedef: the structure of the outer tree.
-        inner_treedef: the structure of the inner trees; None for that of the first one.
+        inner_treedef: the structure of the inner trees; None for that of the first inner tree.
         pytree_to_transpose: a tree of the structure ``outer_treedef`` with trees of the structure
             ``inner_treedef`` as leaves.
 
     Raises:
-        TypeError: the structure is not the composition of the two.
+        TypeError: the structure of the tree is not the composition of the outer and the inner one.
         ValueError: ``inner_treedef`` is None and there is no inner tree.
 
     Example:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that are known by their structure alone.
+"""Trees that are given by their structure alone.
 
-The containers of a structure are not built to look at it: constructors of users' classes may look
-at their leaves, and fail or do something else where these are placeholders.
+This module inspects a structure without building its containers. Constructors of users' classes may
+inspect their leaves, and may fail or act differently if the leaves are placeholders.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _leaf = pytree_registry.flatten(0)[1]
 
 
 class Structure:
-    """A structure in the role of a tree.
+    """A structure that stands for a tree.
 
     Args:
         treedef: the structure.

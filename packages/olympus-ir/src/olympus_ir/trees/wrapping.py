@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrappers that take over the names and documentation of the wrapped functions.
 
-As in `functools`, for all callables there are: objects may have a ``__name__`` that is no text.
+They work as in `functools`, but accept every callable, even one whose ``__name__`` is not a string.
 """
 
 from __future__ import annotations

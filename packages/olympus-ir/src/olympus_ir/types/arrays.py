@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bases of the array classes, and the methods that all arrays share.
 
-Tracers, the reference evaluator's arrays and device arrays know no NumPy. olympus-numpy hands its
-operators and methods to `attach_methods` once. They are set on each class that is registered here,
-now or later.
+Tracers, the reference evaluator's arrays and device arrays do not define NumPy's methods.
+olympus-numpy passes its operators and methods to `attach_methods` once. They are then set on every
+registered class, and on each class registered later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ set_tracer_class(ArrayBase)
 
 
 class ConcreteArray(ArrayBase):
-    """Base of the immutable arrays with values that are written in Python.
+    """Base of the immutable arrays with values whose classes are written in Python.
 
     Subclasses have a slot ``_aval``, the type of the array.
     """
@@ -111,7 +111,7 @@ _methods: dict[str, Any] = {}
 
 
 def register_array_class(array_class: type) -> type:
-    """Makes a class receive all methods attached so far and from now on."""
+    """Registers a class to receive all methods that are attached, earlier or later."""
     if array_class not in _array_classes:
         _array_classes.append(array_class)
         for name, method in _methods.items():
@@ -123,7 +123,7 @@ def attach_methods(methods: dict[str, Any]) -> None:
     """Sets methods, operators and properties on all classes of arrays.
 
     Args:
-      methods: from attribute name to function, property or other descriptor.
+      methods: a mapping from attribute name to function, property or other descriptor.
     """
     _methods.update(methods)
     for array_class in _array_classes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Abstract values: the static properties of an array while a program is traced.
 
-Abstract values are immutable and interned: two equal ones are the same object, so that the hot
-paths compare and hash them by identity. The table of interned values holds them weakly.
+Abstract values are immutable and interned: two equal ones are the same object. Hot paths therefore
+compare and hash them by identity. The table of interned values holds them weakly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AbstractValue:
 
     __slots__ = ()
     is_ref = False  # whether values are mutable references
-    layout: Any = None  # how arrays lie over explicit axes of a mesh; see `layouts`
+    layout: Any = None  # how arrays are sharded over explicit axes of a mesh; see `layouts`
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The value's type as the printer and error messages show it."""
@@ -69,8 +69,8 @@ class ShapedArray(AbstractValue):
     Args:
       shape: the sizes of the dimensions, non-negative integers.
       dtype: a NumPy dtype, or an extended dtype such as that of typed PRNG keys.
-      weak_type: whether the dtype gives way to the other operand's in promotion, as the dtype of
-        a Python scalar does.
+      weak_type: whether promotion prefers the dtype of the other operand, as it does for a Python
+          scalar.
       sharding: how the array is laid out over the explicit axes of an abstract mesh: a
         `NamedSharding`, or a partition spec over the mesh in force.
       vma: the manual mesh axes over which the value varies.
@@ -97,8 +97,8 @@ class ShapedArray(AbstractValue):
     shape: Shape
     dtype: DType
     weak_type: bool
-    # What `sharding` is given as, in normal form: None for a type that names no mesh axis, which is
-    # what the hot paths look at.
+    # The normal form of `sharding`. It is None for a type that names no mesh axis; hot paths check
+    # for None.
     layout: Any
     vma: frozenset
     memory_space: Any
@@ -131,7 +131,7 @@ class ShapedArray(AbstractValue):
     def _intern(
         cls, shape: Any, dtype: Any, weak_type: bool, sharding: Any, vma: Any, memory_space: Any
     ) -> ShapedArray:
-        """The slow path: brings the fields into normal form and enters them into the table."""
+        """Brings the fields into normal form and enters the type into the table: the slow path."""
         shape = tuple(dimension_size(size) for size in shape)
         if not dtypes.is_extended(dtype):
             dtype = np.dtype(dtype)
@@ -212,7 +212,7 @@ class ShapedArray(AbstractValue):
         return self.update(sharding=None) if self.layout is not None else self
 
     def to_ct_aval(self) -> ShapedArray:
-        """The type of cotangents: of tangents, with unreduced and reduced axes exchanged."""
+        """The type of cotangents: the tangent type with unreduced and reduced axes exchanged."""
         aval = self.to_tangent_aval()
         if aval.layout is None:
             return aval
@@ -259,7 +259,7 @@ def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:
-    # A new value may have taken the key between the death of the old one and this call.
+    # A new value may have taken the key after the old value died and before this call.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
 
@@ -316,7 +316,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     """Checks a user's shape and returns it as a tuple of integers.
 
     Raises:
-      TypeError: where ``shape`` is not a sequence of non-negative integers.
+      TypeError: ``shape`` is not a sequence of non-negative integers.
     """
     if type(shape) is tuple and all(type(size) is int and size >= 0 for size in shape):
         return shape
@@ -348,13 +348,13 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
 
 AvalGetter: TypeAlias = Callable[[Any], AbstractValue]
 
-# From the type of a value to the function that gives its abstract value. Packages that bring a
-# type of arrays (device arrays, typed keys) register it with `register_value_type`.
+# Maps the type of a value to the function that returns its abstract value. Packages that define a
+# type of arrays (device arrays, typed keys) register the type with `register_value_type`.
 aval_getters: dict[type, AvalGetter] = {}
 
 
 def register_value_type(value_type: type, getter: AvalGetter) -> None:
-    """Makes values of a type legal operands; ``getter`` gives their abstract value."""
+    """Makes values of a type legal operands; ``getter`` returns their abstract value."""
     aval_getters[value_type] = getter
 
 
@@ -362,7 +362,7 @@ def get_aval(value: Any) -> Any:
     """The abstract value of a concrete array, a scalar or a tracer.
 
     Raises:
-      TypeError: where values of this type are not arrays.
+      TypeError: values of this type are not arrays.
     """
     getter = aval_getters.get(value.__class__)
     if getter is not None:
@@ -378,9 +378,9 @@ def get_aval(value: Any) -> Any:
 
 
 def array_conversion(value: Any) -> Callable[[], Any] | None:
-    """Returns the method by which an object of another library becomes an array, or None.
+    """Returns the method that converts an object of another library to an array, or None.
 
-    It is called ``__olympus_array__`` or ``__jax_array__``.
+    The method is called ``__olympus_array__`` or ``__jax_array__``.
 
     Example:
       >>> array_conversion(1.5) is None
@@ -418,7 +418,7 @@ def operand_avals(operation: str, operands: Sequence[Any]) -> tuple[Any, ...]:
     """The abstract values of an operation's operands.
 
     Raises:
-      TypeError: where one is no array; says which.
+      TypeError: an operand is not an array; the message says which one.
     """
     try:
         return tuple([get_aval(operand) for operand in operands])

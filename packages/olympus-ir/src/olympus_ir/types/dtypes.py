@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element types: the supported dtypes, their hierarchy, and canonicalization of users' dtypes.
 
-NumPy's dtypes, those of ml_dtypes (bfloat16; floats of 8, 6 and 4 bits; integers of 4, 2 and 1
-bits) and extended dtypes. While 64-bit types are disabled, `canonicalize_dtype` maps them to their
-32-bit counterparts.
+The supported dtypes are NumPy's dtypes, those of ml_dtypes (bfloat16; floats of 8, 6 and 4 bits;
+integers of 4, 2 and 1 bits) and extended dtypes. While 64-bit types are disabled,
+`canonicalize_dtype` maps them to their 32-bit counterparts.
 
-How the dtypes of operands combine is the matter of `olympus_ir.types.promotion`.
+`olympus_ir.types.promotion` defines how the dtypes of operands combine.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 DType: TypeAlias = np.dtype | ExtendedDType
-# What names a dtype: a dtype, a scalar type, a string.
+# An argument that specifies a dtype: a dtype, a scalar type or a string.
 DTypeLike: TypeAlias = Any
 
 bfloat16 = ml_dtypes.bfloat16
@@ -94,14 +94,14 @@ unsigned_integers = (*small_unsigned, *_of_numpy("uint8 uint16 uint32 uint64"))
 complexes = _of_numpy("complex64 complex128")
 numeric_dtypes = (bool_dtype, *signed_integers, *unsigned_integers, *floats, *complexes)
 
-# Abstract scalar types of the dtypes of ml_dtypes, which NumPy takes for kinds of void.
+# Abstract scalar types of the dtypes of ml_dtypes. NumPy itself classifies these dtypes as void.
 _ML_DTYPE_CATEGORY: dict[type, type] = {
     **{d.type: np.floating for d in (*small_floats, np.dtype(bfloat16))},
     **{d.type: np.signedinteger for d in small_signed},
     **{d.type: np.unsignedinteger for d in small_unsigned},
 }
 
-# Equal dtypes (longlong and int64, say) are represented by one of them.
+# Of equal dtypes, such as longlong and int64, one represents the others.
 representative: dict[Any, Any] = {d: d for d in numeric_dtypes}
 
 # The 64-bit dtypes, and their replacements while they are disabled.
@@ -175,14 +175,14 @@ _canonical: tuple[dict[Any, np.dtype], dict[Any, np.dtype]] = ({}, {})
 
 
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> Any:
-    """Returns the dtype that arrays asked for with ``dtype`` have.
+    """Returns the dtype of an array that is requested with ``dtype``.
 
     Args:
         dtype: a dtype, a scalar type or the name of one.
         allow_extended_dtype: whether extended dtypes are returned unchanged, or refused.
 
     Returns:
-        A dtype that is 32 bits wide instead of 64 unless 64-bit types are enabled.
+        The dtype; while 64-bit types are disabled, the 32-bit counterpart of a 64-bit dtype.
 
     Example:
         >>> canonicalize_dtype("float64")
@@ -211,16 +211,16 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 def check_and_canonicalize_user_dtype(dtype: DTypeLike, function_name: str | None = None) -> Any:
     """Returns the dtype for a user's ``dtype=`` argument.
 
-    Python's own types ask for the default width. A 64-bit dtype by name, while those are disabled,
-    is treated as the flag ``olympus_explicit_x64_dtypes`` says.
+    Python's own types ask for the default width. The flag ``olympus_explicit_x64_dtypes`` says how
+    to treat an explicit 64-bit dtype while 64-bit types are disabled.
 
     Args:
-        dtype: what the user gave.
+        dtype: the dtype that the user gave.
         function_name: the user's function, for messages.
 
     Raises:
         TypeError: arrays cannot have this dtype.
-        ValueError: it has 64 bits, and these are refused.
+        ValueError: the dtype has 64 bits, and the flag refuses such dtypes.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
@@ -283,7 +283,7 @@ def default_complex_dtype() -> np.dtype:
 
 
 def _bits(dtype: np.dtype) -> int:
-    # The names of dtypes of less than a byte tell: int4, float6_e2m3fn.
+    # The names of dtypes smaller than a byte contain their width: int4, float6_e2m3fn.
     name = dtype.name.split("_")[0].lstrip("uintfloa")
     return int(name) if name.isdecimal() and int(name) < 8 else 8 * dtype.itemsize
 
@@ -314,7 +314,7 @@ def dtype(x: Any, *, canonicalize: bool = False) -> Any:
 
     Args:
         x: a dtype, a scalar type, a string, a Python scalar, or an array.
-        canonicalize: whether to return the dtype that an array made of it would have.
+        canonicalize: whether to return the dtype that an array made of ``x`` would have.
 
     Raises:
         TypeError: ``x`` has no dtype, or one that arrays cannot have.
@@ -386,7 +386,7 @@ def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
 
     Args:
         a: a dtype or scalar type, maybe abstract.
-        b: another one.
+        b: another dtype or scalar type.
 
     Example:
         >>> issubdtype(bfloat16, np.floating)
@@ -438,9 +438,9 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
 
     Args:
         dtype: the dtype in question.
-        kind: a dtype; or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-            ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple
-            of these, for any of them.
+        kind: a dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+            ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``, or a tuple
+            of these. A tuple asks whether ``dtype`` is of any of its kinds.
 
     Example:
         >>> isdtype(np.float32, "real floating")
@@ -534,7 +534,7 @@ def _dtype_argument(x: Any) -> Any:
 
 
 def finfo(dtype: DTypeLike) -> np.finfo:
-    """Returns the limits of a floating dtype, that of ml_dtypes included.
+    """Returns the limits of a floating dtype, including those of ml_dtypes.
 
     Example:
         >>> float(finfo(bfloat16).eps)
@@ -544,7 +544,7 @@ def finfo(dtype: DTypeLike) -> np.finfo:
 
 
 def iinfo(dtype: DTypeLike) -> Any:
-    """Returns the limits of an integer dtype, those of ml_dtypes included.
+    """Returns the limits of an integer dtype, including those of ml_dtypes.
 
     Example:
         >>> iinfo("int4").max

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects: what an equation does besides computing its results.
+"""Effects: the actions of an equation besides computing its results.
 
 An equation names its effects in its type. Ordered effects are sequenced through tokens; all
 effects keep an equation from being removed as dead code.
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Effect:
-    """Base of all effects. Equal effects are one effect; hash by identity unless overridden."""
+    """Base of all effects. Equal effects count as one. The hash is by identity by default."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ no_effects: frozenset[Effect] = frozenset()
 
 
 class EffectTypeSet:
-    """A set of effect classes, closed under subclassing: which effects a construct admits."""
+    """The set of effect classes that a construct admits; subclasses are members too."""
 
     def __init__(self) -> None:
         self._types: tuple[type[Effect], ...] = ()
@@ -45,7 +45,7 @@ class EffectTypeSet:
         return [effect for effect in effects if effect not in self]
 
 
-# Which effects may be lowered, are sequenced by tokens, may occur in loops and branches, ...
+# Sets of effects: those that may be lowered, that tokens sequence, that loops may contain, ...
 lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet()
 control_flow_allowed_effects = EffectTypeSet()
@@ -127,7 +127,7 @@ checkpoint_allowed_effects.add_type(NamedAxisEffect)
 class RefEffect(Effect):
     """Use of a mutable reference.
 
-    An equation says what it does to references among its operands.
+    The effects of an equation say what it does to the references among its operands.
     """
 
     __slots__ = ("_name",)
@@ -164,7 +164,7 @@ class AccumEffect(RefEffect):
 
 
 class AllocationEffect(RefEffect):
-    """Making a reference, or ending its life; also of a program with references inside."""
+    """Making a reference, or ending its life, possibly inside of a nested program."""
 
     __slots__ = ()
 

@@ -146,7 +146,7 @@ class ExtendedArray(ConcreteArray):
 
 
 def plain_array(value: Any) -> Any:
-    """Returns the plain array that stores an array of an extended dtype; other values unchanged."""
+    """Returns the plain array of an array of an extended dtype; returns other values unchanged."""
     return value.physical if value.__class__ is ExtendedArray else value
 
 
@@ -158,7 +158,7 @@ def plain_aval(aval: Any) -> Any:
 
 
 def array_of_type(plain: Any, aval: Any) -> Any:
-    """The array of a type, possibly of an extended dtype, that a plain array carries."""
+    """The array of a type, possibly of an extended dtype, that a plain array stores."""
     return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended dtypes, which NumPy does not have: each element is stored in a plain array.
+"""Extended dtypes: dtypes beyond NumPy's whose elements are each stored in a plain array.
 
 An array of an extended dtype, such as an array of typed random keys, is carried by an array of
-plain numbers with more dimensions. The dtype says which (its physical element), the package that
-defines the dtype says what can be done with it.
+plain numbers with more dimensions. The dtype gives the type of the plain array for one element (its
+physical element). The package that defines the dtype gives the operations on it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class prng_key(extended):
 class ExtendedDType(abc.ABC):
     """Base of extended dtypes. Subclasses are immutable, with equality and a hash.
 
-    A subclass defines `name` and `physical_element_aval`. The dtypes of libraries may have, instead
-    of the latter, an object of static functions of the dtype, ``_rules``, that has it. Other
-    functions of ``_rules`` allow conversions (``convert_from(dtype, other)``,
+    A subclass defines `name` and `physical_element_aval`. Dtypes of other libraries may instead
+    define ``_rules``, an object of static functions of the dtype, with `physical_element_aval`
+    among them. Other functions of ``_rules`` allow conversions (``convert_from(dtype, other)``,
     ``convert_to(other, dtype)``) and define tangents: ``tangent_dtype(dtype)``, their sum
     ``add(dtype, x, y)``, and ``zero(dtype)``.
 
@@ -101,13 +101,13 @@ class ExtendedDType(abc.ABC):
         return self.name
 
 
-# The dtype of tangents of values that have no tangent space, as integers have none. Its arrays take
-# no memory.
+# The dtype of tangents of values without a tangent space, such as integers. Its arrays take no
+# memory.
 float0: np.dtype = np.dtype([("float0", np.void, 0)])
 
 
 def refuse_float0(operation: str) -> NoReturn:
-    """Raises the error about an operand without elements, the tangent of an integer."""
+    """Raises the error about an operand of dtype float0, such as the tangent of an integer."""
     raise TypeError(
         f"{operation} was called with a float0. float0s do not support any operations by design: "
         "they are the tangents of integers, and have no elements. Zeros in their place are "

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts: the part of a sharding that belongs to the type of an array.
 
-The layout of a type states how an array is sharded over the explicit axes of a mesh, over which
-axes the devices hold terms of a sum (unreduced), and over which axes its cotangent will be
-unreduced (reduced). A type that names no axis has no layout (None): the array is replicated over
+The layout of a type states how an array is sharded over the explicit axes of a mesh. It also states
+over which axes the devices hold terms of a sum (unreduced), and over which axes the cotangent will
+be unreduced (reduced). A type that names no axis has no layout (None): the array is replicated over
 whatever mesh is in force. Programs without explicit axes therefore have no overhead, and a value
 made outside of a mesh can be used inside of one.
 """
@@ -52,7 +52,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 def mesh_in_force() -> AbstractMesh:
-    """Returns the abstract mesh of `set_mesh` or `use_abstract_mesh`; an empty one outside."""
+    """Returns the abstract mesh of `set_mesh` or `use_abstract_mesh`; else an empty one."""
     mesh = config_states.abstract_mesh.value
     return empty_abstract_mesh if mesh is None else mesh
 
@@ -169,7 +169,7 @@ def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
     """Returns the layout restricted to the first ``ndim`` dimensions.
 
-    It is the layout of an array of an extended dtype, given that of its physical array.
+    The restriction of a physical array's layout is the layout of its array of an extended dtype.
     """
     if layout is None:
         return None
@@ -222,7 +222,7 @@ def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
 def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
     layout = None
     if mesh.explicit_axes:
-        if len(spec) > aval.ndim:  # of the plain array behind one of an extended dtype
+        if len(spec) > aval.ndim:  # the spec is that of an extended dtype's plain array
             spec = spec.update(partitions=spec.partitions[: aval.ndim])
         layout = _normal_form(mesh.abstract_mesh, spec, aval.ndim)
     return aval if aval.layout is layout else aval.update(sharding=layout)

@@ -24,7 +24,7 @@ class MemorySpace(enum.Enum):
         return f"MemorySpace.{self.name}"
 
     def __format__(self, spec: str) -> str:
-        return format(self.name.lower(), spec)  # as the types of values show it
+        return format(self.name.lower(), spec)  # the memory's name in printed types
 
 
 # The devices' names of the memories.
@@ -52,7 +52,7 @@ def on_host(avals: Sequence[Any]) -> bool:
 def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tuple:
     """Returns the types of results with the memory space of the operands.
 
-    Results are on the host if all operands that are not scalars are. Scalars may be anywhere.
+    Results are on the host if all non-scalar operands are on the host. Scalars may be anywhere.
 
     Args:
       primitive: the operation.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pure data of placement: over which mesh axes the dimensions of an array are laid out.
 
-Nothing here knows a device. `PartitionSpec` assigns mesh axes to array dimensions, `AbstractMesh`
-gives the axes names, sizes and types; together they say in a type how an array is placed.
-Meshes of real devices belong to olympus-sharding, which also gives the bare sharding records
-re-exported here (`NamedSharding`, `SingleDeviceSharding`) what they compute.
+Nothing here depends on a device. `PartitionSpec` assigns mesh axes to array dimensions, and
+`AbstractMesh` gives the axes names, sizes and types. Together they state in a type how an array is
+placed. Meshes of real devices belong to olympus-sharding. It also adds the computing methods to the
+bare sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
 
-All other values are immutable and interned: two equal ones are one object, so that types which
-carry placement compare by identity.
+All other values are immutable and interned: two equal ones are one object. Types that carry
+placement therefore compare by identity.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ set_pspec_unconstrained(UNCONSTRAINED)
 
 
 class _Frozen:
-    """Base of immutable values: only the function that makes an interned value sets its fields."""
+    """Base of immutable values. Only the function that makes an interned value sets its fields."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ class _Frozen:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"cannot delete field {name!r}")
 
-    # One object a value: copies are the value itself.
+    # Equal values are one object, so a copy is the value itself.
     def __copy__(self) -> Any:
         return self
 
@@ -115,7 +115,7 @@ _set_field = object.__setattr__
 
 
 class PartitionSpec(_Frozen):
-    """Assignment of mesh axes to the dimensions of an array: partition spec.
+    """Partition spec: an assignment of mesh axes to the dimensions of an array.
 
     Args:
       *partitions: for each dimension the name of a mesh axis, a tuple of names (the first one
@@ -156,7 +156,7 @@ class PartitionSpec(_Frozen):
 
     @property
     def partitions(self) -> tuple:
-        """The entries, one a dimension, in normal form."""
+        """The entries in normal form, one for each dimension."""
         return self._partitions
 
     def __repr__(self) -> str:
@@ -228,15 +228,15 @@ class PartitionSpec(_Frozen):
         )
 
     def to_lo(self) -> list[PartitionSpec]:
-        """The specs of the arrays that a value placed so consists of: itself."""
+        """The specs of the arrays that a value with this spec consists of: this spec itself."""
         return [self]
 
     def to_tangent_spec(self) -> PartitionSpec:
-        """The placement of tangents of an array placed so."""
+        """The placement of tangents of an array with this spec."""
         return self
 
     def to_ct_spec(self) -> PartitionSpec:
-        """The placement of cotangents of an array placed so: unreduced and reduced change roles."""
+        """The placement of cotangents: this spec with unreduced and reduced axes exchanged."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
 
@@ -292,7 +292,7 @@ def _check_axis_groups(partitions: tuple, unreduced: frozenset, reduced: frozens
 
 
 class AbstractDevice(Record):
-    """Description of a mesh's devices for a compiler that has none of them at hand."""
+    """Description of a mesh's devices for a compiler without access to them."""
 
     device_kind: str = ""
     num_cores: int | None = None
@@ -312,7 +312,7 @@ class AbstractDevice(Record):
 
 
 class BaseMesh(_Frozen):
-    """Named axes with sizes and types: what meshes of devices and abstract meshes share."""
+    """Named axes with sizes and types: the common base of meshes of devices and abstract meshes."""
 
     __slots__ = ()
 
@@ -379,13 +379,13 @@ class BaseMesh(_Frozen):
 
 
 class AbstractMesh(BaseMesh):
-    """A mesh known by its axes alone, for programs that are traced before devices are at hand.
+    """A mesh given by its axes alone, for programs that are traced before devices are available.
 
     Args:
       axis_sizes: the number of devices along each axis.
       axis_names: the names of the axes.
-      axis_types: an `AxisType` for each axis; all `AxisType.Auto` where not given.
-      abstract_device: the kind of the devices, where it is known.
+      axis_types: an `AxisType` for each axis; `AxisType.Auto` for all axes by default.
+      abstract_device: the kind of the devices, if it is known.
 
     Example:
       >>> AbstractMesh((2, 4), ("data", "model"))
@@ -402,7 +402,7 @@ class AbstractMesh(BaseMesh):
     )
 
     abstract_device: AbstractDevice | None
-    # The device list of a mesh of devices; the C++ sharding reads it.
+    # The C++ sharding reads this attribute, the device list of a mesh of devices.
     _internal_device_list = None
 
     def __new__(
@@ -524,7 +524,7 @@ def _rebuild_abstract_mesh(
 def check_axis_types(
     mesh_class: str, axis_names: tuple, axis_types: AxisType | tuple[AxisType, ...] | None
 ) -> tuple[AxisType, ...]:
-    """Brings the axis types given to the constructor of a mesh into a tuple, one for each axis."""
+    """Checks a mesh constructor's axis types and returns them as a tuple, one for each axis."""
     if axis_types is None:
         return (AxisType.Auto,) * len(axis_names)
     if not isinstance(axis_types, tuple):

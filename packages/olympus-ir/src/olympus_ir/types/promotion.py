@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type promotion: the common dtype of operands of different dtypes.
 
-Dtypes form a lattice: an edge points from a dtype to one that values are promoted to, and operands
+Dtypes form a lattice. An edge points from a dtype to one that its values are promoted to. Operands
 are combined in their least upper bound. Python scalars, and arrays made of them, have *weak* types.
-They enter the lattice as one of three nodes for their kind (integer, floating, complex), each below
-all dtypes of that kind, so they give way to the dtype of an array of the same or a higher kind.
+A weak type enters the lattice as the node of its kind (integer, floating, complex), which is below
+all dtypes of that kind. Promotion therefore prefers the dtype of an array of the same or a higher
+kind.
 
     bool -> i* -> u8 -> u16 -> u32 -> u64 -> f* -> bf16 -> f32 -> f64 -> c128
                     \\      \\      \\           |\\              |
                   i8 -> i16 -> i32 -> i64 ---^  -> f16 -> f32 -> c64 -> c128
 
-(c* lies between f* and c64.) Integers of less than 8 bits and floats of at most 8 bits are
-promoted to nothing else. With ``olympus_numpy_dtype_promotion="strict"`` only weak types are
+(c* lies between f* and c64.) Integers of less than 8 bits and floats of at most 8 bits are not
+promoted to other dtypes. With ``olympus_numpy_dtype_promotion="strict"`` only weak types are
 promoted.
 
 Results for pairs are kept in tables, so on hot paths `promote` is one look-up.
@@ -79,7 +80,7 @@ def _strict_edges() -> dict[Node, tuple[Node, ...]]:
 
 
 class _Lattice:
-    """Least upper bounds in a finite lattice without a top, by bit sets of upper bounds."""
+    """A finite lattice without a top; finds least upper bounds by bit sets of upper bounds."""
 
     def __init__(self, edges: dict[Node, tuple[Node, ...]]):
         self._position = {node: position for position, node in enumerate(edges)}
@@ -114,7 +115,7 @@ class _Lattice:
         return None
 
 
-# Built at the first promotion that no table answers.
+# Built at the first promotion whose operands are in no table.
 _lattices: dict[bool, _Lattice] = {}
 
 
@@ -140,14 +141,15 @@ def _weak_node(dtype: DType) -> Node:
 
 
 def _is_weak_node(node: Node) -> bool:
-    # Not `node in WEAK_NODES`: NumPy holds np.dtype("int64") == int for true.
+    # Not `node in WEAK_NODES`: in NumPy np.dtype("int64") == int is true.
     return isinstance(node, type)
 
 
 def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[Any, bool]:
     """Promotes operands, given as pairs of dtype and weakness, under the present configuration."""
     if explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
-        # 64-bit arrays that were made while they were enabled count as what they would be now.
+        # 64-bit arrays that were made while 64-bit types were enabled count with their present
+        # canonical dtype.
         operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
     lattice = _lattice(strict)
     for dtype, _ in operands:
@@ -166,7 +168,8 @@ def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -
         weak = _is_weak_node(node)
         result = canonicalize_dtype(node) if weak else node
     else:
-        # Among weak values alone the kind of integer counts, and the width is the default one.
+        # If all operands are weak, an integer's kind (signed or unsigned) counts, and the width is
+        # the default.
         node = lattice.least_upper_bound({dtype for dtype, _ in operands})
         if node is None:
             raise _refusal(operands, strict)
@@ -223,7 +226,7 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
 
 # --- Promotion of operands -----------------------------------------------------------------------
 
-# From (dtype, weak, dtype, weak) to (dtype, weak): tables for disabled and enabled 64-bit types.
+# Tables from (dtype, weak, dtype, weak) to (dtype, weak), for disabled and enabled 64-bit types.
 _Pairs = dict[tuple[Any, bool, Any, bool], tuple[Any, bool]]
 _standard_pairs: tuple[_Pairs, _Pairs] = ({}, {})
 _strict_pairs: tuple[_Pairs, _Pairs] = ({}, {})
@@ -254,7 +257,7 @@ def promote(x_dtype: DType, x_weak: bool, y_dtype: DType, y_weak: bool) -> tuple
     except KeyError:
         operands = ((x_dtype, x_weak), (y_dtype, y_weak))
         result = _least_upper_bound(operands, tables is _strict_pairs)
-        # What 64-bit operands give while they are disabled depends on a third flag.
+        # While 64-bit types are disabled, the result for 64-bit operands depends on a third flag.
         if enable_x64.value or not _has_wide_operand(operands):
             table[key] = result
         return result
@@ -264,7 +267,7 @@ def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
     """Returns the dtype with which ``x`` takes part in promotion, and whether its type is weak.
 
     Args:
-        x: an array, a scalar, a dtype or what names one.
+        x: an array, a scalar, a dtype or the name of one.
     """
     kind = type(x)
     if kind in _PYTHON_TYPES:
@@ -324,9 +327,10 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """Returns the dtype that an operation on the arguments computes in.
 
     Args:
-        *args: arrays, scalars, dtypes and what names them; None stands for the default floating
+        *args: arrays, scalars, dtypes and names of dtypes; None stands for the default floating
             dtype.
-        return_weak_type_flag: whether to return a pair, with whether the result's type is weak.
+        return_weak_type_flag: whether to return a pair of the dtype and the weakness of the
+            result's type.
 
     Raises:
         TypePromotionError: there is no common dtype.
@@ -352,7 +356,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     Args:
         a: a dtype, a scalar type, a name, or an array, whose dtype it is; Python's types stand for
             weak types.
-        b: another one.
+        b: another one of these.
 
     Raises:
         TypePromotionError: there is no common dtype.

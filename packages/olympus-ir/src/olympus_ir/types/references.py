@@ -26,7 +26,7 @@ class AbstractRef(AbstractValue):
     Args:
       inner_aval: the type of the array that it refers to.
       memory_space: the memory that holds the array; None for the device's own.
-      kind: what the reference is for, where that matters to an interpreter.
+      kind: the purpose of the reference, if an interpreter needs to know it.
 
     Example:
       >>> AbstractRef(ShapedArray((4,), "float32"))
@@ -136,7 +136,7 @@ class AbstractRef(AbstractValue):
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:
-    # A new value may have taken the key between the death of the old one and this call.
+    # A new value may have taken the key after the old value died and before this call.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
 

@@ -60,7 +60,7 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
 
     Args:
       given: a `NamedSharding`, or a partition spec over the mesh in force; None for none.
-      name: the function it was given to, for error messages.
+      name: the name of the user's function, for error messages.
 
     Raises:
       TypeError: ``given`` is of another type.
@@ -83,7 +83,7 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
             sharding = NamedSharding(
                 sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
             )
-        if sharding.mesh.empty:  # that of a value outside of any mesh
+        if sharding.mesh.empty:  # the sharding of a value outside of any mesh
             return None
     else:
         raise TypeError(
@@ -175,7 +175,8 @@ def in_auto_axes(
     Args:
       fun: the function.
       args: its arguments.
-      out_shardings: from the number of results to their shardings over the mesh in force.
+      out_shardings: a function from the number of results to their shardings over the mesh in
+          force.
       axes: the axes of the mesh that are automatic within the function; all by default.
     """
     mesh = mesh_in_force()
@@ -203,9 +204,9 @@ def with_out_sharding(
 
     Args:
       fun: the function.
-      args: its arguments: arrays, pytrees of them, and whatever else it takes.
+      args: its arguments: arrays, pytrees of arrays, and other values.
       out_sharding: as users give it.
-      name: of the function, for error messages.
+      name: the name of the function, for error messages.
       kwargs: its keyword arguments.
     """
     sharding = asked_sharding(out_sharding, name)
@@ -226,7 +227,7 @@ def with_out_sharding(
 def laid_out(
     sampler: Callable[..., Any] | None = None, *, position: int | None = None
 ) -> Callable[..., Any]:
-    """Decorator of samplers that adds the argument ``out_sharding``, the sharding of the result.
+    """Decorates samplers with the argument ``out_sharding``, the sharding of the result.
 
     Args:
       sampler: the function; if left out, a decorator is returned.

@@ -113,7 +113,7 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Any:
-        """The layout and the sharding; where none is given, the layout is the compiler's."""
+        """The layout in memory and the sharding; by default, the compiler chooses the layout."""
         if self._layout is not None:
             return self._layout._on(self.sharding)
         return getattr(self.sharding, "format", None)
@@ -209,5 +209,5 @@ def _aval(struct: ShapeDtypeStruct) -> ShapedArray | AbstractRef:
     return AbstractRef(aval) if struct.is_ref else aval
 
 
-# A function that is traced for its types alone may use and return what has no value.
+# A function that is traced for its types alone may use and return structs without values.
 register_value_type(ShapeDtypeStruct, _aval)

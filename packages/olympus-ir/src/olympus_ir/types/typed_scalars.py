@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python numbers that know their dtype.
+"""Python numbers that carry their dtype.
 
-A Python number that passes through a differentiated function or a custom rule comes out as one of
-these: it is still a number of Python, which is hashable and may be static, and programs may ask for
-its ``dtype`` as they would ask an array. As an operand it is the number that it is.
+A Python number that passes through a differentiated function or a custom rule becomes one of these.
+It is still a Python number, which is hashable and may be static. Programs may read its ``dtype``,
+as they do for an array. As an operand it acts as the plain number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["TypedComplex", "TypedFloat", "TypedInt", "typed", "untyped_classes"]
 
 
 class TypedInt(int):
-    """A Python integer that knows its dtype.
+    """A Python integer that carries its dtype.
 
     Example:
       >>> TypedInt(2, np.dtype("int32")) + 1
@@ -48,7 +48,7 @@ class TypedInt(int):
 
 
 class TypedFloat(float):
-    """A Python float that knows its dtype.
+    """A Python float that carries its dtype.
 
     Example:
       >>> TypedFloat(2.0, np.dtype("float32")).dtype
@@ -77,7 +77,7 @@ class TypedFloat(float):
 
 
 class TypedComplex(complex):
-    """A Python complex number that knows its dtype.
+    """A Python complex number that carries its dtype.
 
     Example:
       >>> TypedComplex(2j, np.dtype("complex64"))
@@ -112,10 +112,10 @@ untyped_classes = frozenset((*_TYPED, np.ndarray))
 
 
 def typed(value: Any) -> Any:
-    """Returns a Python number with its dtype, and a NumPy array in the dtype that it has here.
+    """Returns a Python number with its dtype, and a NumPy array in its canonical dtype.
 
     Everything else is returned unchanged: Booleans have only one dtype, and all other values of
-    programs know theirs.
+    programs already carry their dtype.
 
     Args:
       value: a value.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-head attention without the matrix of all weights, forward and backward.
+"""Multi-head attention, forward and backward, without storing the matrix of all weights.
 
-A program has a block of queries and loops over the blocks of keys. It keeps the running maximum of
-the scores and the running sum of exponentials, and rescales its accumulators when the maximum grows
-(M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao et al.,
-"FlashAttention", 2022). The backward pass recomputes the weights from the logarithms of the sums:
-once for the queries, and once for keys and values.
+A program processes a block of queries and loops over the blocks of keys. It keeps the running
+maximum of the scores and the running sum of exponentials, and rescales its accumulators when the
+maximum grows (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T.
+Dao et al., "FlashAttention", 2022). The backward pass recomputes the weights from the logarithms of
+the sums. It does so once for the cotangent of queries, and once for those of keys and values.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of masked keys
 
 @dataclasses.dataclass(frozen=True)
 class BlockSizes:
-    """Numbers of queries and keys in a block.
+    """Numbers of queries and keys in the blocks of each kernel.
 
     Args:
-      block_q: queries of a program in the forward pass.
-      block_k: keys in one step of it.
-      block_q_dkv: queries in one step of the backward pass of keys and values.
-      block_kv_dkv: keys of a program of it.
+      block_q: queries of a program of the forward pass.
+      block_k: keys in one step of a program of the forward pass.
+      block_q_dkv: queries in one step of a program of the backward pass of keys and values.
+      block_kv_dkv: keys of a program of the backward pass of keys and values.
       block_q_dq: queries of a program of the backward pass of queries.
-      block_kv_dq: keys in one step of it.
+      block_kv_dq: keys in one step of a program of the backward pass of queries.
     """
 
     block_q: int
@@ -62,11 +62,11 @@ class BlockSizes:
 
 
 def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
-    """Returns the mask by which queries see the keys of their own segment.
+    """Returns the mask that lets queries attend to the keys of their own segment.
 
     Args:
       q_segment_ids: the segments of the queries, along the last dimension.
-      kv_segment_ids: those of the keys.
+      kv_segment_ids: the segments of the keys, along the last dimension.
 
     Returns:
       A boolean array of shape (..., queries, keys).
@@ -121,7 +121,7 @@ class _Attention:
         return BlockSpec((None, None, whole), lambda i, b, h: (b, h, 0))
 
     def segments(self, *sizes: int) -> list[Any]:
-        """Returns all segments, padded for steps of given sizes; nothing without segments."""
+        """Returns the block specifications of segments, padded for steps of given sizes."""
         if not self.has_segments:
             return [None]
         size = max(sizes)
@@ -144,7 +144,7 @@ class _Attention:
             debug=options.debug,
         )(*args)
 
-    # ---- what kernels compute ----
+    # ---- computations inside of kernels ----
 
     def rows(self, ref: Any, start: Any, size: int, length: int) -> Any:
         """Loads the rows of a block, with zeros beyond the array."""
@@ -388,18 +388,18 @@ def _mha(
 
     Args:
       q: queries, of shape ``(batch, length, heads, depth)``.
-      k: keys, likewise, of any length.
-      v: values, as many as keys.
-      segment_ids: of shape ``(batch, length)``: queries see the keys of their own segment; None
-        for all.
+      k: keys, of the shape of the queries up to their length.
+      v: values, of the shape of ``k``.
+      segment_ids: the segments, of shape ``(batch, length)``. Queries attend to the keys of their
+        own segment, or to all keys if None.
       sm_scale: a factor of the scores.
-      causal: whether queries see only keys that do not come after them.
+      causal: whether queries attend only to keys that do not come after them.
       block_sizes: how many queries and keys programs work on at a time.
       backward_pass_impl: whether the backward pass is made of kernels ("triton") or of array
         operations ("xla").
       num_warps: how many warps a program has.
-      num_stages: how many steps of loops are under way.
-      grid: the grid of the forward pass, where it is not to be chosen.
+      num_stages: how many steps of a loop are pipelined.
+      grid: the grid of the forward pass; by default it follows from shapes and block sizes.
       interpret: whether the kernels are run as array operations.
       debug: whether to print the kernels.
       return_residuals: whether to return the logarithms of the sums of exponentials as well, of

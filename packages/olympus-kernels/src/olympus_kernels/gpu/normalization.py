@@ -21,7 +21,7 @@ from olympus_ir.programs.jit import jit
 from olympus_pallas import BlockSpec, cdiv, next_power_of_2, pallas_call, program_id
 from olympus_pallas.triton import CompilerParams
 
-_ROWS = 4  # of each program
+_ROWS = 4  # the number of rows of each program
 
 
 class Options(NamedTuple):
@@ -29,7 +29,7 @@ class Options(NamedTuple):
 
     Attributes:
       num_warps: number of warps that work on a block.
-      num_stages: number of steps of loops that run at once.
+      num_stages: number of steps of a loop that are pipelined.
       eps: number that is added to the mean square.
       backward_pass_impl: "triton" for a kernel, "xla" for array operations.
       interpret: whether the kernels are run as array operations.
@@ -124,7 +124,7 @@ class Normalization:
         return result.reshape(self.shape), mean, scale
 
     def backward(self, x: Any, weight: Any, mean: Any, scale: Any, cotangent: Any) -> Any:
-        """Returns the cotangents of the array, weight and bias; the latter in float32."""
+        """Returns the cotangents of the array, and in float32 those of weight and bias."""
 
         def kernel(x_ref, weight_ref, mean_ref, scale_ref, do_ref, dx_ref, dw_ref, db_ref):
             inside = self._inside()
@@ -160,7 +160,7 @@ def differentiable(normalize: Callable[..., Any], centered: bool) -> Callable[..
 
     Args:
       normalize: a function of an array, weight, bias, and the fields of `Options`.
-      centered: whether it subtracts the mean.
+      centered: whether the normalization subtracts the mean.
     """
 
     def forward_rule(x: Any, weight: Any, bias: Any, *options: Any) -> tuple[Any, Any]:

@@ -27,9 +27,9 @@ def _rms_norm(
     Args:
       x: the array; rows lie along its last dimension.
       weight: a vector by which the normalized rows are multiplied.
-      bias: a vector that is added to the products.
+      bias: a vector that is added to the weighted rows.
       num_warps: the number of warps that work on a block.
-      num_stages: the number of steps of loops that run at once.
+      num_stages: the number of steps of a loop that are pipelined.
       eps: a number that is added to the mean square.
       backward_pass_impl: whether the backward pass is a kernel ("triton") or array operations
         ("xla").
@@ -39,7 +39,8 @@ def _rms_norm(
       An array of the shape and dtype of ``x``, computed in single precision.
 
     Raises:
-      ValueError: ``backward_pass_impl`` is unknown, when the derivative is taken.
+      ValueError: ``backward_pass_impl`` is unknown. The error is raised when the derivative is
+        taken.
 
     Example:
       >>> import numpy as np

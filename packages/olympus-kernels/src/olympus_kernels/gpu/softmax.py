@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax along the last dimension; a program has one row."""
+"""Softmax along the last dimension; each program computes one row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _softmax(
 
     Args:
       x: the array.
-      axis: the last dimension.
+      axis: the dimension of the sum, which must be the last one.
       num_warps: how many warps work on a row.
       interpret: whether the kernel is run as array operations.
       debug: whether to print the kernel.
@@ -30,7 +30,7 @@ def _softmax(
       An array of the shape and dtype of ``x``; it is computed in single precision.
 
     Raises:
-      NotImplementedError: for other dimensions.
+      NotImplementedError: ``axis`` is not the last dimension.
 
     Example:
       >>> import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix product by blocks, whose sums stay in the core's memory."""
+"""Matrix product by blocks, which keeps partial sums in the core's memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: An
 
     Args:
       x_tile_ref: a block of the left matrix.
-      y_tile_ref: a block of the right one.
+      y_tile_ref: a block of the right matrix.
       o_tile_ref: the block of the product.
       acc_ref: the sum.
     """
@@ -50,15 +50,15 @@ def _matmul(
 
     Args:
       x: the left matrix.
-      y: the right one, of the same dtype.
+      y: the right matrix, of the same dtype.
       block_shape: the size of the blocks of the product.
-      block_k: how long the rows and columns are whose products one step adds.
+      block_k: the size of a block along the dimension that is summed over.
       out_dtype: the dtype of the product; by default that of ``x``.
       debug: whether to print the kernel.
 
     Raises:
       TypeError: the dtypes differ.
-      ValueError: the matrices do not fit together, or are not made of whole blocks.
+      ValueError: the shapes are not consistent, or are not multiples of the block sizes.
 
     Example:
       >>> from olympus_pallas.tpu import force_tpu_interpret_mode

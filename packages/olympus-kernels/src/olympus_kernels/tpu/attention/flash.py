@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dense attention in batches, with a bias and segments."""
+"""Dense attention over batches, with an optional bias and segments."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class BlockSizes:
 
     Args:
       block_q: queries of a program of the forward kernel.
-      block_k_major: its keys.
-      block_k: how many of these are computed with at a time; a divisor of ``block_k_major``.
-      block_b: examples of a program; a hint, since each example has its own programs here.
+      block_k_major: keys of a program of the forward kernel.
+      block_k: keys of one step of a program of the forward kernel; a divisor of ``block_k_major``.
+      block_b: examples of a program. It has no effect: each example has its own programs.
       block_q_major_dkv: queries of a program for cotangents of keys.
-      block_k_major_dkv: its keys.
-      block_k_dkv: how many of these are computed with at a time.
-      block_q_dkv: how many of its queries are computed with at a time.
+      block_k_major_dkv: keys of a program for cotangents of keys.
+      block_k_dkv: keys of one step of a program for cotangents of keys.
+      block_q_dkv: queries of one step of a program for cotangents of keys.
       block_k_major_dq: keys of a program for cotangents of queries.
-      block_k_dq: how many of these are computed with at a time.
-      block_q_dq: its queries.
+      block_k_dq: keys of one step of a program for cotangents of queries.
+      block_q_dq: queries of a program for cotangents of queries.
 
     Raises:
       ValueError: a block size does not divide the corresponding major block size.
@@ -73,7 +73,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Returns whether there are blocks for the kernels of cotangents."""
+        """Returns whether the block sizes of the backward kernels are given."""
         return None not in (
             self.block_q_major_dkv,
             self.block_k_major_dkv,
@@ -85,7 +85,7 @@ class BlockSizes:
     def get_default(
         cls, batch_size: int, num_heads: int, q_seq_len: int, kv_len: int, d_model: int
     ) -> BlockSizes:
-        """Returns blocks of 128 queries and keys, for all shapes."""
+        """Returns block sizes of 128 queries and keys, for all shapes."""
         return cls(128, 128, 128, 1, 128, 128, 128, 128, 128, 128, 128)
 
 
@@ -107,19 +107,19 @@ def flash_attention(
       q: queries, [batch, heads, queries, size].
       k: keys, [batch, heads, keys, size].
       v: values, of the shape of keys.
-      ab: added to the scaled products, [batch, heads, queries, keys]; or None.
-      segment_ids: the segments of queries, [batch, queries], and keys, [batch, keys]; queries see
-        the keys of their own. Or None.
+      ab: the bias that is added to the scaled products, [batch, heads, queries, keys]; or None.
+      segment_ids: the segments of queries, [batch, queries], and keys, [batch, keys]; or None.
+        Queries attend to the keys of their own segment.
       causal: whether queries see only keys up to their own position.
-      sm_scale: by which products of queries and keys are multiplied.
-      block_sizes: how many queries and keys programs work on; blocks of 128 where None.
-      debug: ignored; kernels show their programs with the flags of `pallas_call`.
+      sm_scale: the factor of the products of queries and keys.
+      block_sizes: how many queries and keys each program processes; by default 128.
+      debug: ignored; the flags of `pallas_call` make kernels print their programs.
 
     Returns:
       An array of the shape of queries.
 
     Raises:
-      ValueError: shapes do not fit together, or do not fall into blocks.
+      ValueError: the shapes are not consistent, or are not multiples of the block sizes.
 
     Example:
       >>> import numpy as np
@@ -224,8 +224,8 @@ def mha_reference(
       ab: the bias, or None.
       segment_ids: the segments, or None.
       causal: whether queries see only keys up to their own position.
-      mask_value: value of hidden products.
-      sm_scale: by which products are multiplied.
+      mask_value: the score of masked pairs of a query and a key.
+      sm_scale: the factor of the products of queries and keys.
 
     Example:
       >>> import numpy as np

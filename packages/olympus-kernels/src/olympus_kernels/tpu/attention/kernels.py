@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of attention by blocks: the scores of all keys are never in memory at once.
+"""Kernels of attention by blocks, which never hold the scores of all keys in memory.
 
 The forward kernel keeps for each query the running maximum, sum and weighted values of the keys
 (Milakov and Gimelshein, 2018; Dao et al., "FlashAttention", 2022). The backward kernels recompute
@@ -46,9 +46,10 @@ class Operands(NamedTuple):
       q: queries, [heads, queries, size].
       k: keys, [heads of keys, keys, size]; each head serves as many consecutive heads of queries.
       v: values, [heads of keys, keys, size of values].
-      q_segments: numbers of queries' segments, [queries, 1], or None; queries see their own.
-      kv_segments: likewise of keys, [1, keys].
-      bias: added to the products, [heads, queries, keys], or None.
+      q_segments: segment numbers of queries, [queries, 1], or None. Queries attend to the keys of
+        their own segment.
+      kv_segments: segment numbers of keys, [1, keys], or None.
+      bias: the array that is added to the products, [heads, queries, keys], or None.
     """
 
     q: Any
@@ -63,12 +64,12 @@ class Settings(NamedTuple):
     """Parameters of attention.
 
     Attributes:
-      block_q: how many queries a program has.
-      block_kv: how many keys.
-      mask_value: value of hidden products.
-      scale: by which products are multiplied.
-      soft_cap: towards which they are bent, by a hyperbolic tangent, or None.
-      interpret: as of `pallas_call`.
+      block_q: how many queries a program processes.
+      block_kv: how many keys a program processes.
+      mask_value: the score of masked pairs of a query and a key.
+      scale: the factor of the products of queries and keys.
+      soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
+      interpret: as in `pallas_call`.
     """
 
     block_q: int
@@ -90,14 +91,14 @@ class _Program(NamedTuple):
     """References and indices of one program of a kernel.
 
     Attributes:
-      kind: part that the mask shows, `NONE`, `PARTIAL` or `FULL`.
-      is_first: whether it is the first one of an outer block.
-      is_last: whether it is the last one.
+      kind: the part of the block that the mask admits: `NONE`, `PARTIAL` or `FULL`.
+      is_first: whether the program is the first one of an outer block.
+      is_last: whether the program is the last one of an outer block.
       operands: references to blocks of the operands.
-      mask: one to the block of the mask.
-      inputs: those to further inputs.
-      outputs: those to outputs.
-      scratch: those to buffers that programs of an outer block share.
+      mask: reference to the block of the mask.
+      inputs: references to further inputs.
+      outputs: references to outputs.
+      scratch: references to buffers that the programs of an outer block share.
     """
 
     kind: Any
@@ -111,7 +112,7 @@ class _Program(NamedTuple):
 
 
 def _scores(program: _Program, settings: Settings) -> tuple[Any, Any]:
-    """Returns a masked block of scores, and its derivative by the products of queries and keys."""
+    """Returns a masked block of scores, and its derivative with respect to the products."""
     refs = program.operands
     scores = _product(refs.q[...], refs.k[...], (1, 1))
     slope = settings.scale
@@ -148,11 +149,11 @@ class _Call:
         return head // (self.heads // self.mask.kinds.shape[0])
 
     def at_queries(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """Returns the block of queries that a program uses, or loads for the next active one."""
+        """Returns the block of queries that a program uses, or loads for the next active step."""
         return inners[self._mask_head(head), outer, inner] if self.by_keys else outer
 
     def at_keys(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """Returns the block of keys that a program uses, or loads for the next active one."""
+        """Returns the block of keys that a program uses, or loads for the next active step."""
         return outer if self.by_keys else inners[self._mask_head(head), outer, inner]
 
     def of_queries(self, size: int) -> BlockSpec:
@@ -196,8 +197,8 @@ class _Call:
         """Runs a kernel.
 
         Args:
-          body: function of a `_Program`.
-          more: inputs besides the operands, with their blocks.
+          body: the kernel, a function of a `_Program`.
+          more: inputs besides the operands, with their block specifications.
           outputs: types of the outputs.
           scratch: the shapes of buffers.
           name: the kernel's name.
@@ -269,10 +270,10 @@ def forward(
 
     Args:
       operands: operands of attention.
-      mask: its blocks, those of queries the outer ones.
-      settings: how it is computed.
-      sinks: the score of a key without value that all queries of a head see, [heads, 1, 1]; or
-        None.
+      mask: the blocks of the mask; the outer blocks are those of queries.
+      settings: the parameters of the computation.
+      sinks: for each head, the score of a key without value that all queries attend to, [heads, 1,
+        1]; or None.
 
     Returns:
       Arrays of shape [heads, queries, size of values] and [heads, queries, 1].
@@ -308,7 +309,7 @@ def forward(
 
         @when(program.is_last)
         def _finish() -> None:
-            sum_ = jnp.where(total[...] == 0, 1.0, total[...])  # of queries that see no key
+            sum_ = jnp.where(total[...] == 0, 1.0, total[...])  # 1 if a query attends to no key
             out_ref[...] = (values[...] / sum_).astype(out_ref.dtype)
             logarithm_ref[...] = maximum[...] + jnp.log(sum_)
 
@@ -351,13 +352,13 @@ def backward_queries(
     """Returns the cotangents of queries, and of the bias if there is one.
 
     Args:
-      operands: as of `forward`.
-      mask: as of `forward`, in blocks of these settings.
-      settings: as of `forward`, with blocks of their own.
+      operands: as in `forward`.
+      mask: as in `forward`, cut into blocks of the sizes in ``settings``.
+      settings: as in `forward`, but with the block sizes of this kernel.
       logarithm: the logarithm of the sums, from `forward`.
-      cotangent: of the result.
-      mean: of the cotangents of probabilities, [heads, queries, 1]: the sum of the products of the
-        result and its cotangent.
+      cotangent: the cotangent of the result.
+      mean: the mean of the cotangents of probabilities, [heads, queries, 1]. It is the sum of the
+        products of the result and its cotangent.
     """
     call = _Call(operands, mask, settings, by_keys=False)
     size = operands.q.shape[2]
@@ -409,11 +410,11 @@ def backward_keys(
 
     Args:
       operands: as of `forward`.
-      mask: its blocks, those of keys the outer ones.
-      settings: as of `forward`, with blocks of their own.
-      logarithm: as of `backward_queries`.
-      cotangent: as of `backward_queries`.
-      mean: as of `backward_queries`.
+      mask: the blocks of the mask; the outer blocks are those of keys.
+      settings: as in `forward`, but with the block sizes of this kernel.
+      logarithm: as in `backward_queries`.
+      cotangent: as in `backward_queries`.
+      mean: as in `backward_queries`.
 
     Returns:
       Arrays of shape [heads, keys, size] and [heads, keys, size of values].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of masks: those that a kernel skips, and those that need the mask."""
+"""Blocks of masks, and their kinds: blocks that a kernel skips, masks, or computes in full."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .masks import MultiHeadMask
 
 __all__ = ["FULL", "NONE", "PARTIAL", "MaskBlocks", "mask_blocks"]
 
-# What a block of a mask lets through.
+# The part of a block's pairs of a query and a key that a mask admits.
 NONE, PARTIAL, FULL = 0, 1, 2
 
 
 class MaskBlocks(NamedTuple):
-    """A mask as a kernel reads it, by program.
+    """A mask in the form that kernels read: one entry for each program.
 
-    Kernels go through blocks of one dimension, the outer one (queries, say), and for each through
-    those of the other. All indices are of shape [heads, outer blocks, inner blocks], with one head
-    for those that follow one another and share their mask.
+    Kernels loop over the blocks of one dimension, the outer one (such as queries). For each outer
+    block they loop over the blocks of the other dimension. All indices are of shape [heads, outer
+    blocks, inner blocks]. Consecutive heads that share their mask count as one head.
 
     Attributes:
       kinds: `NONE`, `PARTIAL` or `FULL`.
-      inner: the inner block whose keys (or queries) are in memory: that of the next program with
-        something to do, so that nothing is loaded for the others.
-      places: likewise the block of `blocks`.
-      blocks: the different partial blocks, 0 or 1, of shape [blocks, queries, keys].
+      inner: the inner block whose keys (or queries) are in memory. It is the block of the next
+        program that computes something, so that nothing is loaded for skipped programs.
+      places: likewise the index into `blocks` of the next program that needs the mask.
+      blocks: the distinct partial blocks, of elements 0 and 1 and shape [blocks, queries, keys].
     """
 
     kinds: Any
@@ -44,15 +44,15 @@ def mask_blocks(
     """Cuts a mask into blocks.
 
     Args:
-      mask: the mask of all heads, or an array of booleans of shape [heads, queries, keys]. Of one
-        that is traced all blocks are kept.
+      mask: the mask of all heads, or an array of booleans of shape [heads, queries, keys]. All
+        blocks of a traced array are kept.
       block_q: how many queries make a block.
       block_kv: how many keys make a block.
-      shards: over how many devices the heads are split.
-      by_keys: whether the outer blocks are those of keys.
+      shards: the number of devices over which the heads are split.
+      by_keys: whether the outer blocks are blocks of keys.
 
     Raises:
-      ValueError: the mask does not fall into whole blocks.
+      ValueError: the shape of the mask is not a multiple of the block sizes.
     """
     heads, queries, keys = mask.shape
     for name, size, block in (("queries", queries, block_q), ("keys", keys, block_kv)):
@@ -104,7 +104,7 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
-    """Returns kinds, places and contents of the blocks of an array; stores equal blocks, too."""
+    """Returns kinds, places and contents of an array's blocks, without merging equal blocks."""
     xp: Any = np if isinstance(mask, np.ndarray) else jnp
     _, queries, keys = mask.shape
     shape = (heads, queries // block_q, keys // block_kv)

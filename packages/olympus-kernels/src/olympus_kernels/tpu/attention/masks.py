@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks of attention, which are cut into blocks without being materialized.
 
-A mask, indexed by a slice of queries and a slice of keys, returns the booleans of those.
+Indexing a mask by a slice of queries and a slice of keys returns an array of booleans.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ALL = (slice(None), slice(None))
 
 
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
-    """Returns a mask by which queries see the keys up to their own position.
+    """Returns a mask that lets queries attend to the keys up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -81,7 +81,7 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
 def make_local_attention_mask(
     shape: tuple[int, int], window_size: Window, *, offset: int = 0
 ) -> np.ndarray:
-    """Returns a mask by which queries see the keys in a window around their position.
+    """Returns a mask that lets queries attend to the keys in a window around their position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -99,7 +99,7 @@ def make_local_attention_mask(
 
 
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.ndarray:
-    """Returns a mask by which queries see the earlier keys of their chunk.
+    """Returns a mask that lets queries attend to the keys of their chunk up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -124,8 +124,8 @@ def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.n
 
     Args:
       shape: the numbers of queries and of keys.
-      sparsity: the share of keys that a query does not see, about.
-      seed: of the generator.
+      sparsity: the approximate share of keys that a query does not attend to.
+      seed: the seed of the generator.
 
     Returns:
       A boolean array of the given shape.
@@ -143,7 +143,7 @@ def _check_chunk(chunk_size: int) -> None:
 
 
 class Mask:
-    """Base of masks. They are compared by content, so that equal heads share their blocks."""
+    """Base of masks. They are compared by content, so that heads with equal masks share blocks."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -190,7 +190,7 @@ class _Combined(Mask):
 
 
 class LogicalOr(_Combined):
-    """Union of two masks: queries see the keys that either mask shows.
+    """Union of two masks: queries attend to the keys that either mask admits.
 
     Example:
       >>> LogicalOr(CausalMask((2, 2)), FullMask((2, 2)))[:1, :].tolist()
@@ -202,7 +202,7 @@ class LogicalOr(_Combined):
 
 
 class LogicalAnd(_Combined):
-    """Intersection of two masks: queries see the keys that both masks show.
+    """Intersection of two masks: queries attend to the keys that both masks admit.
 
     Example:
       >>> LogicalAnd(CausalMask((2, 2)), FullMask((2, 2)))[:1, :].tolist()
@@ -214,7 +214,7 @@ class LogicalAnd(_Combined):
 
 
 class _RuledMask(Mask, abc.ABC):
-    """A mask given by a rule of positions."""
+    """A mask that a rule computes from positions."""
 
     def __init__(self, shape: tuple[int, int], shard_count: int) -> None:
         if len(shape) != 2:
@@ -229,14 +229,14 @@ class _RuledMask(Mask, abc.ABC):
 
     @abc.abstractmethod
     def _rule(self, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Returns the mask of positions of shapes [queries, 1] and [1, keys]."""
+        """Returns the mask for positions, which have shapes [queries, 1] and [1, keys]."""
 
     def __getitem__(self, idx: Any) -> np.ndarray:
         return _allowed(self._shape, self._rule, idx)
 
 
 class CausalMask(_RuledMask):
-    """Mask by which queries see the keys up to their own position.
+    """Mask that lets queries attend to the keys up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -260,7 +260,7 @@ class CausalMask(_RuledMask):
 
 
 class ChunkedCausalMask(_RuledMask):
-    """Mask by which queries see the keys up to their own position in their chunk.
+    """Mask that lets queries attend to the keys of their chunk up to their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -288,7 +288,7 @@ class ChunkedCausalMask(_RuledMask):
 
 
 class LocalMask(_RuledMask):
-    """Mask by which queries see the keys in a window around their own position.
+    """Mask that lets queries attend to the keys in a window around their own position.
 
     Args:
       shape: the numbers of queries and of keys.
@@ -316,7 +316,7 @@ class LocalMask(_RuledMask):
 
 
 class FullMask(_RuledMask):
-    """Mask by which queries see all keys.
+    """Mask that lets queries attend to all keys.
 
     Args:
       _shape: the numbers of queries and of keys.
@@ -342,10 +342,10 @@ class NumpyMask(Mask):
     """A mask that is an array of booleans.
 
     Args:
-      array: of shape [queries, keys].
+      array: the booleans, of shape [queries, keys].
 
     Raises:
-      ValueError: it is none.
+      ValueError: ``array`` is not such an array.
 
     Example:
       >>> NumpyMask(np.eye(2, dtype=bool))[:1, :].tolist()
@@ -372,13 +372,13 @@ class NumpyMask(Mask):
 
 
 class MultiHeadMask(Mask):
-    """Masks of several heads, one for each.
+    """A mask of several heads, made of one mask for each head.
 
     Args:
       masks: the masks, of equal shapes.
 
     Raises:
-      ValueError: there are none, their shapes differ, or one is of several heads itself.
+      ValueError: there are no masks, their shapes differ, or a mask has several heads itself.
 
     Example:
       >>> MultiHeadMask([CausalMask((4, 4)), FullMask((4, 4))]).shape

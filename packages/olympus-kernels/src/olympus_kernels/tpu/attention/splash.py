@@ -42,11 +42,11 @@ __all__ = [
 
 
 class SegmentIds(NamedTuple):
-    """Segments of the positions; queries see the keys of their own segment.
+    """Segments of the positions; queries attend to the keys of their own segment.
 
     Attributes:
-      q: the numbers of queries' segments, integers of shape [queries].
-      kv: those of keys, of shape [keys].
+      q: the segment numbers of queries, integers of shape [queries].
+      kv: the segment numbers of keys, integers of shape [keys].
     """
 
     q: Any
@@ -68,22 +68,23 @@ class BlockSizes:
 
     Args:
       block_q: queries of a program of the forward kernel.
-      block_kv: its keys.
-      block_kv_compute: how many of these are computed with at a time; a divisor of ``block_kv``.
+      block_kv: keys of a program of the forward kernel.
+      block_kv_compute: keys of one step of a program of the forward kernel; a divisor of
+        ``block_kv``.
       block_q_dkv: queries of a program for cotangents of keys.
-      block_kv_dkv: its keys.
-      block_kv_dkv_compute: how many of these are computed with at a time.
+      block_kv_dkv: keys of a program for cotangents of keys.
+      block_kv_dkv_compute: keys of one step of a program for cotangents of keys.
       block_q_dq: queries of a program for cotangents of queries.
-      block_kv_dq: its keys.
-      use_fused_bwd_kernel: whether one kernel computes all cotangents; then there are no blocks for
-        those of queries.
+      block_kv_dq: keys of a program for cotangents of queries.
+      use_fused_bwd_kernel: whether one kernel computes all cotangents. In that case there are no
+        block sizes for cotangents of queries.
       q_layout: how queries lie in memory.
       k_layout: how keys lie in memory.
       v_layout: how values lie in memory.
 
     Raises:
-      ValueError: a size is no multiple of the part that is computed with at a time, or some
-        of the backward kernels' sizes are missing.
+      ValueError: a number of keys is no multiple of the number in one step, or some of the backward
+        kernels' sizes are missing.
 
     Example:
       >>> BlockSizes(block_q=256, block_kv=512).has_backward_blocks
@@ -126,12 +127,12 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Returns whether there are blocks for the kernels of cotangents."""
+        """Returns whether the block sizes of the backward kernels are given."""
         return self.block_q_dkv is not None
 
     @classmethod
     def get_default(cls) -> BlockSizes:
-        """Returns blocks of 128 queries and keys."""
+        """Returns block sizes of 128 queries and keys."""
         return cls(128, 128, 128, 128, 128, 128, 128, 128)
 
 
@@ -161,13 +162,13 @@ class _Options(NamedTuple):
 class SplashAttentionKernel:
     """A function ``(q, k, v, segment_ids=None, sinks=None)``; made by `make_splash_mha`.
 
-    It is a pytree of what it knows of its mask, so that it can be passed to `shard_map`.
+    It is a pytree of the blocks of its mask, so that it can be passed to `shard_map`.
 
     Args:
-      forward: the mask in blocks of the forward kernel.
-      queries: in those of the kernel for queries' cotangents, or None.
-      keys: in those of the kernel for keys' cotangents, or None.
-      options: how it computes.
+      forward: the mask, cut into blocks for the forward kernel.
+      queries: the mask, cut into blocks for the kernel of queries' cotangents; or None.
+      keys: the mask, cut into blocks for the kernel of keys' cotangents; or None.
+      options: the options of the computation.
     """
 
     def __init__(
@@ -190,15 +191,15 @@ class SplashAttentionKernel:
           k: keys, [heads of keys, keys, size], or [keys, size] if all heads share them (MQA).
           v: values, [heads of keys, keys, size of values], or without heads if ``k`` has none.
           segment_ids: `SegmentIds`, or None.
-          sinks: None, or one score for each head. It is the score of one more key, which has no
-            value and which all queries of the head attend to.
+          sinks: None, or one score for each head: the score of an additional key without value, to
+            which all queries of the head attend.
 
         Returns:
           An array of shape [heads, queries, size of values]. With ``save_residuals``, a pair of
           this array and ``(logarithms of sums,)``, of shape [heads, queries].
 
         Raises:
-          ValueError: the shapes do not fit one another, or they do not fit the mask.
+          ValueError: the shapes are not consistent, or do not match that of the mask.
         """
         _check_operands(q, k, v, segment_ids, sinks, self)
         if segment_ids is not None:
@@ -217,7 +218,7 @@ class SplashAttentionKernel:
             are split.
 
         Raises:
-          ValueError: the mask was not made for so many shards.
+          ValueError: the mask was made for another number of shards.
         """
         spec = (*sharding.spec, None, None)[:2]
         heads, queries = spec
@@ -334,7 +335,8 @@ def _attention_bwd(options: _Options, residuals: Any, cotangent: Any) -> tuple:
     sizes = options.block_sizes
     operands = _operands(q, k, v, segments)
     mean = jnp.sum(out.astype(np.float32) * cotangent.astype(np.float32), axis=-1, keepdims=True)
-    # A fused backward kernel would only change scheduling; the blocks are those for keys.
+    # A fused backward kernel would only change scheduling, so fusion only selects the block sizes
+    # for keys here.
     fused = sizes.use_fused_bwd_kernel
     block_q = sizes.block_q_dkv if fused else sizes.block_q_dq
     block_kv = sizes.block_kv_dkv if fused else sizes.block_kv_dq
@@ -380,22 +382,23 @@ def _make_splash(
     Args:
       mask: a `MultiHeadMask`, or an array of booleans of shape [heads, queries, keys], which may be
         traced.
-      block_sizes: how many queries and keys programs work on; blocks of 128 where None.
+      block_sizes: how many queries and keys each program processes; by default 128.
       is_mqa: whether all heads share keys and values, which then have no dimension of heads.
-      save_residuals: whether the logarithms of sums are returned, too; not differentiable.
-      mask_value: value of the products of hidden pairs.
-      attn_logits_soft_cap: towards which products are bent, or None.
+      save_residuals: whether the logarithms of sums are also returned. The kernel is then not
+        differentiable.
+      mask_value: the score of masked pairs of a query and a key.
+      attn_logits_soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
       downcast_smem_data: ignored; indices of blocks have 32 bits.
-      head_shards: over how many devices heads are split.
-      q_seq_shards: over how many devices queries are split.
-      residual_checkpoint_name: the name that policies of `checkpoint` know the result by.
-      interpret: as of `pallas_call`.
+      head_shards: the number of devices over which heads are split.
+      q_seq_shards: the number of devices over which queries are split.
+      residual_checkpoint_name: the name of the result in policies of `checkpoint`.
+      interpret: as in `pallas_call`.
 
     Returns:
       A `SplashAttentionKernel`.
 
     Raises:
-      ValueError: the mask has no heads, or does not fall into blocks and shards.
+      ValueError: the mask has no heads, or its shape is not a multiple of blocks and shards.
 
     Example:
       >>> import numpy as np
@@ -461,12 +464,12 @@ def attention_reference(
       q: queries, [queries, size].
       k: keys, [keys, size].
       v: values, [keys, size of values].
-      segment_ids: as of `SplashAttentionKernel`.
+      segment_ids: as in `SplashAttentionKernel`.
       sinks: the score of a key without value, or None.
-      mask_value: value of the products of hidden pairs.
-      save_residuals: whether the logarithms of sums are returned, too.
+      mask_value: the score of masked pairs of a query and a key.
+      save_residuals: whether the logarithms of sums are also returned.
       custom_type: ignored: derivatives are those of the operations.
-      attn_logits_soft_cap: towards which products are bent, or None.
+      attn_logits_soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
 
     Returns:
       An array of shape [queries, size of values]; with ``save_residuals`` a pair of it and
@@ -501,11 +504,11 @@ def attention_reference(
 def make_attention_reference(
     mask: Any, is_mqa: bool, backward_impl: str = "vanilla", **params: Any
 ) -> Callable[..., Any]:
-    """Makes a function ``(q, k, v, segment_ids=None, sinks=None)`` of `attention_reference`.
+    """Makes a function ``(q, k, v, segment_ids=None, sinks=None)`` from `attention_reference`.
 
     Args:
       mask: a mask of all heads: `Mask` or array, [heads, queries, keys].
-      is_mqa: whether keys and values have no heads.
+      is_mqa: whether keys and values have no dimension of heads.
       backward_impl: ignored: derivatives are those of the operations.
       **params: further arguments of `attention_reference`.
 
