@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of the modules that are loaded when one of their names is first used.
 
-A program uses few of them. Together they are a tenth of the time of importing the package
+A program uses few of these modules. Together they take a tenth of the time of importing the package
 (benchmark "import the NumPy interface"). A test compares the names with those the modules export.
 """
 

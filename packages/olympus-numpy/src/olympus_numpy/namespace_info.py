@@ -19,7 +19,7 @@ _WIDE = ("int64", "uint64", "float64", "complex128")
 
 
 class __array_namespace_info__:  # noqa: N801: the standard's name
-    """Dtypes, devices and abilities of this namespace, in the standard's words.
+    """The dtypes, devices and abilities of this namespace, under the standard's names.
 
     Example:
       >>> from olympus_numpy import __array_namespace_info__

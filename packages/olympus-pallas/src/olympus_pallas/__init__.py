@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel language: a kernel is a function of references, run by each program of a grid."""
+"""Language of kernels, which are functions of references that each program of a grid runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's indexing ``x[...]``.
 
-Integers and slices become slices of the array, traced ones dynamic slices; index arrays become a
-gather. An eager call is one call of a compiled program.
+Static integers and slices become slices of the array. Traced integers become dynamic slices. Index
+arrays become a gather. An eager call is one call of a compiled program.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _PROMISE = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 _CLIP = lax.GatherScatterMode.CLIP
 
 
-# ---- what arrays and tracers do in brackets ----
+# ---- indexing of arrays and tracers ----
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """Returns the elements at an index; indices out of range give the nearest ones."""
+    """Returns the elements at an index; an index out of range gives the nearest element."""
     if current.trace is not evaluation_trace:
         return traced_getitem(self, index)
     if _are_checked:
@@ -331,7 +331,7 @@ class GatherPlan(Record):
       sizes: the sizes of a window.
       shape: the shape of the gathered array.
       reversed_dims: dimensions of the gathered array that have to be reversed afterwards.
-      new_axes: dimensions of size one that have to be added after that.
+      new_axes: dimensions of size one that have to be added after the reversal.
       in_order: whether indices are known to be sorted and unique.
     """
 
@@ -447,7 +447,7 @@ class _Planner:
         shape: list[int] = []  # of the gathered array
         batch: list[int] = []  # of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
-        where: dict[Any, int] = {}  # in the batch, the first dimension of arrays or of a stride
+        where: dict[Any, int] = {}  # the first batch dimension of the arrays, or of a stride
         for dimension in self.dimensions:
             kind = dimension[0]
             if kind == "new":
@@ -530,7 +530,7 @@ def spread_to(values: Any, shape: tuple, what: str) -> Any:
     """Broadcasts values to the shape of an indexed part.
 
     Raises:
-      ValueError: if they do not fit.
+      ValueError: if the values do not broadcast to this shape.
     """
     own = np.shape(values)
     if own == shape:

@@ -30,8 +30,8 @@ def delete(
 
     Args:
       arr: an array.
-      obj: which: an integer, a slice, or an array of integers or booleans. Integers may be traced
-        where there is one, or with ``assume_unique_indices``.
+      obj: the slices to delete: an integer, a slice, or an array of integers or booleans. A single
+        integer may be traced. Several integers may be traced with ``assume_unique_indices``.
       axis: the axis; by default, the array is flattened.
       assume_unique_indices: a promise that no index occurs twice.
 
@@ -83,7 +83,10 @@ def delete(
 
 
 def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
-    """Deletes slices at traced positions: each kept slice moves by the number deleted before it."""
+    """Deletes slices at traced positions.
+
+    Each kept slice moves down by the number of slices deleted before it.
+    """
     size, count = arr.shape[axis], places.shape[0]
     places = lax.sort(clip(places, 0, size))
     before = lax.sub(places, lax.iota(_int32, count))
@@ -98,7 +101,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
     Args:
       arr: an array.
-      obj: before which places: an integer, a slice or integers; they may be traced.
+      obj: the places before which to insert: an integer, a slice or integers. Integers may be
+        traced.
       values: the inserted values, broadcast.
       axis: the axis; by default, the array is flattened.
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates at a traced boolean mask, as selections.
 
-The number of elements that a traced mask selects is not known, so the indices of an update are not
-either. The updated array is known all the same where every selected element gets the same values:
-it is a selection between the updated and the old elements.
+The number of elements that a traced mask selects is unknown, so the indices of an update are
+unknown, too. An update with the same values for every selected element needs no indices. Its result
+is a selection between the updated and the old elements.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "min": minimum,
     "max": maximum,
 }
-# By factors (exponents) of the array's dtype, which are 1 for the other elements.
+# Operations with a divisor (exponent) of the array's dtype, which is 1 for all other elements.
 _OPERATIONS_BY_FACTORS: dict[str, Callable[[Any, Any], Any]] = {
     "divide": true_divide,
     "power": power,
@@ -62,8 +62,8 @@ class MaskedPart(NamedTuple):
           operation: the name of a method of ``x.at[mask]``.
 
         Returns:
-          An array of the shape of ``x``, and of its dtype but for ``"divide"`` and ``"power"``,
-          whose dtypes are those of `true_divide` and `power`.
+          An array of the shape of ``x``. It has the dtype of ``x``, except that ``"divide"`` and
+          ``"power"`` give the dtypes of `true_divide` and `power`.
 
         Raises:
           NonConcreteBooleanIndexError: if the values differ from one selected element to the next.

@@ -30,16 +30,16 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
     Args:
       arr: an array.
-      mask: a boolean array of as many elements.
+      mask: a boolean array with as many elements as ``arr``.
       vals: the values, repeated as often as needed.
-      inplace: must be False, to say that the caller knows that ``arr`` is not changed.
+      inplace: must be False. The caller thereby confirms that ``arr`` is not changed.
 
     Returns:
       An array of the shape and dtype of ``arr``.
 
     Raises:
-      ValueError: unless ``inplace`` is False; if ``mask`` has another number of elements than
-        ``arr``, or ``vals`` none.
+      ValueError: if ``inplace`` is not False, if ``mask`` and ``arr`` differ in their number of
+        elements, or if ``vals`` has no elements.
 
     Example:
       >>> from olympus_numpy import array
@@ -79,15 +79,16 @@ def compress(
       a: an array.
       axis: the axis; by default, the array is flattened.
       size: how many slices to return, so that the condition may be traced.
-      fill_value: what fills up the result where fewer hold.
-      out: not supported.
+      fill_value: the value of the remaining slices if the condition holds for fewer than ``size``
+        slices.
 
     Returns:
       An array of the dtype of ``a`` whose size along the axis is ``size`` if given, and else the
       number of true conditions.
 
     Raises:
-      ValueError: if ``condition`` has not one dimension, or holds beyond the end of the axis.
+      ValueError: if ``condition`` does not have one dimension, or is true beyond the end of the
+        axis.
       ConcretizationTypeError: if ``condition`` is traced and ``size`` is not given.
 
     Example:
@@ -129,7 +130,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
       condition: a boolean array.
       arr: an array.
       size: how many elements to return, so that the condition may be traced.
-      fill_value: what fills up the result where fewer hold.
+      fill_value: the value that fills up the result if the condition holds for fewer elements.
 
     Returns:
       An array of one dimension and of the dtype of ``arr``.

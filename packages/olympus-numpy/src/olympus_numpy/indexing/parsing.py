@@ -63,7 +63,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
     Raises:
       IndexError: if the index does not fit the shape.
-      TypeError: if it is not an index.
+      TypeError: if ``index`` is not a valid index.
       NonConcreteBooleanIndexError: if a mask is traced.
     """
     parts = index if index.__class__ is tuple else (_single(index),)
@@ -98,7 +98,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """Checks an index that is not a tuple: sequences other than arrays are refused."""
+    """Returns an index that is not a tuple, and refuses any sequence that is not an array."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):
@@ -213,7 +213,7 @@ def _are_numbers(part: slice) -> bool:
 
 
 def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any]:
-    """Returns start, number of elements and step of a slice, where sizes may be symbolic.
+    """Returns the start, number of elements and step of a slice; sizes may be symbolic.
 
     The start of a slice that runs backwards is the last element that it reaches.
     """
@@ -342,7 +342,7 @@ def _list_as_array(part: Any) -> Any:
 
 
 def _fits(mask: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Returns whether a mask may index dimensions of a shape: its sizes are theirs, or zero."""
+    """Returns whether each size of a mask is zero or equals the size of the indexed dimension."""
     return all(size in (0, dim) for size, dim in zip(mask, shape, strict=True))
 
 

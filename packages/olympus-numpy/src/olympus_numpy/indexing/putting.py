@@ -33,20 +33,20 @@ def refuse_inplace(name: str) -> NoReturn:
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """Returns a copy of an array with values at indices of the flat array.
+    """Returns a copy of an array with values put at indices of the flat array.
 
     Args:
       a: an array.
       ind: integers.
       v: the values, repeated as often as needed.
       mode: what happens to indices out of range: ``"clip"`` (the default) or ``"wrap"``.
-      inplace: must be False, to say that the caller knows that ``a`` is not changed.
+      inplace: must be False. The caller thereby confirms that ``a`` is not changed.
 
     Returns:
       An array of the shape and dtype of ``a``.
 
     Raises:
-      ValueError: unless ``inplace`` is False; if ``mode`` is unknown.
+      ValueError: if ``inplace`` is not False, or ``mode`` is unknown.
       NotImplementedError: if ``mode`` is ``"raise"``.
 
     Example:
@@ -111,21 +111,21 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """Returns a copy of an array with values at indices of each line along an axis.
+    """Returns a copy of an array with values put at indices of each line along an axis.
 
     Args:
       arr: an array.
-      indices: integers, of as many dimensions.
+      indices: integers, with as many dimensions as ``arr``.
       values: the new values, broadcast to the shape of the indices.
       axis: the axis; None puts into the flat array.
-      inplace: must be False, to say that the caller knows that ``arr`` is not changed.
+      inplace: must be False. The caller thereby confirms that ``arr`` is not changed.
       mode: what happens to indices out of range, as in ``at``.
 
     Returns:
       An array of the shape and dtype of ``arr``.
 
     Raises:
-      ValueError: unless ``inplace`` is False.
+      ValueError: if ``inplace`` is not False.
 
     Example:
       >>> from olympus_numpy import array

@@ -126,10 +126,11 @@ def take(
       axis: the axis; by default, the array is flattened.
       out: not supported.
       mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
-        nearest element, ``"wrap"`` the element that many places around.
+        nearest element, ``"wrap"`` the element at the index modulo the size of the axis.
       unique_indices: a promise that no index occurs twice.
       indices_are_sorted: a promise that indices come in order.
-      fill_value: NaN for floats, the lowest or highest value for integers by default.
+      fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
+        integers.
 
     Returns:
       An array of the dtype of ``a``, in whose shape that of the indices takes the place of the
@@ -201,7 +202,8 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
         arr = lax.pad(arr, np.zeros((), arr.dtype), padding)
         indices = lax.full_like(indices, 1)
     batching = [dim for dim in others if arr.shape[dim] == indices.shape[dim] != 1]
-    # Size one in the array: dropped, the only element is taken; size one in the indices: a window.
+    # A dimension of size one in the array is dropped after its only element is taken. A dimension
+    # of size one in the indices alone becomes a window.
     windows = [dim for dim in others if dim not in batching and arr.shape[dim] != 1]
     dropped = [dim for dim in others if dim not in batching and dim not in windows]
     kept = [dim for dim in range(rank) if dim not in windows]
@@ -248,11 +250,13 @@ def take_along_axis(
 
     Args:
       arr: an array.
-      indices: integers, of as many dimensions; those other than the axis are broadcast.
+      indices: integers, with as many dimensions as ``arr``. Dimensions other than the axis are
+        broadcast.
       axis: the axis; None takes from the flat array.
       mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
         nearest element.
-      fill_value: NaN for floats, the lowest or highest value for integers by default.
+      fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
+        integers.
       wrap_negative_indices: whether negative indices count from the end.
 
     Returns:
@@ -271,14 +275,11 @@ def take_along_axis(
     return _take_along_axis(arr, indices, axis, mode, fill_value, wrap_negative_indices)
 
 
-# ---- put ----
-
-
 # ---- parts ----
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """Returns, for each element, the element of the array that its index selects.
+    """Returns elements of several arrays; each index selects the array to take from.
 
     Args:
       a: an array of integers.
@@ -288,7 +289,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         needs concrete indices.
 
     Returns:
-      An array of the common dtype of the choices, of the shape that everything broadcasts to.
+      An array of the common dtype of the choices, of the shape that ``a`` and the choices broadcast
+      to.
 
     Raises:
       NotImplementedError: if ``out`` is given.

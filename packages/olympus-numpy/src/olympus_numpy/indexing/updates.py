@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexed updates: ``x.at[...].set(y)`` and its kin, which return a new array."""
+"""Indexed updates such as ``x.at[...].set(y)``, which return a new array."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def _scatter_at(
 ) -> Any:
     """Applies an update to the elements of an array at a parsed index."""
     if operation in ("divide", "power"):
-        # Multiply by (raise to) the product of all values for an element, and 1 elsewhere.
+        # Compute the factor (exponent) of each element: the product of all its values, or 1 if it
+        # has none.
         factors = _scatter_at(
             lax.full_like(x, 1),
             values,
@@ -108,14 +109,15 @@ def _combine(operation: str, x: Any, factors: Any) -> Any:
     return power(x, factors)
 
 
-# Array dtypes with the dtypes, or classes of Python scalars, that convert to them losslessly.
+# Cache of known lossless conversions: pairs of an array dtype and the dtype, or class of Python
+# scalars, of values.
 _lossless: set[tuple[Any, Any, bool]] = set()
 
 
 def _as_values(values: Any, dtype: Any) -> Any:
     """Returns the values of an update as an array or scalar; warns if conversion is lossy.
 
-    It warns at every call, not only when a call is compiled.
+    The warning comes at every call, not only when a call is compiled.
     """
     kind = values.dtype if hasattr(values, "dtype") else values.__class__
     key = (dtype, kind, config_states.enable_x64.value)
@@ -161,7 +163,7 @@ _scattered = compiled(
 
 
 class Updates:
-    """The value of ``x.at``: an index in brackets selects what an operation then updates.
+    """The value of ``x.at``: an index in its brackets selects the elements to update.
 
     Example:
       >>> from olympus_numpy import zeros
@@ -186,7 +188,8 @@ class IndexedUpdate:
 
     All operations take the options
 
-    * ``indices_are_sorted`` and ``unique_indices``, promises that let a compiler do it faster;
+    * ``indices_are_sorted`` and ``unique_indices``, promises that let the compiler make the update
+      faster;
     * ``mode``, for indices out of range: ``"drop"`` (the default: their updates are left out),
       ``"clip"`` (they are moved to the edge) or ``"promise_in_bounds"``;
     * ``wrap_negative_indices``, whether negative indices count from the end.
@@ -252,11 +255,12 @@ class IndexedUpdate:
         """Returns ``x[index]``, with a choice of what indices out of range give.
 
         Args:
-          indices_are_sorted: a promise.
-          unique_indices: a promise.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
           mode: ``"fill"`` gives ``fill_value`` for indices out of range, ``"clip"`` and the default
             the nearest elements.
-          fill_value: NaN for floats, the lowest or highest value for integers by default.
+          fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
+            integers.
           out_sharding: how the result is laid out over the mesh.
           wrap_negative_indices: whether negative indices count from the end.
 
@@ -282,7 +286,7 @@ class IndexedUpdate:
                 f"{np.shape(fill_value)}"
             )
         if hasattr(fill_value, "item"):
-            fill_value = fill_value.item()  # compiled in
+            fill_value = fill_value.item()  # a constant of the program
         options = (mode, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
         if out_sharding is None:
             return (taken if eager else take_at)(array, layout, operands, *options)
@@ -306,7 +310,7 @@ class IndexedUpdate:
         """Returns the array after ``x[index] = values``.
 
         Args:
-          values: what to put there, broadcast to the shape of the indexed part and converted to the
+          values: the new values, broadcast to the shape of the indexed part and converted to the
             array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
@@ -345,8 +349,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] += values``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -384,8 +388,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] -= values``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -423,8 +427,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] *= values``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -464,8 +468,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] /= values``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -503,8 +507,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] **= values``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -542,8 +546,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] = minimum(x[index], values)``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -581,8 +585,8 @@ class IndexedUpdate:
         """Returns the array after ``x[index] = maximum(x[index], values)``.
 
         Args:
-          values: what to combine with, broadcast to the shape of the indexed part and converted to
-            the array's dtype.
+          values: the operation's second operand, broadcast to the shape of the indexed part and
+            converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
           mode: what happens to indices out of range; see the class.
@@ -619,7 +623,7 @@ class IndexedUpdate:
     ) -> Array:
         """Returns the array with an elementwise function applied to the elements at the index.
 
-        Where an index occurs several times, the function is applied as often.
+        If an index occurs several times, the function is applied as many times.
 
         Args:
           func: an elementwise function of arrays.

@@ -64,8 +64,8 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     packed, taus = lax_linalg.geqrf(a)
     diagonal = _diagonal(packed)
-    # A real Householder reflection has determinant -1; with factor zero it is the identity. A
-    # complex one has the determinant 1 - tau * |v|**2.
+    # A real Householder reflection has determinant -1; with a zero factor ``tau`` it is the
+    # identity. A complex one has the determinant 1 - tau * |v|**2.
     vectors = matrices.tril(packed, -1)
     lengths = 1 + (lax.abs(vectors) ** 2).sum(axis=-2)[..., : taus.shape[-1]]
     reflections = (1 - taus * lengths.astype(taus.dtype)).prod(axis=-1)
@@ -141,11 +141,13 @@ def _det(a: Any) -> Any:
 
 @_det.defjvp
 def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """The derivative is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too.
+    """JVP rule of `det`.
 
-    With ``p @ a = l @ u`` the adjugate of ``u`` is a product of all but the last number on its
-    diagonal, and of the inverse of ``u`` with a one for the last. Elimination with exchanges leaves
-    zeros at the end, so these have no zero among them unless the adjugate vanishes.
+    The tangent is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too. The
+    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. To invert ``u`` where it
+    is singular, the last number on its diagonal is replaced by one. All the other numbers on the
+    diagonal become a factor. Elimination with row exchanges leaves zeros at the end, so none of
+    those numbers is zero unless the adjugate vanishes.
     """
     (a,), (da,) = primals, tangents
     packed, pivots, permutation = lax_linalg.lu(a)

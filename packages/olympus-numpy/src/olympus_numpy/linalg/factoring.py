@@ -83,7 +83,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
       upper: whether the factor ``u`` with ``a = u.conj().T @ u`` is wanted; otherwise the lower
         triangular ``l`` with ``a = l @ l.conj().T``.
       symmetrize_input: whether the Hermitian part of ``a`` is factored; otherwise its upper
-        triangle is not looked at.
+        triangle is not read.
 
     Returns:
       Triangular matrices; NaNs if a matrix is not positive definite.
@@ -122,7 +122,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         square; ``"r"`` for ``r`` alone; ``"raw"`` for the reflections that `geqrf` finds.
 
     Returns:
-      The pair ``(Q, R)``, or what the mode says.
+      The pair ``(Q, R)``, or the other results that ``mode`` names.
 
     Raises:
       ValueError: if ``mode`` is unknown.
@@ -209,7 +209,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
     Args:
       a: the matrices.
-      UPLO: ``"L"`` or ``"U"``: which triangle is looked at where the input is not symmetrised.
+      UPLO: ``"L"`` or ``"U"``: the triangle that is read if the input is not symmetrised.
       symmetrize_input: whether the Hermitian part of ``a`` is taken.
 
     Returns:
@@ -302,7 +302,7 @@ def svd(
       a: matrices.
       full_matrices: whether ``u`` and ``vh`` are square.
       compute_uv: whether ``u`` and ``vh`` are wanted.
-      hermitian: whether ``a`` is Hermitian, which makes it quicker.
+      hermitian: whether ``a`` is Hermitian, which makes the computation quicker.
       subset_by_index: a range ``(start, stop)`` of singular values, where not all are wanted.
 
     Returns:

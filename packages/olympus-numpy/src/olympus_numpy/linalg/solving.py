@@ -76,7 +76,7 @@ lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
 @functools.cache
 def _factored_solve() -> Any:
-    """Solves by the factors of `lax.linalg.lu`, with derivatives that follow from the equation."""
+    """Returns the solver by the factors of `lax.linalg.lu`; it differentiates the equation."""
     return solves.FactoredSolve(
         _matmul,
         functools.partial(lu_solution, trans=0),
@@ -231,9 +231,9 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
     Args:
       a: matrices.
-      rtol: singular values are taken for zero up to this fraction of the largest one; where not
-        given, ten times the larger of the two sizes, in units of the dtype's precision.
-      hermitian: whether ``a`` is Hermitian, which makes it quicker.
+      rtol: singular values up to this fraction of the largest one count as zero. The default is ten
+        times the larger of the two sizes, in units of the dtype's precision.
+      hermitian: whether ``a`` is Hermitian, which makes the computation quicker.
       rcond: another name for ``rtol``.
 
     Returns:
@@ -305,8 +305,8 @@ def lstsq(
     Args:
       a: a matrix.
       b: the right-hand side, a vector or a matrix.
-      rcond: singular values are taken for zero up to this fraction of the largest one; the dtype's
-        precision times the larger of the two sizes by default.
+      rcond: singular values up to this fraction of the largest one count as zero. The default is
+        the dtype's precision times the larger of the two sizes.
       numpy_resid: whether the residuals are empty if the rank is not full, as NumPy's are. This
         depends on the values, so the function cannot be compiled then.
 
@@ -351,9 +351,9 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices.
-      rtol: singular values are taken for zero up to this bound; by default, the largest one
-        times the larger of the two sizes, in units of the dtype's precision.
-      hermitian: whether ``M`` is Hermitian, which makes it quicker.
+      rtol: singular values up to this bound count as zero. The default is the largest one times the
+        larger of the two sizes, in units of the dtype's precision.
+      hermitian: whether ``M`` is Hermitian, which makes the computation quicker.
       tol: another name for ``rtol``.
 
     Returns:
@@ -400,8 +400,8 @@ def cond(x: Any, p: Any = None) -> Array:
       A real array of shape ``x.shape[:-2]``.
 
     Raises:
-      ValueError: if ``x`` has less than two dimensions or no elements, or is not square with
-        another norm than 2 and -2.
+      ValueError: if ``x`` has less than two dimensions or no elements, or is not square and ``p``
+        is a norm other than 2 and -2.
 
     Example:
       >>> from olympus_numpy import array
@@ -427,7 +427,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 
     Args:
       a: the map: ``tensordot(a, x, x.ndim)`` is its value.
-      ind: how many of the dimensions, from the first, are those of its values.
+      ind: the number of leading dimensions of ``a``, which are those of the map's values.
 
     Returns:
       An array of shape ``a.shape[ind:] + a.shape[:ind]``.

@@ -119,7 +119,7 @@ def _item(self: Any, *args: int) -> Any:
 def _searchsorted(
     self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Returns where values belong in the array, which is sorted; see `searchsorted`."""
+    """Returns the places of values in this sorted array; see `searchsorted`."""
     return searching.searchsorted(self, v, side, sorter, method=method)
 
 
@@ -230,7 +230,7 @@ def _contains(self: Any, value: Any) -> Any:
 
 
 def _iterate(self: Any) -> Any:
-    """Iterates over the slices of the first dimension, many of which one program cuts."""
+    """Iterates over the slices of the first dimension; each program call cuts many slices."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     size = self.shape[0]
@@ -326,7 +326,7 @@ _METHODS: dict[str, Any] = {
 
 
 class _Described:
-    """Descriptor of a method on the class `Array`, with the signature of a method.
+    """Descriptor that shows a function with the signature of a method on the class `Array`.
 
     Instances get the function itself. The described method is made when it is first accessed.
     """
@@ -394,8 +394,8 @@ _PROPERTIES: dict[str, Any] = {
 
 def attach() -> None:
     """Attaches operators, methods and properties to all classes of arrays and tracers."""
-    # Device arrays inherit from `Array`. Methods that it replaces by descriptions, for `help` and
-    # `inspect`, are set on its subclasses directly.
+    # Device arrays inherit from `Array`. `Array` replaces some methods by descriptions, for `help`
+    # and `inspect`. These methods are set on its subclasses directly.
     register_array_class(Array)
     attach_methods(
         {
@@ -418,7 +418,7 @@ def attach() -> None:
 
 
 def _attach_to_types() -> None:
-    """Attaches the members of arrays to their types, where tracers of libraries look for them."""
+    """Attaches the members of arrays to avals, where the tracers of other libraries find them."""
     for name, method in _METHODS.items():
         if name[0] != "_" or name == "__array_namespace__":
             setattr(ShapedArray, name, aval_method(method))

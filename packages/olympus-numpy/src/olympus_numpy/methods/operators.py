@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and their kin.
+"""The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and so on.
 
 For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
 of tracers run the Python function directly; those of arrays run the compiled one.
@@ -36,7 +36,8 @@ def _is_operand(value: Any) -> bool:
     return False
 
 
-# The operators that containers define would succeed, or report that nothing is equal.
+# Operators of arrays raise an error for these. Otherwise, the container's own operator would give a
+# result, or report that nothing is equal.
 _CONTAINERS = frozenset({dict, list, set, tuple})
 _SYMBOLS = {"__eq__": "==", "__ne__": "!=", "__add__": "+", "__mul__": "*"}
 _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}
@@ -104,7 +105,7 @@ _COMPARISONS = {
     "__gt__": logic.greater,
     "__ge__": logic.greater_equal,
 }
-# Those that have a reflected counterpart, by the middle of their names.
+# Operators that have a reflected counterpart, by their names without prefix and underscores.
 _BINARY = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
@@ -121,7 +122,8 @@ _BINARY = {
     "lshift": logic.left_shift,
     "rshift": logic.right_shift,
 }
-# Recorded as one equation, or compiled in parts: tracers call them as arrays do.
+# Operators that are recorded as one equation, or compiled in parts. Tracers call the same function
+# as arrays do.
 _OUTLINED = frozenset({"floordiv", "divmod", "mod", "pow"})
 
 

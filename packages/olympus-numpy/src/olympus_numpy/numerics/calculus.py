@@ -53,18 +53,18 @@ _diff = compiled(_differences, ("n", "axis"), name="diff")
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """Returns the differences of neighbours along an axis; of booleans, whether they differ.
+    """Returns the differences of neighbours along an axis; booleans give whether they differ.
 
     Args:
       a: an array.
       n: how many times to take differences.
       axis: the axis.
-      prepend: elements to put before.
-      append: elements to put after.
+      prepend: elements to put before ``a``.
+      append: elements to put after ``a``.
 
     Returns:
-      An array of the dtype of ``a``, smaller by ``n`` along the axis, before what is prepended and
-      appended.
+      An array of the dtype of ``a``. It has ``n`` fewer elements along the axis than ``a`` together
+      with the prepended and appended elements.
 
     Raises:
       ValueError: if ``a`` has no dimensions, or ``n`` is negative.
@@ -140,7 +140,8 @@ def gradient(
 
     Args:
       f: the samples.
-      *varargs: the distances of samples: one for all axes, or one for each; a scalar or the places.
+      *varargs: the spacing of the samples, one for all axes or one for each axis. Each is a scalar
+        distance or an array of the samples' places.
       axis: the axis or axes; all by default.
       edge_order: only None is supported: at the edges, one-sided differences are taken.
 
@@ -378,9 +379,9 @@ def interp(
     """Interpolates linearly between given points.
 
     Args:
-      x: where to evaluate it.
+      x: the places at which to interpolate.
       xp: the points' places, in increasing order.
-      fp: the values there.
+      fp: the points' values.
       left: the value left of all points; that of the first point by default, or
         ``"extrapolate"``.
       right: the value right of all points; likewise.

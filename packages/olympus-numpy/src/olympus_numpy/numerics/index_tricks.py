@@ -58,7 +58,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     Args:
       n: the number of rows.
       k: the diagonal: 0 for the main one, positive above it.
-      m: the number of columns; as many by default.
+      m: the number of columns; ``n`` by default.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -77,7 +77,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     Args:
       n: the number of rows.
       k: the diagonal: 0 for the main one, positive above it.
-      m: the number of columns; as many by default.
+      m: the number of columns; ``n`` by default.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -198,7 +198,7 @@ def mask_indices(
     Args:
       n: the number of rows and columns.
       mask_func: such as `triu`; called with the matrix and ``k``.
-      k: its second argument.
+      k: the second argument of ``mask_func``.
       size: how many indices to return, so that the function may be traced.
 
     Returns:
@@ -321,7 +321,7 @@ def ravel_multi_index(
 
 
 def _indices_in_range(arrays: list[Any], sizes: tuple[int, ...], mode: str) -> list[Any]:
-    """Returns the indices of `ravel_multi_index`, those out of range treated by ``mode``."""
+    """Returns the indices of `ravel_multi_index`, after ``mode`` is applied to them."""
     if mode == "ignore":
         return arrays
     if mode == "clip":
@@ -488,8 +488,9 @@ class _Concatenator:
 class _R(_Concatenator):
     """Joins arrays, scalars and slices along the first dimension: ``r_[1:4, 0]``.
 
-    A string at the beginning says along which dimension, the least number of dimensions, and where
-    the given ones stand among them, as in NumPy.
+    A string at the beginning has up to three numbers, as in NumPy. They are the dimension along
+    which to join, the least number of dimensions of the result, and the place of the given
+    dimensions among these.
 
     Example:
       >>> r_[1:4, 0]

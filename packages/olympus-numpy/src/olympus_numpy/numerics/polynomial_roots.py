@@ -54,8 +54,9 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: its coefficients, that of the highest power first.
-      strip_zeros: whether leading zeros are removed, on which the number of roots depends: under
-        `jit` this must be False. Then there are as many NaNs among the roots.
+      strip_zeros: whether leading zeros are removed. The number of roots then depends on values, so
+        this must be False under `jit`. If it is False, each leading zero gives a NaN among the
+        roots.
 
     Returns:
       A complex array of one dimension, with ``len(p) - 1`` roots, or fewer if leading coefficients
@@ -132,7 +133,7 @@ def polyfit(
       y: the data, a vector, or a matrix with a column for each polynomial.
       deg: the degree.
       rcond: as in `linalg.lstsq`.
-      full: whether what `linalg.lstsq` found out is returned, too.
+      full: whether the other results of `linalg.lstsq` are returned, too.
       w: a weight for each datum.
       cov: whether the covariance matrix is returned, too; ``"unscaled"`` if the weights are the
         reciprocals of known errors.

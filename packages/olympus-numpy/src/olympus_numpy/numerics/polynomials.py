@@ -54,8 +54,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 
     Args:
       p: the coefficients, the one of the highest power first.
-      x: where to evaluate it.
-      unroll: how many steps are written out at a time.
+      x: the places at which to evaluate the polynomial.
+      unroll: the number of loop steps that are written out together.
 
     Returns:
       An array of the shape of ``x`` and of the common dtype.
@@ -224,8 +224,8 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     Args:
       a1: the coefficients of the first.
       a2: the coefficients of the second.
-      trim_leading_zeros: whether leading zeros are taken off before, as NumPy does. That needs
-        concrete values, so it does not work in compiled functions.
+      trim_leading_zeros: whether leading zeros are removed from the operands first, as NumPy does.
+        That needs concrete values, so it does not work in compiled functions.
 
     Returns:
       An array of one dimension and of the common dtype.
@@ -257,9 +257,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
     Args:
       u: the coefficients of the dividend.
-      v: the coefficients of the divisor, of which the first is not zero.
+      v: the coefficients of the divisor, the first of which is not zero.
       trim_leading_zeros: whether leading coefficients of the remainder that are nearly zero are
-        taken off, as NumPy does. That needs concrete values, so it does not work in compiled
+        removed, as NumPy does. That needs concrete values, so it does not work in compiled
         functions.
 
     Returns:

@@ -66,8 +66,9 @@ def arange(
     """Returns evenly spaced numbers from ``start`` up to ``stop``, which is excluded.
 
     Args:
-      start: the first number; if it is the only argument, the stop, and 0 is the first number.
-      stop: the end.
+      start: the first number. If it is the only argument, it is the stop, and the first number is
+        0.
+      stop: the end, which is excluded.
       step: the distance; 1 by default.
       dtype: the dtype; that of the arguments by default.
       device: the device or sharding to put the array on.
@@ -116,7 +117,7 @@ def arange(
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """Returns the numbers between bounds of which some are symbolic dimensions."""
+    """Returns the numbers between two bounds; a bound may be a symbolic dimension."""
     first, distance = 0 if start is None else start, 1 if step is None else step
     for name, value in (("start", first), ("stop", stop), ("step", distance)):
         if is_constant_dim(value) and not isinstance(value, int | np.integer):
@@ -184,7 +185,7 @@ _iota = compiled(_counted, ("size", "dtype"), inline=True, name="_arange")
 _spaced = compiled(_at_distance, ("size", "dtype"), inline=True, name="_arange")
 
 
-# ---- linspace and its kin ----
+# ---- linspace, logspace and geomspace ----
 
 
 def _number_of(name: str, num: Any) -> int:
@@ -227,7 +228,7 @@ def _spaced_between(
 
 
 def _between(start: Any, stop: Any, intervals: int, endpoint: bool, dtype: Any) -> Any:
-    """Weighted means of both ends, so that the last one is exact."""
+    """Returns weighted means of both ends, which make the last number exact."""
     real_dtype = dtypes.to_floating_dtype(dtype)
     shape = np.shape(start)
     weights = lax.reshape(lax.iota(real_dtype, intervals), (intervals,) + (1,) * len(shape))
@@ -262,8 +263,8 @@ def linspace(
     Args:
       start: the first number, or an array of them.
       stop: the last number, or an array of them.
-      num: how many.
-      endpoint: whether the last number is ``stop``, or comes before it.
+      num: the number of numbers.
+      endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       retstep: whether to return a pair with the distance.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
@@ -319,8 +320,8 @@ def logspace(
     Args:
       start: the first exponent.
       stop: the last exponent.
-      num: how many.
-      endpoint: whether the last exponent is ``stop``, or comes before it.
+      num: the number of numbers.
+      endpoint: whether the last exponent is ``stop``; otherwise it comes before ``stop``.
       base: the base.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
@@ -371,8 +372,8 @@ def geomspace(
     Args:
       start: the first number, not zero.
       stop: the last number, not zero and of the same sign.
-      num: how many.
-      endpoint: whether the last number is ``stop``, or comes before it.
+      num: the number of numbers.
+      endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
 
@@ -396,13 +397,13 @@ def geomspace(
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
-    """Returns, for vectors of coordinates, the coordinates of all points of their grid.
+    """Returns the coordinates of all points of a grid, from the vectors of coordinates along it.
 
     Args:
       *xi: vectors.
       copy: must be True.
       sparse: whether the results keep size one in the other vectors' dimensions.
-      indexing: ``"ij"``: the dimensions come in order, ``"xy"``: the first two exchanged.
+      indexing: ``"ij"`` keeps the order of the dimensions; ``"xy"`` exchanges the first two.
 
     Returns:
       A list of arrays, one for each vector and of its dtype.

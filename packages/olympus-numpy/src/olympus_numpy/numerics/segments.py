@@ -28,9 +28,9 @@ class _Reduction(NamedTuple):
     """A kind of reduction over segments.
 
     Attributes:
-      name: the public function.
+      name: the name of the public function.
       update: the operation of ``x.at[...]`` that combines rows.
-      neutral: from a dtype to the value of a segment without rows.
+      neutral: function from a dtype to the value of a segment without rows.
       along_axis: the same reduction along an axis.
     """
 
@@ -150,8 +150,9 @@ def segment_sum(
         given. Required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
-      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
-        Sums lose less precision, and are deterministic on accelerators.
+      bucket_size: the number of rows that are reduced together, before the partial results are
+        reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
+        and are deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
@@ -201,8 +202,9 @@ def segment_prod(
         given. Required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
-      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
-        Sums lose less precision, and are deterministic on accelerators.
+      bucket_size: the number of rows that are reduced together, before the partial results are
+        reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
+        and are deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
@@ -252,8 +254,9 @@ def segment_max(
         given. Required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
-      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
-        Sums lose less precision, and are deterministic on accelerators.
+      bucket_size: the number of rows that are reduced together, before the partial results are
+        reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
+        and are deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
@@ -303,8 +306,9 @@ def segment_min(
         given. Required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
-      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
-        Sums lose less precision, and are deterministic on accelerators.
+      bucket_size: the number of rows that are reduced together, before the partial results are
+        reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
+        and are deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 

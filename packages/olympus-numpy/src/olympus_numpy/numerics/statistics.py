@@ -58,13 +58,13 @@ def bincount(
     length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns how often each number occurs among non-negative integers.
+    """Returns the number of times that each number occurs among non-negative integers.
 
     Args:
       x: a vector of integers; negative ones count as zero.
       weights: how much each element counts.
       minlength: the least length of the result.
-      length: the length of the result, so that the integers may be traced; larger ones are left
+      length: the length of the result, so that the integers may be traced; larger integers are left
         out.
       out_sharding: how the result is laid out over the mesh.
 
@@ -73,7 +73,7 @@ def bincount(
 
     Raises:
       TypeError: if ``x`` is not of integers.
-      ValueError: if ``x`` has not one dimension, or ``weights`` another shape.
+      ValueError: if ``x`` does not have one dimension, or ``weights`` and ``x`` differ in shape.
       ShardingTypeError: if ``out_sharding`` divides the result.
       ConcretizationTypeError: if ``x`` is traced and ``length`` is not given.
 
@@ -145,7 +145,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
     Raises:
       NotImplementedError: if ``bins`` is a string.
-      ValueError: if ``range`` is no pair.
+      ValueError: if ``range`` is not a pair.
 
     Example:
       >>> from olympus_numpy import array
@@ -183,7 +183,7 @@ def histogram(
 ) -> tuple[Array, Array]:
     """Returns how many elements fall into each bin, and the edges of the bins.
 
-    A bin contains its left edge and not its right one, but for the last bin, which contains both.
+    A bin contains its left edge and not its right one. The last bin contains both.
 
     Args:
       a: an array.

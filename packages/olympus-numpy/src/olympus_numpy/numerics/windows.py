@@ -26,7 +26,7 @@ def _length(name: str, M: Any) -> int:
 
 
 def _of_cosines(M: int, coefficients: tuple[float, ...], dtype: Any) -> Any:
-    """Returns a sum of cosines of multiples of an angle that goes once around the window."""
+    """Returns a sum of cosines of multiples of an angle; the angle turns once over the window."""
     if M <= 1:
         return lax.full((M,), np.ones((), dtype))
     position = lax.div(lax.iota(dtype, M), np.array(M - 1, dtype))
@@ -124,7 +124,7 @@ def _i0(x: Any) -> Any:
 
 @_i0.defjvp
 def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    # `abs` has no derivative at zero, but the Bessel function has.
+    # `abs` has no derivative at zero, but the Bessel function has one there.
     (x,), (t,) = primals, tangents
     return _i0(x), lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x)))
 

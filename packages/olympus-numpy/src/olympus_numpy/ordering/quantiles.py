@@ -41,7 +41,7 @@ _int32 = np.dtype(np.int32)
 
 
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """Flattens the reduced axes into the first; also returns the result's other sizes."""
+    """Flattens the reduced axes into the first; returns the result's other sizes, too."""
     axes = canonical_axes(axis, a.ndim)
     others = [dim for dim in range(a.ndim) if dim not in axes]
     kept = tuple(
@@ -105,7 +105,7 @@ def _quantile_of(
 
 
 def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
-    """Interpolates sorted lines at fractional places; [n, ...], [q] -> [q, ...]."""
+    """Interpolates sorted lines at fractional places: [n, ...] and [q] give [q, ...]."""
     dtype = ordered.dtype
     rest = ordered.shape[1:]
     one = np.ones((), dtype)
@@ -145,7 +145,7 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "nearest":
         nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
-    # "inverted_cdf": the smallest element that at least the requested part does not exceed.
+    # "inverted_cdf": the smallest element that is not less than the requested part of the elements.
     one = np.ones((), place.dtype)
     count = lax.add(last, one)
     fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))
@@ -155,7 +155,7 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
 
 
 def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any:
-    """Takes elements of sorted lines at places that are common to all lines, or differ by line."""
+    """Takes elements of sorted lines at places that all lines share, or that differ by line."""
     if not rest or not differ:
         return ordered.at[places].get(mode="promise_in_bounds")
     count = places.shape[: places.ndim - len(rest)]
@@ -207,7 +207,7 @@ _percentile = compiled(_percentile_of, _STATIC, name="percentile")
 
 
 def _median_of(a: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Any:
-    (a,) = promote_dtypes_inexact(ensure_array(a))  # also converts int4 and the like
+    (a,) = promote_dtypes_inexact(ensure_array(a))  # also converts narrow dtypes such as int4
     return _quantile(a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
 
@@ -235,7 +235,7 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """Returns the values below which given parts of the elements along axes lie.
+    """Returns quantiles along axes: the values below which given parts of the elements lie.
 
     Args:
       a: an array.

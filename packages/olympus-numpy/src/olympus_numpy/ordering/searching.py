@@ -21,9 +21,6 @@ from ..core.promotion import check_arraylike, convert, ensure_array, promote_dty
 __all__ = ["digitize", "searchsorted"]
 
 
-# ---- nonzero ----
-
-
 # ---- places in sorted arrays ----
 
 
@@ -45,7 +42,7 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
 
 
 def _comes_before(x: Any, y: Any) -> Any:
-    """``x < y`` in the order of sorting, in which NaN comes last."""
+    """Returns ``x < y`` in the order of sorting, in which NaN comes last."""
     less = _less(x, y)
     if not dtypes.issubdtype(x.dtype, np.inexact):
         return less
@@ -75,7 +72,7 @@ def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
-    """Returns insertion positions: a value's rank among all minus its rank among the values."""
+    """Returns each value's position: its rank in both arrays minus its rank among the values."""
     flat = lax.reshape(v, (math.prod(v.shape),))
     joined = [flat, a] if side == "left" else [a, flat]
     start = 0 if side == "left" else a.shape[0]
@@ -122,10 +119,10 @@ def searchsorted(
     Args:
       a: a sorted array of one dimension.
       v: an array of values.
-      side: before (``"left"``) or after (``"right"``) equal elements.
+      side: whether a value belongs before (``"left"``) or after (``"right"``) equal elements.
       sorter: indices that sort ``a``, if it is not sorted.
-      method: ``"scan"`` or ``"scan_unrolled"``: by bisection; ``"sort"``: by sorting both;
-        ``"compare_all"``: by comparing everything, for short arrays.
+      method: ``"scan"`` and ``"scan_unrolled"`` bisect; ``"sort"`` sorts both arrays;
+        ``"compare_all"`` compares all pairs, for short arrays.
 
     Returns:
       An integer array of the shape of ``v``.

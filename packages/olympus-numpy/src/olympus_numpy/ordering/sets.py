@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distinct elements, and arrays as sets.
 
-The number of distinct elements depends on values: under a trace it must be bounded by ``size``.
+The number of distinct elements depends on values, so ``size`` must bound it under a trace.
 """
 
 from __future__ import annotations
@@ -124,14 +124,16 @@ def unique(
 
     Args:
       ar: an array.
-      return_index: whether to return, too, where each occurs first.
-      return_inverse: whether to return, too, which of them each element of ``ar`` is.
-      return_counts: whether to return, too, how often each occurs.
-      axis: the axis whose slices are compared; by default, the elements are.
+      return_index: whether to return the index at which each distinct element first occurs, too.
+      return_inverse: whether to return, for each element of ``ar``, its index among the distinct
+        elements, too.
+      return_counts: whether to return the number of times that each distinct element occurs, too.
+      axis: the axis whose slices are compared; by default, single elements are compared.
       equal_nan: whether NaNs count as equal.
-      size: how many to return, so that the array may be traced.
-      fill_value: what fills up the result if there are fewer; the smallest one by default.
-      sorted: has no effect: they always are.
+      size: the number of elements to return, so that the array may be traced.
+      fill_value: the value that fills up the result if there are fewer; the smallest element by
+        default.
+      sorted: has no effect: the result is always sorted.
 
     Returns:
       An array of one dimension, or of the dimensions of ``ar`` with ``axis``; with
@@ -201,7 +203,7 @@ def _checked_size(ar: Any, size: Any) -> int | None:
 
 
 def _lines(ar: Any, axis: int | None) -> tuple[Any, tuple[int, ...], int | None]:
-    """Returns the compared slices as rows of a matrix, their shape, and the canonical axis."""
+    """Returns the compared slices as rows of a matrix, a slice's shape, and the canonical axis."""
     if axis is None:
         return lax.reshape(ar, (math.prod(ar.shape), 1)), (), None
     axis = canonical_axis(axis, ar.ndim)
@@ -263,7 +265,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values if there are fewer.
+      fill_value: the value that fills up the result if there are fewer.
 
     Returns:
       A named tuple of ``values`` and ``counts``.
@@ -284,7 +286,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values if there are fewer.
+      fill_value: the value that fills up the result if there are fewer.
 
     Returns:
       A named tuple of ``values`` and ``inverse_indices``.
@@ -305,7 +307,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     Args:
       x: an array.
       size: how many values to return, so that the array may be traced.
-      fill_value: what fills up the values if there are fewer.
+      fill_value: the value that fills up the result if there are fewer.
 
     Returns:
       An array of one dimension and of the dtype of ``x``.
@@ -329,15 +331,15 @@ def isin(
     *,
     method: str = "auto",
 ) -> Array:
-    """Returns whether elements are among others.
+    """Returns whether each element of one array is in another array.
 
     Args:
       element: an array.
-      test_elements: an array of those others.
+      test_elements: the array to search.
       assume_unique: has no effect.
       invert: whether to return the opposite.
-      method: ``"compare_all"``: by comparing everything, for short arrays; ``"binary_search"`` or
-        ``"sort"``: by sorting; ``"auto"``: as sizes suggest.
+      method: ``"compare_all"`` compares all pairs, for short arrays; ``"binary_search"`` and
+        ``"sort"`` sort; ``"auto"`` chooses by the sizes.
 
     Returns:
       A boolean array of the shape of ``element``.
@@ -395,8 +397,9 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     Args:
       ar1: an array.
       ar2: an array.
-      size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result if there are fewer; the smallest one by default.
+      size: the number of elements to return, so that the arrays may be traced.
+      fill_value: the value that fills up the result if there are fewer; the smallest element by
+        default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.
@@ -436,8 +439,8 @@ def setdiff1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of ``ar1`` are distinct; they keep their order.
-      size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result if there are fewer; zero by default.
+      size: the number of elements to return, so that the arrays may be traced.
+      fill_value: the value that fills up the result if there are fewer; zero by default.
 
     Returns:
       An array of one dimension and of the dtype of ``ar1``.
@@ -476,9 +479,10 @@ def intersect1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
-      return_indices: whether to return, too, where they occur first in both.
-      size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result if there are fewer; the smallest one by default.
+      return_indices: whether to return the indices of their first occurrences in both arrays, too.
+      size: the number of elements to return, so that the arrays may be traced.
+      fill_value: the value that fills up the result if there are fewer; the smallest element by
+        default.
 
     Returns:
       A sorted array of one dimension and of the common dtype; with ``return_indices``, a tuple of
@@ -544,8 +548,9 @@ def setxor1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
-      size: how many to return, so that the arrays may be traced.
-      fill_value: what fills up the result if there are fewer; the smallest one by default.
+      size: the number of elements to return, so that the arrays may be traced.
+      fill_value: the value that fills up the result if there are fewer; the smallest element by
+        default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.

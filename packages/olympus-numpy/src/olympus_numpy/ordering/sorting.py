@@ -85,7 +85,8 @@ def _argsorted(a: Any, axis: int | None, stable: bool, descending: bool, dtype: 
     index_dtype = dtypes.default_int_dtype() if dtype is None else dtype
     layout = layout_like(a, a.shape)
     places = lax.broadcasted_iota(index_dtype, a.shape, axis, out_sharding=layout)
-    # Sorted upwards and read backwards; reversed before so that equal elements keep their order.
+    # For a descending order, the result of an ascending sort is reversed. The input is reversed,
+    # too, so that equal elements keep their order.
     if descending:
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
     _, places = lax.sort((a, places), dimension=axis, is_stable=stable, num_keys=1)
@@ -189,7 +190,7 @@ def _check_partition(name: str, a: Any, kth: Any) -> None:
 
 
 def _negated(x: Any) -> Any:
-    """Maps values to ones in the opposite order."""
+    """Maps values to values of the opposite order."""
     if dtypes.issubdtype(x.dtype, np.inexact):
         return lax.neg(x)
     return lax.bitwise_not(x)

@@ -66,7 +66,7 @@ def contract(
     element_type: tuple[Any, bool],
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.dot_general` with all parameters in normal form, and a weak dtype where asked."""
+    """Calls `lax.dot_general` with parameters in normal form; the dtype may be made weak."""
     dtype, weak_type = element_type
     result = lax.dot_general_p.bind(
         a,
@@ -88,7 +88,7 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns the product of two arrays: over ``a``'s last dimension and ``b``'s last but one.
+    """Returns the product over the last dimension of one array and the last but one of another.
 
     For two vectors this is the inner product, for two matrices the matrix product; for other
     arrays, the result has all remaining dimensions of ``a`` and then those of ``b``. A scalar
@@ -132,7 +132,7 @@ def matmul(
 ) -> Array:
     """Returns the matrix product of two arrays.
 
-    The last two dimensions are those of matrices, the others are broadcast. A vector is a row on
+    The last two dimensions are those of matrices. The others are broadcast. A vector is a row on
     the left and a column on the right.
 
     Args:
@@ -243,11 +243,11 @@ def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: boo
 
 @inlined("precision", "preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Returns the inner product of two arrays, flattened, the first one conjugated.
+    """Returns the inner product of two flattened arrays; the first one is conjugated.
 
     Args:
       a: an array.
-      b: an array of as many elements.
+      b: an array with as many elements as ``a``.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
 
@@ -277,7 +277,7 @@ def vecdot(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """Returns inner products along one dimension, the first operand conjugated.
+    """Returns inner products along one dimension; the first operand is conjugated.
 
     Args:
       x1: an array.
@@ -377,7 +377,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 @outlined()
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Returns products of vectors, conjugated, and matrices, over stacks of them.
+    """Returns products of conjugated vectors and matrices, over stacks of them.
 
     Args:
       x1: vectors, an array of at least one dimension.
@@ -486,8 +486,8 @@ def tensordot(
     Args:
       a: an array.
       b: an array.
-      axes: how many dimensions to sum over, the last ones of ``a`` and the first ones of ``b``; or
-        two sequences of dimensions.
+      axes: the number of dimensions to sum over, the last ones of ``a`` and the first ones of
+        ``b``; or a sequence of dimensions for each operand.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
@@ -633,7 +633,7 @@ def cross(
       axisb: the dimension of components in ``b``.
       axisc: the dimension of components in the result; of two vectors in the plane the result is
         the third component alone.
-      axis: the dimension in all of them.
+      axis: the dimension of components in both operands and the result; overrides the other three.
 
     Returns:
       An array of the broadcast shape and common dtype; without the axis for vectors of two

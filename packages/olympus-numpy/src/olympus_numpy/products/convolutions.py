@@ -31,8 +31,9 @@ def convolve(
     Args:
       a: a vector.
       v: another vector.
-      mode: ``"full"`` for all overlaps, ``"same"`` for as many as the longer vector has elements,
-        from the middle, ``"valid"`` for those where one vector lies within the other.
+      mode: ``"full"`` returns all overlaps. ``"same"`` returns the middle ones, as many as the
+        longer vector has elements. ``"valid"`` returns those where one vector lies within the
+        other.
       precision: how exactly accelerators compute: as in `olympus.lax.conv_general_dilated`.
       preferred_element_type: the dtype of sums and result.
 
@@ -57,7 +58,7 @@ def correlate(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """Returns the cross-correlation of two vectors, the second one conjugated.
+    """Returns the cross-correlation of two vectors; the second one is conjugated.
 
     Args:
       a: a vector.
@@ -104,7 +105,7 @@ def _full_padding(count: int) -> tuple[int, int]:
     return count - 1, count - 1
 
 
-# From the number of the shorter vector's elements to the padding of the longer one.
+# For each mode, the function from the length of the shorter vector to the padding of the longer.
 _MODES = {"full": _full_padding, "same": _same_padding, "valid": _valid_padding}
 
 

@@ -48,17 +48,18 @@ def einsum(
     """Returns the sum of products that subscripts describe.
 
     Args:
-      subscripts: one term of letters an operand, separated by commas, and maybe the result's term
-        after ``->``. Or the operands each followed by a list of integers, and one for the result.
+      subscripts: a term of letters for each operand, separated by commas. The result's term may
+        follow after ``->``. Alternatively, each operand is followed by a list of integers, and a
+        list for the result may come last.
       *operands: arrays.
       out: not supported.
-      optimize: how the order of contractions is found: True, False, a strategy or a path of
+      optimize: the way to find the order of contractions: True, False, or a strategy or path of
         opt-einsum.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
-      _dot_general: what multiplies two operands, in place of `olympus.lax.dot_general` and with its
-        arguments; layers of libraries pass quantized products.
+      _dot_general: function that multiplies two operands, in place of `olympus.lax.dot_general` and
+        with its arguments. Libraries of layers pass quantized products.
 
     Returns:
       An array of the common dtype, unless ``preferred_element_type`` is given.
@@ -124,7 +125,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 
 
 def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
-    """Subscripts as a string, of operands that alternate with lists of labels."""
+    """Returns subscripts as a string, from operands that alternate with lists of labels."""
     operands = tuple(arguments[0 : len(arguments) // 2 * 2 : 2])
     lists = list(arguments[1::2])
     output = [arguments[-1]] if len(arguments) % 2 else []
@@ -161,7 +162,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     Any other character than dots, commas and the arrow may stand for a dimension.
 
     Raises:
-      ValueError: if they are malformed or do not fit the operands' ranks.
+      ValueError: if the subscripts are malformed or do not fit the operands' ranks.
     """
     subscripts = subscripts.replace(" ", "")
     inputs, arrow, output = subscripts.partition("->")
@@ -335,7 +336,7 @@ def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: 
     if isinstance(optimize, tuple):
         steps = [step for step in optimize if not isinstance(step, str)]
         return steps
-    # Heuristic: symbolic dimensions count with a typical size.
+    # Heuristic: symbolic dimensions are taken to have a typical size.
     sizes = [tuple(d if is_constant_dim(d) else 8 for d in shape) for shape in shapes]
     path, _ = opt_einsum.contract_path(
         ",".join(terms) + "->" + output,
@@ -411,7 +412,7 @@ def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
 
 
 def _result_term(x_term: str, y_term: str, output: str) -> str:
-    """Returns the labels of a product in order; labels of one operand are summed before."""
+    """Returns the labels of a product in order; labels of one operand are already summed."""
     batch = [letter for letter in output if letter in x_term and letter in y_term]
     x_free = [letter for letter in x_term if letter not in y_term]
     y_free = [letter for letter in y_term if letter not in x_term]
@@ -442,7 +443,8 @@ def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
             continue
         axes = [position for position, label in enumerate(term) if label == letter]
         x = _zero_off_diagonal(x, axes)
-        # Off the diagonal the array is now zero: summing over all axes but one extracts it.
+        # The array is now zero off the diagonal, so summing over all axes but one extracts the
+        # diagonal.
         if letter not in needed:
             continue
         x = _summed(x, tuple(axes[:-1]))

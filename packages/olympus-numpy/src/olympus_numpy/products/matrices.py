@@ -54,7 +54,7 @@ def _on(shape: tuple[int, int], k: Any) -> Any:
     return lax.eq(lax.add(rows, convert(k, _int32)), columns)
 
 
-# ---- made of nothing ----
+# ---- matrices from sizes ----
 
 
 def unit(shape: tuple[int, int], dtype: Any, k: Any) -> Any:
@@ -85,7 +85,7 @@ def eye(
 
     Args:
       N: the number of rows.
-      M: the number of columns; as many by default.
+      M: the number of columns; ``N`` by default.
       k: the diagonal: 0 for the main one, positive above it.
       dtype: the dtype, float32 by default.
       device: the device or sharding to put the array on.
@@ -131,7 +131,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
 
     Args:
       N: the number of rows.
-      M: the number of columns; as many by default.
+      M: the number of columns; ``N`` by default.
       k: the diagonal: 0 for the main one, positive above it.
       dtype: the dtype, float32 by default.
 
@@ -377,14 +377,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       a: an array of at least two dimensions, of equal sizes if there are more.
       val: a scalar, or values that are repeated as often as needed.
       wrap: not supported.
-      inplace: must be False, to say that the caller knows that ``a`` is not changed.
+      inplace: must be False. The caller thereby confirms that ``a`` is not changed.
 
     Returns:
       An array of the shape and dtype of ``a``.
 
     Raises:
-      NotImplementedError: unless ``inplace`` and ``wrap`` are False.
-      ValueError: if ``a`` has less than two dimensions, or more that differ in size.
+      NotImplementedError: if ``inplace`` or ``wrap`` is not False.
+      ValueError: if ``a`` has less than two dimensions, or has more than two that differ in size.
 
     Example:
       >>> from olympus_numpy import zeros
@@ -423,11 +423,11 @@ def _vander(x: Any, N: int, increasing: bool) -> Any:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
-    """Returns the Vandermonde matrix: in each row, the powers of an element.
+    """Returns the Vandermonde matrix, with the powers of an element in each row.
 
     Args:
       x: a vector.
-      N: the number of columns; that of rows by default.
+      N: the number of columns; the number of rows by default.
       increasing: whether exponents increase from left to right.
 
     Returns:

@@ -98,7 +98,7 @@ def _call(name: str, fun: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Returns the sums of each element and all before it along an axis.
+    """Returns cumulative sums along an axis: each element plus all elements before it.
 
     Args:
       a: an array.
@@ -119,7 +119,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Returns the products of each element and all before it.
+    """Returns cumulative products along an axis: each element times all elements before it.
 
     Args:
       a: an array.
@@ -192,7 +192,7 @@ def cumulative_sum(
     """Returns cumulative sums along an axis, as the array API standard has them.
 
     Args:
-      x: an array; of several dimensions with ``axis`` only.
+      x: an array. If it has several dimensions, ``axis`` must be given.
       axis: the axis.
       dtype: the dtype to add up in.
       include_initial: whether to begin with zero.
@@ -220,10 +220,10 @@ def cumulative_prod(
     """Returns cumulative products along an axis.
 
     Args:
-      x: an array; of several dimensions with ``axis`` only.
+      x: an array. If it has several dimensions, ``axis`` must be given.
       axis: the axis.
       dtype: the dtype to add up in.
-      include_initial: whether to begin with zero.
+      include_initial: whether to begin with one.
 
     Returns:
       An array of the shape of ``x``, one longer along the axis with ``include_initial``.
@@ -262,10 +262,10 @@ def _standard(
 
 
 def cumulative_sum_of(a: Any, *, axis: int = 0, dtype: Any = None) -> Any:
-    """`cumsum`, for ``add.accumulate``."""
+    """Computes `cumsum`, for ``add.accumulate``."""
     return cumsum(a, axis, dtype)
 
 
 def cumulative_product(a: Any, *, axis: int = 0, dtype: Any = None) -> Any:
-    """`cumprod`, for ``multiply.accumulate``."""
+    """Computes `cumprod`, for ``multiply.accumulate``."""
     return cumprod(a, axis, dtype)

@@ -64,7 +64,7 @@ def _extreme(
 
 
 def limit(dtype: Any, lowest: bool) -> np.ndarray:
-    """Returns the lowest or highest value of a dtype; infinity if the dtype has it."""
+    """Returns the lowest or highest value of a dtype: an infinity if the dtype has one."""
     if dtype == np.bool_:
         return np.array(not lowest)
     if dtypes.issubdtype(dtype, np.integer):
@@ -95,12 +95,12 @@ smallest = compiled(_min_of, ("axis", "keepdims"), inline=True, name="_reduce_mi
 
 
 def maximum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """`max`, compiled."""
+    """Compiled `max` with positional arguments."""
     return largest(a, hashable_axes("max", axis), keepdims, initial, where)
 
 
 def minimum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """`min`, compiled."""
+    """Compiled `min` with positional arguments."""
     return smallest(a, hashable_axes("min", axis), keepdims, initial, where)
 
 
@@ -155,7 +155,7 @@ def min(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not below.
+      initial: a number that the result is not above.
       where: which elements take part; needs ``initial``.
 
     Returns:
@@ -244,7 +244,7 @@ _argmin = compiled(_argmin_of, ("axis", "keepdims"), inline=True, name="_argmin"
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the largest element along an axis: the first of several, or of NaNs.
+    """Returns the first index of the largest element along an axis, or of a NaN.
 
     Args:
       a: an array.

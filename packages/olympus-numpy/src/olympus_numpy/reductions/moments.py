@@ -24,13 +24,13 @@ _half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 
 def _computation_dtype(dtype: Any) -> Any:
-    """Returns the dtype to average in: floating, and not a half one."""
+    """Returns the dtype to average in, which is floating and not of half precision."""
     dtype = dtypes.to_inexact_dtype(dtype)
     return np.dtype(np.float32) if dtype in _half_floats else dtype
 
 
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
-    """Returns the number of reduced elements, counting those where the mask is true."""
+    """Returns the number of reduced elements, or of those where the mask is true."""
     if where is None:
         return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
     mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
@@ -130,7 +130,7 @@ def padded_shape(shape: tuple, ndim: int) -> tuple:
 
 
 def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
-    """Returns the dtype to compute in, and the result's, real unless a complex one is given."""
+    """Returns the dtypes of the computation and the result; real unless a complex one is given."""
     if requested is None:
         computed = _computation_dtype(dtype)
         result = dtypes.to_floating_dtype(dtype)
@@ -142,7 +142,7 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
             "olympus.numpy.var does not yet support real dtype parameters when computing the "
             "variance of an array of complex values."
         )
-    if requested.kind in "iu":  # not int4 and the like
+    if requested.kind in "iu":  # false for narrow dtypes such as int4
         return requested, requested
     computed = _computation_dtype(requested)
     if dtypes.issubdtype(requested, np.inexact):
@@ -202,7 +202,7 @@ def var(
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
-      mean: the mean, where it is known, with the axes kept.
+      mean: the mean with the axes kept, if it is known.
       correction: another name of ``ddof``.
 
     Returns:
@@ -243,7 +243,7 @@ def std(
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
-      mean: the mean, where it is known, with the axes kept.
+      mean: the mean with the axes kept, if it is known.
       correction: another name of ``ddof``.
 
     Returns:
@@ -317,7 +317,7 @@ def average(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      weights: the weights, of the array's shape or of its shape along the axes.
+      weights: the weights, with the shape of ``a`` or with its sizes along the axes alone.
       returned: whether to return a pair with the sum of the weights.
       keepdims: whether the axes are kept with size one.
 

@@ -75,7 +75,7 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the sum of the elements along axes, NaN counting as zero.
+    """Returns the sum of the elements along axes; NaN counts as zero.
 
     Args:
       a: an array.
@@ -111,7 +111,7 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the product of the elements along axes, NaN counting as one.
+    """Returns the product of the elements along axes; NaN counts as one.
 
     Args:
       a: an array.
@@ -179,7 +179,7 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the largest element along axes that is not NaN; NaN if all are.
+    """Returns the largest element along axes that is not NaN; NaN if all elements are NaN.
 
     Args:
       a: an array.
@@ -210,14 +210,14 @@ def nanmin(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the smallest element along axes that is not NaN; NaN if all are.
+    """Returns the smallest element along axes that is not NaN; NaN if all elements are NaN.
 
     Args:
       a: an array.
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not below.
+      initial: a number that the result is not above.
       where: which elements take part; needs ``initial``.
 
     Returns:
@@ -259,7 +259,7 @@ _nanargmin = compiled(_nanargmin_of, ("axis", "keepdims"), name="_nanargmin")
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the largest element that is not NaN; -1 if all are.
+    """Returns the index of the largest element that is not NaN; -1 if all elements are NaN.
 
     Args:
       a: an array.
@@ -284,7 +284,7 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the smallest element that is not NaN; -1 if all are.
+    """Returns the index of the smallest element that is not NaN; -1 if all elements are NaN.
 
     Args:
       a: an array.
@@ -335,7 +335,7 @@ def nanmean(
     keepdims: bool = False,
     where: Any = None,
 ) -> Array:
-    """Returns the mean of the elements along axes that are not NaN.
+    """Returns the mean along axes of the elements that are not NaN.
 
     Args:
       a: an array.
@@ -404,7 +404,7 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """Returns the variance of the elements along axes that are not NaN.
+    """Returns the variance along axes of the elements that are not NaN.
 
     Args:
       a: an array.
@@ -414,7 +414,7 @@ def nanvar(
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
-      mean: the mean, where it is known, with the axes kept.
+      mean: the mean with the axes kept, if it is known.
 
     Returns:
       An array of a floating dtype without the axes, or with size one there.
@@ -457,7 +457,7 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """Returns the standard deviation of the elements along axes that are not NaN.
+    """Returns the standard deviation along axes of the elements that are not NaN.
 
     Args:
       a: an array.
@@ -467,7 +467,7 @@ def nanstd(
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
-      mean: the mean, where it is known, with the axes kept.
+      mean: the mean with the axes kept, if it is known.
 
     Returns:
       An array of a floating dtype without the axes, or with size one there.

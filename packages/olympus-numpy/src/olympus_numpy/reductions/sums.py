@@ -216,10 +216,4 @@ def prod(
     return _prod(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-# ---- extremes ----
-
-
-# ---- truth ----
-
-
 # ---- positions of extremes ----

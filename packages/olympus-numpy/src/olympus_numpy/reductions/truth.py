@@ -63,12 +63,12 @@ _any = compiled(_any_of, ("axis", "keepdims"), inline=True, name="_reduce_any")
 
 
 def all_along(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """`all`, compiled."""
+    """Compiled `all` with positional arguments."""
     return _all(a, hashable_axes("all", axis), keepdims, where)
 
 
 def any_along(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """`any`, compiled."""
+    """Compiled `any` with positional arguments."""
     return _any(a, hashable_axes("any", axis), keepdims, where)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pallas_call`: the primitive, batching, derivatives, interpretation as an array program.
+"""The primitive `pallas_call`, its batching, its derivatives and its interpretation.
 
 The folder may import `operations` and what lies below it. `lowerings` has the rules of the
 platforms.

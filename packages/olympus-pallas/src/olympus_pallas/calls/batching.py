@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching rules of `pallas_call`: the batch dimension becomes an axis of the grid."""
+"""Batching rules of `pallas_call`, which make the batch dimension an axis of the grid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _pallas_call(
     unblocked = grid_mapping.num_dynamic_grid_bounds + grid_mapping.num_index_operands
     params["input_output_aliases"] = input_output_aliases
     if any(dim is not None for dim in batch_dims[:unblocked]) or axis_size == 0:
-        # What decides where blocks lie differs between the examples.
+        # The operands that decide where blocks lie differ between the examples.
         return one_by_one(
             pallas_call_p,
             axis_size,

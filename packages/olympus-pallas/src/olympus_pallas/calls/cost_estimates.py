@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost estimates of functions, from their programs: `estimate_cost`."""
+"""Cost estimates of functions from their olympusprs: `estimate_cost`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _TRANSCENDENTAL = frozenset(
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
     """Estimates how much a function computes, and how much memory it reads and writes.
 
-    Counted are elementwise operations and products of arrays, also inside of `jit`. Loops and
-    choices are not: who knows how often they run knows more.
+    The estimate counts elementwise operations and products of arrays, also inside of `jit`. It
+    leaves out loops and conditionals, since it is not known how often they run.
 
     Args:
       fun: a function of arrays.
@@ -90,7 +90,7 @@ def _of_equation(equation: Equation) -> tuple[int, int]:
     if name in _TRANSCENDENTAL:
         return 0, size
     if equation.primitive is lax.integer_pow_p:
-        # Squares of squares, and a product for each bit that is set.
+        # The power takes repeated squaring, and a product for each further bit that is set.
         power = abs(equation.params["y"])
         steps = power.bit_length() - 1 + power.bit_count() + (equation.params["y"] < 0)
         return (steps * size if power > 1 else 0), 0

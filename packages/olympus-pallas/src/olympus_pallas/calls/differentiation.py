@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules of `pallas_call`: a kernel of primals and tangents.
+"""Derivative rules of `pallas_call`, which make a kernel of primals and tangents.
 
-The discharged kernel is a pure program, and its derivative is another. The new kernel reads the
-references that the derivative needs, and writes those that it changes.
+The discharged kernel is a pure program, and so is its derivative. The new kernel reads the
+references that the derivative needs. It writes those that the derivative changes.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def _derivative(
 ) -> Olympuspr:
     """Returns the kernel of primals and tangents.
 
-    Its references are those of scalars and inputs, of the tangents of inputs, of outputs and their
-    tangents, of scratch buffers and their tangents.
+    Its references are, in order, those of scalars and inputs, tangents of inputs, outputs and their
+    tangents, and scratch buffers and their tangents.
     """
     avals = jaxpr.in_avals
     num_in = grid_mapping.num_index_operands + grid_mapping.num_inputs

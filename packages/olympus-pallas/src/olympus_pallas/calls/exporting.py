@@ -26,11 +26,11 @@ def lower_as_mlir(
     Args:
       f: the function.
       *args: its arguments, arrays or `ShapeDtypeStruct`s.
-      dynamic_shapes: whether shapes may have symbolic dimensions. Kernels have known sizes in any
-        case; such programs are refused where they are lowered.
+      dynamic_shapes: whether shapes may have symbolic dimensions. Kernels need known sizes, so
+        lowering refuses such a program.
       device: the device that the program is for.
       static_argnames: the arguments that are part of the program.
-      platforms: the platforms that it is for, ``("tpu",)`` by default.
+      platforms: the platforms that the program is for, ``("tpu",)`` by default.
       **kwargs: its keyword arguments.
 
     Returns:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpretation of kernels: a loop over the grid, of operations on whole arrays.
+"""Interpretation of kernels as a loop over the grid, of operations on whole arrays.
 
 References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
-program out of the operands, runs the kernel on them, and puts those back that it has written.
-Uninitialized elements are NaN, or the smallest integer.
+program out of the operands, and runs the kernel on them. It then puts back the blocks that the
+kernel has written. Uninitialized elements are NaN, or the smallest integer.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
     padding = []
     for dim, size in zip(block.block_shape, block.array_aval.shape, strict=True):
         if isinstance(dim, Element):
-            # Blocks begin at any element; whole ones follow one another up to the end.
+            # A window may begin at any element. The padding extends the array to consecutive whole
+            # windows.
             low, high = dim.padding
             padding.append((low, high + _missing(size + low + high, dim.block_size)))
         elif isinstance(dim, Blocked):
@@ -103,8 +104,8 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
 
 
 def _missing(size: Any, block_size: int) -> Any:
-    """Returns how many elements a dimension lacks to consist of whole blocks."""
-    # As a difference of lengths it is understood of symbolic sizes, too.
+    """Returns the number of elements that a dimension lacks to consist of whole blocks."""
+    # Written as a difference of lengths, the number can be symbolic, too.
     return (size + block_size - 1) // block_size * block_size - size
 
 
@@ -165,7 +166,7 @@ class _Kernel:
         discharged = discharge_closed(placed)
         self.program: ClosedOlympuspr = discharged.closed
         self.num_places = 2 * rank
-        # Positions among the kernel's own operands.
+        # Positions of the written references among the kernel's own operands.
         self.written = {place - self.num_places for place in discharged.written}
 
     def run_all(self, state: list[Any]) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pallas_call`: makes a function of arrays from a kernel, a function of references."""
+"""`pallas_call`, which makes a function of arrays from a kernel, a function of references."""
 
 from __future__ import annotations
 
@@ -93,26 +93,26 @@ def pallas_call(
         scratch buffers. It reads with ``ref[...]``, writes with ``ref[...] = value``, and returns
         nothing.
       out_shape: the types of the outputs, `ShapeDtypeStruct` or anything with shape and dtype.
-      grid_spec: grid, specifications and scratch buffers together, in place of the next four.
+      grid_spec: the grid, specifications and scratch buffers, in place of the next four parameters.
       grid: the numbers of programs along each axis; `program_id` says which one is running.
-      in_specs: for each input a `BlockSpec`: which block of it a program sees.
-      out_specs: for each output, likewise.
-      scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``;
-        those of a dictionary are keyword arguments of the kernel.
-      input_output_aliases: map from positions of inputs to those of the outputs that take their
-        memory, and starts with its values; or pairs of positions.
-      debug: whether to print the kernel, and what comes of it.
-      interpret: whether the kernel is run as a loop of array operations, as on a CPU it must be.
+      in_specs: for each input, the `BlockSpec` of the block that a program sees.
+      out_specs: the same for each output.
+      scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``.
+        If they are a dictionary, they are keyword arguments of the kernel.
+      input_output_aliases: map from positions of inputs to positions of outputs, or pairs of these.
+        The output takes the memory of the input, and starts with its values.
+      debug: whether to print the kernel and the results of its lowering.
+      interpret: whether the kernel is run as a loop of array operations. A CPU needs this.
       name: name of the kernel in messages and profiles.
       compiler_params: parameters of the compiler: `triton.CompilerParams`, `tpu.CompilerParams`.
       cost_estimate: estimated cost of the kernel.
-      metadata: further properties that are handed on to the compiler.
+      metadata: further properties that the compiler receives.
 
     Returns:
       A function that takes the inputs and returns the outputs.
 
     Raises:
-      ValueError: specifications, inputs and outputs do not fit together, or where the kernel
+      ValueError: if specifications, inputs and outputs do not fit together, or if the kernel
         returns a value or closes over arrays.
 
     Example:
@@ -412,7 +412,7 @@ class _Call:
 
 
 def _in_space(spec: Any, space: Any) -> Any:
-    """Returns a specification in the memory space of the output's type, unless it names one."""
+    """Returns a specification that has the output type's memory space, unless it names another."""
     if space is None:
         return spec
     if isinstance(spec, NoBlockSpec):

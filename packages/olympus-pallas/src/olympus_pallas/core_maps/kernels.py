@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels over meshes of cores: `kernel`, a function of arrays, and `core_map`, of references.
+"""Kernels over meshes of cores: `kernel` for functions of arrays, `core_map` for references.
 
 The primitive ``mpmd_map(*operands, jaxprs, meshes, out_avals, ...)`` runs one program on each core
 of a mesh, or several programs on several meshes at once. The constants of ``core_map(*constants,
@@ -50,7 +50,7 @@ def _core_map_types(*avals: Any, jaxpr: Olympuspr, mesh: Any, **params: Any) -> 
 
 
 def _outside(effects: Any, meshes: Sequence[Any]) -> list[Any]:
-    """Returns the effects that no mesh discharges, which are visible outside of the kernel."""
+    """Returns the effects that no mesh discharges, and that are visible outside of the kernel."""
     return [
         effect for effect in effects if not any(mesh.discharges_effect(effect) for mesh in meshes)
     ]
@@ -86,27 +86,27 @@ def kernel(
 
     Args:
       body: takes references to the inputs, then to the outputs, then to scratch buffers, each as a
-        whole. It returns nothing. With several meshes, one function each. Without it, a decorator
-        is returned.
+        whole. It returns nothing. Several meshes take a sequence of functions, one for each mesh.
+        Without ``body``, a decorator is returned.
       out_type: the types of the outputs.
-      mesh: the cores, such as ``tpu.create_tensorcore_mesh("core")``, or several meshes whose
-        cores run at once. Within the kernel ``lax.axis_index("core")`` says which one it is.
-      scratch_types: buffers for each core to work with; those of a dictionary are keyword
+      mesh: the cores, such as ``tpu.create_tensorcore_mesh("core")``, or several meshes whose cores
+        run at once. Within the kernel, ``lax.axis_index("core")`` gives the core's index.
+      scratch_types: buffers for each core to work with. If they are a dictionary, they are keyword
         arguments of the kernel.
       compiler_params: parameters of the compiler.
       interpret: whether the kernel runs on simulated cores: True, or ``tpu.InterpretParams()``.
       cost_estimate: estimated cost of the kernel.
-      debug: whether to print the kernel, and what comes of it.
+      debug: whether to print the kernel and the results of its lowering.
       name: name of the kernel in messages and profiles.
-      metadata: further properties that are handed on to the compiler.
+      metadata: further properties that the compiler receives.
 
     Returns:
       A function that takes the inputs and returns the outputs. References among the inputs are
       references for the kernel too.
 
     Raises:
-      ValueError: the kernel returns a value or closes over arrays, or where there are not as
-        many functions as meshes.
+      ValueError: if the kernel returns a value or closes over arrays, or if the numbers of
+        functions and meshes differ.
 
     Example:
       >>> import numpy as np
@@ -255,16 +255,16 @@ def core_map(
     metadata: dict[str, str] | None = None,
     scratch_shapes: Any = (),
 ) -> Callable[[Callable[..., None]], None]:
-    """Runs the decorated function on each core of a mesh, on references around it.
+    """Runs the decorated function on each core of a mesh, on references that it closes over.
 
     Args:
       mesh: the cores.
       compiler_params: parameters of the compiler.
-      interpret: whether it runs on simulated cores: True, or ``tpu.InterpretParams()``.
-      debug: whether to print the kernel, and what comes of it.
+      interpret: whether the function runs on simulated cores: True, or ``tpu.InterpretParams()``.
+      debug: whether to print the kernel and the results of its lowering.
       cost_estimate: estimated cost of the kernel.
-      name: name of the kernel in messages and profiles; by default that of the function.
-      metadata: further properties that are handed on to the compiler.
+      name: name of the kernel in messages and profiles; the function's name by default.
+      metadata: further properties that the compiler receives.
       scratch_shapes: buffers for each core to work with; they are arguments of the function.
 
     Returns:
@@ -349,7 +349,7 @@ def _discharge_mpmd_map(equation: Any, operands: Sequence[Any]) -> Any:
 def _with_arrays(
     programs: Any, equation: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """Calls a kernel on arrays: its references become outputs that alias inputs."""
+    """Calls a kernel on arrays; the references that it uses become outputs that alias inputs."""
     programs = (programs,) if isinstance(programs, Olympuspr) else programs
     places = [place for place, atom in enumerate(equation.invars) if atom.aval.is_ref]
     count, first = len(operands), len(params["out_avals"])

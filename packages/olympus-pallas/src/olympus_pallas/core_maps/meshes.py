@@ -37,7 +37,7 @@ class Mesh:
         return extend_axes(dict(self.shape))
 
     def discharges_effect(self, effect: Any) -> bool:
-        """Returns whether an effect of a kernel is invisible outside of it."""
+        """Returns whether an effect of a kernel is invisible outside of the kernel."""
         return False
 
     def size_of_cores(self) -> int:
@@ -63,9 +63,9 @@ class Mesh:
         return core.number
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Checks that one kernel can run on this mesh and on another at once.
+        """Checks that one kernel can run on this mesh and on another mesh at once.
 
         Raises:
-          ValueError: always, unless a kind of mesh knows better.
+          ValueError: always; classes of meshes that can run together override the method.
         """
         raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at once")

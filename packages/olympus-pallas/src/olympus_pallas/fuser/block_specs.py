@@ -35,10 +35,11 @@ class BlockIndexTransform:
     """Maps the index of a result's block to the index of an input's block.
 
     Args:
-      block_shape: its shape.
-      block_index_transform: function from the index of the result's block to that of this one.
-      memory_space: the memory that it lies in.
-      pipeline_mode: how it is brought there.
+      block_shape: the shape of the input's block.
+      block_index_transform: function from the index of the result's block to that of the input's
+        block.
+      memory_space: the memory that the input's block lies in.
+      pipeline_mode: the way in which the pipeline loads the block.
 
     Example:
       >>> BlockIndexTransform((8, 128), lambda i, j: (j, i)).block_index_transform(1, 2)
@@ -154,7 +155,7 @@ class _Pulled:
                 outs = [self.blocks.get(var) for var in equation.outvars]
                 given = _specs_of_custom(equation, rule, outs, "pull")
             elif block is None:
-                # Scalars are computed as they are.
+                # Scalars are not cut into blocks.
                 given = [None] * len(equation.invars)
             else:
                 given = rules_of(equation).pull(equation, block)
@@ -222,20 +223,21 @@ def pull_block_spec(
     Args:
       f: the function of arrays.
       out_block_specs: the specification of the result, or several.
-      scalar_prefetch_handler: picks the function's prefetched scalars out of the arguments of
-        index maps, of which it needs none.
+      scalar_prefetch_handler: picks the function's prefetched scalars out of the arguments of index
+        maps. It has no effect here.
       grid_len: the rank of the grid; by default the number of the index map's parameters.
-      strict_mode: whether blocks that are reached on several ways are compared.
+      strict_mode: whether the block indices of an array that several operations use must be equal.
 
     Returns:
-      A function of arrays, or their types, that gives: the function on blocks, to be called in
-      the kernel as ``kernel_fn(program_ids, scalar_prefetch, *blocks, **blocks)``; the
-      specifications of the arguments, `no_block_spec` for scalars and what is not needed; and those
-      of keyword arguments.
+      A function of arrays, or of their types, that returns three things. The first is the function
+      on blocks, which the kernel calls as ``kernel_fn(program_ids, scalar_prefetch, *blocks,
+      **blocks)``. The second is the specifications of the arguments, `no_block_spec` for scalars
+      and for arguments that are not needed. The third is the specifications of the keyword
+      arguments.
 
     Raises:
-      NotImplementedError: the function uses an operation that does not work on blocks.
-      ValueError: an array is needed in blocks of two kinds.
+      NotImplementedError: if the function uses an operation that does not work on blocks.
+      ValueError: if two operations need different blocks of one array.
 
     Example:
       >>> import numpy as np
@@ -286,14 +288,14 @@ def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs:
 
     Args:
       f: the function of arrays.
-      *in_spec_args: for each argument its specification; `no_block_spec` for scalars.
-      **in_spec_kwargs: for keyword arguments, likewise.
+      *in_spec_args: the specification of each argument; `no_block_spec` for scalars.
+      **in_spec_kwargs: the specifications of the keyword arguments.
 
     Returns:
-      A function of arrays, or their types, that gives the specifications of the results.
+      A function of arrays, or of their types, that returns the specifications of the results.
 
     Raises:
-      NotImplementedError: the function uses an operation that does not work on blocks.
+      NotImplementedError: if the function uses an operation that does not work on blocks.
 
     Example:
       >>> import numpy as np

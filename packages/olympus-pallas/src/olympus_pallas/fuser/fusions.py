@@ -41,7 +41,7 @@ class Fusion:
       func: the function.
       in_type: the types of its arguments, ``(args, kwargs)``.
       out_type: the types of its results.
-      strict_mode: whether blocks that are reached on several ways are compared.
+      strict_mode: whether the block indices of an array that several operations use must be equal.
     """
 
     func: Callable[..., Any]
@@ -79,15 +79,16 @@ class Fusion:
 
 
 def fusible(f: Any = None, *, output_fusion_prefix: Any = True) -> Any:
-    """Marks a function whose arguments are fusions; `fuse` looks for it.
+    """Marks a function whose arguments are fusions, so that `fuse` finds it.
 
     Args:
-      f: takes a `Fusion` for each input, then one for its outputs, or None where nothing is made of
-        them. Where there is one, it returns what that gives, a tuple.
+      f: takes a `Fusion` for each input, then one for its outputs, or None if no operation follows.
+        If there is a fusion of the outputs, ``f`` returns the result of that fusion, a tuple.
       output_fusion_prefix: True for one fusion of all outputs.
 
     Returns:
-      A function of arrays. Outside of `fuse` its inputs are what they are.
+      A function of arrays. Outside of `fuse`, the fusions of its inputs return the arrays
+      unchanged.
 
     Example:
       >>> import numpy as np
@@ -143,18 +144,18 @@ def fuse(
     """Returns a function in which fusible functions compute the operations around them.
 
     Args:
-      f: a function that calls one fusible function. What its inputs are computed from becomes
-        fusions of it, and so do the operations on its outputs.
-      resolve_fusion_dtypes: whether dtypes that exist in fusions alone are replaced; there are
-        none here.
+      f: a function that calls one fusible function. The operations that compute the inputs of the
+        fusible function become fusions, and so do the operations on its outputs.
+      resolve_fusion_dtypes: whether dtypes that only fusions have are replaced; no such dtypes
+        exist here.
       debug: whether to print the function's program.
-      strict_mode: whether blocks that are reached on several ways are compared.
+      strict_mode: whether the block indices of an array that several operations use must be equal.
 
     Returns:
-      The function, with one call of the fusible function in which everything else happens.
+      The function as one call of the fusible function, which contains all other operations.
 
     Raises:
-      ValueError: ``f`` calls no fusible function.
+      ValueError: if ``f`` calls no fusible function.
     """
     if f is None:
         return functools.partial(
@@ -187,7 +188,7 @@ def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> li
     for equation in after:
         if any(atom in dependent for atom in equation.invars if atom.__class__ is not Literal):
             dependent.update(equation.outvars)
-    # What does not depend on the fusible function's outputs can be computed before it.
+    # Equations that do not depend on the fusible function's outputs can run before it.
     independent = [each for each in after if not any(var in dependent for var in each.outvars)]
     available = [*before, *independent]
 
@@ -252,7 +253,7 @@ def _output_fusion(
     compute: Callable[..., Any],
     strict_mode: bool,
 ) -> Fusion:
-    """Returns the function of the outputs that follows the fusible function."""
+    """Returns the fusion of the outputs: the function of them that follows the fusible function."""
     made = {var for equation in equations for var in equation.outvars} | set(chosen.outvars)
     others: dict[Any, Any] = {}
     for equation in equations:
@@ -288,7 +289,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
       allow_transpose: whether the function may transpose arrays.
 
     Raises:
-      ValueError: they are transposed, and may not be.
+      ValueError: if the function transposes arrays, and ``allow_transpose`` is False.
     """
 
     def transposed(equation: Any, operands: Sequence[Any]) -> Any:
@@ -316,11 +317,11 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays.
       *args: the types of its arguments.
-      **kwargs: likewise.
+      **kwargs: the types of its keyword arguments.
 
     Returns:
-      A function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and those scalars
-      among them that say where blocks lie, of which there are none here.
+      Three things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and
+      the scalars among the values that decide where blocks lie, of which there are none here.
 
     Example:
       >>> import numpy as np

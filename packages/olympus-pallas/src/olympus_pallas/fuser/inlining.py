@@ -40,7 +40,7 @@ def run_program(
     operands: Sequence[Any],
     rules: dict[Primitive, Callable[..., Any]] | None = None,
 ) -> list[Any]:
-    """Evaluates a program and inlines calls; ``rules`` are `(equation, operands) -> results`."""
+    """Evaluates a program and inlines its calls; a rule is `(equation, operands) -> results`."""
     values: dict[Any, Any] = dict(zip(program.constvars, consts, strict=True))
     values.update(zip(program.invars, operands, strict=True))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of operations for fusion: the blocks of inputs that a block of the result needs."""
+"""Rules of operations for fusion, for the blocks of inputs that a block of the result needs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Block", "BlockRules", "block_rules", "rules_of"]
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """A block of an array: its shape, None where the dimension is squeezed, and its index.
+    """A block of an array, by its shape and its index.
 
     Attributes:
-      shape: one size a dimension.
+      shape: the size along each dimension; None for a squeezed dimension.
       place: function from the program's indices to the index of the block.
     """
 
@@ -43,7 +43,7 @@ class Block:
         return tuple(size for size in self.shape if size is not None)
 
     def is_same(self, other: Block, rank: int) -> bool:
-        """Returns whether two blocks coincide for the programs that are compared."""
+        """Returns whether two blocks coincide for a few sample programs."""
         if self.shape != other.shape:
             return False
         for step in (1, 2, 5):
@@ -75,7 +75,7 @@ def rules_of(equation: Equation) -> BlockRules:
     """Returns the rules of an equation's operation.
 
     Raises:
-      NotImplementedError: nothing is known of how it works on blocks.
+      NotImplementedError: if the operation has no rules for blocks.
     """
     rules = block_rules.rules.get(equation.primitive)
     if rules is not None:
@@ -105,7 +105,7 @@ def _pull_elementwise(equation: Equation, block: Block) -> list[Any]:
         elif not own:
             blocks.append(None)
         else:
-            # Dimensions of size 1 that the operation spreads.
+            # Dimensions of size 1 that the operation broadcasts have blocks of size 1.
             kept = tuple(1 if n == 1 and size else size for n, size in zip(own, block.shape))
             ones = [n == 1 for n in own]
             blocks.append(
@@ -233,9 +233,9 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Matches shapes up to dimensions of size one: the old dimension of each new one, or None.
+    """Returns the old dimension for each new one, for shapes that differ in dimensions of size one.
 
-    Added dimensions have None. The result is None if the shapes do not match.
+    An added dimension has None instead. The result is None if the shapes do not match.
     """
     matched: list[int | None] = []
     position = 0
@@ -333,7 +333,7 @@ block_rules.define(
 
 
 def _piece_starts(equation: Equation, size: int | None) -> list[int]:
-    """Returns the index of the first block of each joined piece, and of the last one's end."""
+    """Returns the index of each joined piece's first block, and the total number of blocks."""
     dim = equation.params["dimension"]
     starts = [0]
     for atom in equation.invars:
@@ -354,7 +354,7 @@ def _pull_concatenate(equation: Equation, block: Block) -> list[Block]:
     def piece(start: int, stop: int) -> Block:
         def place(*at: Any) -> tuple[Any, ...]:
             whole = list(block.place(*at))
-            # Programs outside of the piece see its first or last block, and do not use it.
+            # Programs outside of this piece see its first or last block, but do not use that block.
             whole[dim] = _clipped(whole[dim] - start, stop - start - 1)
             return tuple(whole)
 

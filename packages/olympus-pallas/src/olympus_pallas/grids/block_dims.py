@@ -38,7 +38,8 @@ class Element:
 
     Args:
       block_size: how many elements a window has along the dimension.
-      padding: how many elements the array seems to have before its first and after its last.
+      padding: the numbers of elements that the array seems to have before its first element and
+        after its last one.
     """
 
     block_size: int
@@ -47,7 +48,7 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """A dimension of which a program sees one index; the reference does not have it."""
+    """A dimension of which a program sees one index; the reference does not have the dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Indirect:
     """A dimension of which a program sees the elements at indices from the index map.
 
     Args:
-      block_size: how many there are.
+      block_size: the number of these elements.
     """
 
     block_size: int

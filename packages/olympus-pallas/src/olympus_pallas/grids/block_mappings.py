@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Block mappings: the blocks of operands of given types, with traced index maps.
+"""Block mappings, which hold the blocks of operands of given types with traced index maps.
 
 A `BlockSpec` is the user's description; a `BlockMapping` is the checked form for one array.
 """
@@ -44,8 +44,8 @@ class BlockMapping:
     """The blocks of one operand that the programs of a grid see.
 
     Attributes:
-      block_shape: one entry a dimension of the array.
-      transformed_block_aval: the type of the reference that the kernel is given.
+      block_shape: one entry for each dimension of the array.
+      transformed_block_aval: the type of the reference that the kernel takes.
       index_map_jaxpr: program from the indices in the grid to the index of the block.
       index_map_out_tree: the structure of what the index map returned.
       array_aval: the type of the array.
@@ -127,8 +127,9 @@ def map_blocks(
       The `BlockMapping`.
 
     Raises:
-      TypeError: the block shape is no sequence.
-      ValueError: the block shape does not fit the array, or the index map the block shape.
+      TypeError: if the block shape is not a sequence.
+      ValueError: if the block shape does not fit the array, or the index map does not fit the block
+        shape.
     """
     block_shape = _checked_block_shape(spec.block_shape, origin, array_aval)
 

@@ -30,11 +30,11 @@ class BlockSpec:
     """The block of an array that each program of the grid sees.
 
     Args:
-      block_shape: the sizes of a block: integers, `Blocked`, `Element`, `Squeezed` ..., or None for
-        a dimension of which a program sees one index and that the reference does not have.
-        Without it, a program sees the whole array.
+      block_shape: the sizes of a block: integers, `Blocked`, `Element`, `Squeezed` ..., or None. A
+        program sees one index of a dimension with None, and the reference does not have that
+        dimension. Without ``block_shape``, a program sees the whole array.
       index_map: function from the program's indices in the grid to the index of the block,
-        counted in blocks. Without it, every program sees the first block.
+        counted in blocks. Without ``index_map``, every program sees the first block.
       memory_space: the memory that the block lies in while the program runs.
       pipeline_mode: number of buffers, and other settings of the pipeline.
 
@@ -48,7 +48,7 @@ class BlockSpec:
     memory_space: Any | None = None
     pipeline_mode: Buffered | None = None
 
-    # Written out since parameters and fields are in different orders.
+    # Written by hand, since the order of the parameters differs from that of the fields.
     def __init__(
         self,
         block_shape: Sequence[BlockDim | int | None] | None = None,
@@ -90,7 +90,7 @@ def block_mapping(
     index_map_tree: Any,
     debug: bool = False,
 ) -> BlockMapping:
-    """Returns the block mapping of one operand, also where no specification is given.
+    """Returns the block mapping of one operand, even if no specification is given.
 
     Args:
       spec: the specification; without one, every program sees the whole array.
@@ -104,8 +104,9 @@ def block_mapping(
       The `BlockMapping`.
 
     Raises:
-      TypeError: ``spec`` is no block specification, or its block shape is no sequence.
-      ValueError: the block shape does not fit the array, or the index map the block shape.
+      TypeError: if ``spec`` is not a block specification, or its block shape is not a sequence.
+      ValueError: if the block shape does not fit the array, or the index map does not fit the block
+        shape.
     """
     if isinstance(spec, NoBlockSpec) or spec is None:
         spec = BlockSpec()

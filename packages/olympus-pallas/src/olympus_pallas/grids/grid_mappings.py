@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grid mappings: the parameter ``grid_mapping`` of ``pallas_call``, for operands of given types."""
+"""Grid mappings, the parameter ``grid_mapping`` of ``pallas_call`` for operands of given types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GridMapping:
       grid_names: names of the dimensions, or None.
       block_mappings: one for each input that is cut, then one for each output.
       index_map_tree: the structure of the arguments of index maps.
-      index_map_avals: their types: indices, then references to prefetched scalars.
+      index_map_avals: the types of these arguments: indices, then references to prefetched scalars.
       vmapped_dims: the dimensions that `vmap` has added, which `program_id` does not count.
       scratch_avals: the types of the references to scratch buffers.
       num_index_operands: how many operands are prefetched scalars.
@@ -76,7 +76,7 @@ class GridMapping:
         """The sizes of the grid, which must be known.
 
         Raises:
-          ValueError: some are operands.
+          ValueError: if some sizes are operands.
         """
         if self.num_dynamic_grid_bounds:
             raise ValueError(f"Expected a grid with fully static bounds, got {self.grid}")
@@ -112,7 +112,7 @@ class GridMapping:
         """The types of the outputs."""
         return [mapping.array_aval for mapping in self.block_mappings_output]
 
-    # The kernel's operands: prefetched scalars, inputs and outputs, scratch buffers.
+    # The kernel's operands are prefetched scalars, inputs, outputs and scratch buffers.
 
     @property
     def slice_index_ops(self) -> slice:

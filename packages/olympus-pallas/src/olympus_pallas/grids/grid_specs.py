@@ -20,8 +20,8 @@ class GridSpec:
 
     Args:
       grid: the numbers of programs along each dimension, integers or scalar arrays.
-      in_specs: one `BlockSpec` an input, as the inputs are structured.
-      out_specs: one an output.
+      in_specs: one `BlockSpec` for each input, in the structure of the inputs.
+      out_specs: one `BlockSpec` for each output.
       scratch_shapes: the buffers that each program works with.
 
     Example:
@@ -35,7 +35,7 @@ class GridSpec:
     out_specs: Any
     scratch_shapes: Any = ()
 
-    # How many of the first inputs are read before the programs run; they are not cut into blocks.
+    # The number of leading inputs that are read before the programs run and not cut into blocks.
     num_scalar_prefetch = 0
 
     def __init__(
@@ -58,11 +58,11 @@ class PrefetchScalarGridSpec(GridSpec):
     """A grid whose index maps read the first inputs, integers in scalar memory.
 
     Args:
-      num_scalar_prefetch: how many inputs these are. Index maps take references to them after the
-        indices of the grid, kernels before all others.
+      num_scalar_prefetch: the number of these inputs. Index maps take references to them after the
+        indices of the grid. Kernels take these references before all others.
       grid: the numbers of programs along each dimension.
-      in_specs: one `BlockSpec` an input that is not prefetched.
-      out_specs: one an output.
+      in_specs: one `BlockSpec` for each input that is not prefetched.
+      out_specs: one `BlockSpec` for each output.
       scratch_shapes: the buffers that each program works with.
 
     Example:

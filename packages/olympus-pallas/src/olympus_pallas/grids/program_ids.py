@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indices of the running program: `program_id` and `num_programs`.
 
-While a kernel is traced, they record primitives with the axis as parameter. Lowering gives them
-values; the interpreter turns them into inputs of the kernel.
+While a kernel is traced, both functions record primitives with the axis as parameter. Lowering
+gives the primitives values. The interpreter turns them into inputs of the kernel.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _num_programs_type(*, axis: int) -> ShapedArray:
 
 class _State(threading.local):
     grid: tuple[Any, ...] | None = None
-    # The grid indices, if known as values: in loops that interpret grids.
+    # The grid indices, if their values are known, as in loops that interpret grids.
     place: tuple[Any, ...] | None = None
 
 
@@ -187,7 +187,7 @@ def asks_for_place(program: Olympuspr) -> bool:
 
 
 def with_places_as_inputs(program: ClosedOlympuspr, rank: int) -> ClosedOlympuspr:
-    """Returns the program with its grid indices and the grid's sizes as first inputs.
+    """Returns the program with the grid indices and the grid's sizes as its first inputs.
 
     Args:
       program: the program.
@@ -241,7 +241,7 @@ def _closed(program: Any) -> ClosedOlympuspr:
 
 
 def _in_place(parameter: str) -> Callable[..., Any]:
-    """Inlines a call."""
+    """Returns the rule that inlines a call."""
 
     def rule(places: Sequence[Any], operands: Sequence[Any], **params: Any) -> list[Any]:
         return _evaluate(_closed(params[parameter]), places, operands)
@@ -292,7 +292,7 @@ def _while(
     )
 
 
-# What is done with programs inside programs: `rule(places, operands, **params)`.
+# Rules of primitives with nested programs: `rule(places, operands, **params)`.
 _rules: dict[Primitive, Callable[..., Any]] = {
     lax.jit_p: _in_place("jaxpr"),
     lax.closed_call_p: _in_place("call_jaxpr"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules of `pallas_call`, by platform: interpreter, simulation or compiler."""
+"""Lowering rules of `pallas_call`, which interpret, simulate or compile by platform."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ else:
 
 __all__ = ["register_lowering_rule"]
 
-# Where compiled programs can call back, to run kernels on simulated cores.
+# Platforms whose compiled programs can call back, to run kernels on simulated cores.
 CALLBACK_PLATFORMS = ("cpu", "cuda")
 
-# Lowering rules for compilers of third parties, by platform and class of the compiler parameters.
+# Lowering rules for third-party compilers, by platform and class of the compiler parameters.
 _registered: dict[tuple[str, type], Callable[..., Any]] = {}
 
 
@@ -43,12 +43,12 @@ def register_lowering_rule(
 
     Args:
       params_cls: class of ``compiler_params``; kernels with such parameters use the rule.
-      rule: `(context, *operands, **params) -> results`, a lowering rule as those of olympus-xla;
-        the parameters are those of ``pallas_call`` equations.
+      rule: `(context, *operands, **params) -> results`, a lowering rule as in olympus-xla. The
+        parameters are those of ``pallas_call`` equations.
       platform: the platform, or several.
 
     Raises:
-      ValueError: the class has a rule for the platform already.
+      ValueError: if the class has a rule for the platform already.
     """
     for name in (platform,) if isinstance(platform, str) else platform:
         if (name, params_cls) in _registered:
@@ -59,14 +59,15 @@ def register_lowering_rule(
 
 
 def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
-    # Over which devices values vary has been settled; memory that the kernel writes does not know.
+    # The avals leave out the devices over which values vary. These have been checked, and the
+    # memory that the kernel writes has no such information.
     avals = [ShapedArray(aval.shape, aval.dtype) for aval in context.avals_in]
     closed = trace_to_closed(lambda *args: interpret_call(*args, **params), avals)
     return context.lower(closed, operands)
 
 
 def _settings(params: Any) -> Any:
-    """Returns the parameters of simulated cores; None to run an array program."""
+    """Returns the parameters of simulated cores; None if the kernel runs as an array program."""
     settings = params["interpret"] or interpret_modes.interpret_params()
     if settings is True:
         return InterpretParams() if needs_simulation(params["jaxpr"]) else None

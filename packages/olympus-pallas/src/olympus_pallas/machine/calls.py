@@ -46,8 +46,9 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
     Args:
       context: the lowering context of the equation.
       operands: the arrays.
-      run: `(key, device, mesh_axes, *arrays) -> arrays`, where ``key`` is where devices meet,
-        ``device`` is the device's number in the mesh of ``mesh_axes``, names with sizes.
+      run: `(key, device, mesh_axes, *arrays) -> arrays`. Devices that run the same kernel meet
+        under ``key``. ``device`` is the device's number in the mesh. ``mesh_axes`` has the names
+        and sizes of the mesh's axes.
     """
     axes = context.module.axis_context
     names = () if axes is None else axes.axis_names
@@ -168,11 +169,11 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
 def parallel_orders(
     grid_mapping: GridMapping, compiler_params: Any, seed: int | None
 ) -> list[list[int]]:
-    """Returns the order of the programs along the parallel axes of the grid, which come first.
+    """Returns the order of the programs along the leading axes of the grid, which are parallel.
 
     Raises:
-      ValueError: other axes come before a parallel one.
-      ConcretizationTypeError: the size of a parallel axis is computed.
+      ValueError: if other axes come before a parallel one.
+      ConcretizationTypeError: if the size of a parallel axis is computed.
     """
     kinds = getattr(compiler_params, "dimension_semantics", None) or ()
     parallel = [str(getattr(kind, "value", kind)).lower() == "parallel" for kind in kinds]
@@ -260,10 +261,11 @@ class _Kernel:
         self.orders = orders
 
     def run_all(self, core: Core) -> None:
-        """Runs the programs of the grid, on several cores if there are any."""
+        """Runs the programs of the grid, on several cores if the device has them."""
         own = self.mapping.own_dims
         shared, rest = own[: len(self.orders)], own[len(self.orders) :]
-        # Axes that `vmap` has added come one after the other, then those whose order is free.
+        # The loops over axes that `vmap` has added are outermost. The parallel axes, whose order is
+        # free, come next.
         added = [dim for dim in range(len(self.grid)) if dim not in own]
         free = list(itertools.product(*self.orders))
         share = max(-(-len(free) // core.settings.num_cores_or_threads), 1)
@@ -324,7 +326,7 @@ class _Block:
         self.operand = operand
         self.is_output = is_output
         self.index: tuple[int, ...] | None = None
-        # Keys are read only; they come as the arrays of their data.
+        # Keys can only be read. They come as the arrays of their key data.
         is_key = dtypes.is_extended(mapping.array_aval.dtype)
         self.is_direct = mapping.is_whole and (is_key or mapping.block_aval.memory_space in _WHOLE)
         if self.is_direct:

@@ -29,7 +29,7 @@ __all__ = ["place_of", "remote"]
 
 
 def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
-    """Returns the numbers of a device and of a core; None for this device's core."""
+    """Returns the numbers of a device and of a core; None for the core of this core's number."""
     sizes = dict(core.mesh_axes)
     on_core: Any = None
     if kind is DeviceIdType.LOGICAL and not isinstance(device_id, Mapping | tuple):

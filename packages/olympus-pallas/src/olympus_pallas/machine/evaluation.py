@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated cores: threads that run programs with references on NumPy arrays."""
+"""Simulated cores, which are threads that run programs with references on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .runs import Buffer, Run, Site
 
 __all__ = ["Core", "machine_rules"]
 
-# What a core does with an equation: `rule(core, equation, operands) -> results`. Operands are NumPy
-# arrays, and sites where they are references. Primitives without a rule are evaluated by their
-# reference rule, or as what they stand for.
+# Evaluation rules of equations on a core: `rule(core, equation, operands) -> results`. Operands are
+# NumPy arrays, or sites for references. A primitive without a rule is evaluated by its reference
+# rule, or by its expansion.
 machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
     "machine", package="olympus_pallas", folder=None
 )
 
 
-# Stands for the core itself.
+# Placeholder for the core itself.
 _own: Any = object()
 
 
@@ -44,15 +44,15 @@ class Core:
     """A core of a device that runs a program.
 
     Attributes:
-      run: the run that it takes part in.
+      run: the run that the core takes part in.
       device: the number of its device among those of the run.
       number: its number among the device's cores.
       settings: how kernels are interpreted: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
-      places: its place along named axes, of devices and of cores.
+      places: its index along each named axis, of devices and of cores.
       grid: the sizes of the grid that `program_id` counts in.
-      place: the program's place in it.
-      mesh: the mesh of cores that it is one of, if any.
+      place: the program's index in the grid.
+      mesh: the mesh of cores that the core belongs to, if any.
       state: state that operations of one platform share, such as random generators.
     """
 
@@ -102,7 +102,7 @@ class Core:
     def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
         """Allocates a buffer with a name for other cores; its owner is this core by default.
 
-        A buffer of another owner is shared: the first core that allocates it makes it.
+        A buffer of another owner is shared. The first core that allocates it creates it.
         """
         count = self._allocated[name] = self._allocated.get(name, 0) + 1
         label = name if count == 1 else (name, count)
@@ -130,7 +130,7 @@ class Core:
             return 0
         if dtypes.issubdtype(dtype, np.inexact):
             return np.nan
-        # The largest number: if an uninitialized element is an index, it is far out of bounds.
+        # The largest number is far out of bounds if an uninitialized element is used as an index.
         return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:
@@ -203,7 +203,8 @@ class Core:
                 f"`{primitive.name}` is not known on simulated cores (used at "
                 f"{summarize(equation.source_info)})"
             )
-        # Loops come by again; the equation lives as long as the run.
+        # A loop runs an equation several times. The equation lives as long as the run, so its
+        # address is unique.
         closed = self.run.expanded.get(id(equation))
         if closed is None:
             avals = [ShapedArray(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]

@@ -33,7 +33,7 @@ def run_map(
     **params: Any,
 ) -> list[np.ndarray]:
     """Returns the outputs of an `mpmd_map` on one device."""
-    # Threads of GPUs may reach other devices through views of references too.
+    # Threads of GPUs may also reach other devices through views of references.
     reaches = any(getattr(mesh, "core_type", None) == "gpu" for mesh in meshes)
     together = reaches or any(map(communicates, jaxprs))
     run = shared_run(key, device, mesh_axes, settings, together)
@@ -83,7 +83,7 @@ def mesh_bodies(
 
 @machine_rules.define(core_map_p)
 def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    """Runs a `core_map` within a kernel: the core splits into several cores."""
+    """Runs a `core_map` within a kernel; the core splits into several cores."""
     mesh, program = equation.params["mesh"], equation.params["jaxpr"]
     values = dict(zip(program.constvars, operands, strict=True))
     bodies = []

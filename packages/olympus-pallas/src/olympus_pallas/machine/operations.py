@@ -28,7 +28,7 @@ __all__ = ["viewed"]
 
 
 def viewed(core: Core, site: Site, transforms: Sequence[Any]) -> Site:
-    """Returns the part of a buffer that transforms select, which may be another core's."""
+    """Returns the part of a buffer that transforms select; it may be another core's buffer."""
     for transform in transforms:
         if hasattr(transform, "locate"):
             site = transform.locate(core, site)
@@ -105,7 +105,7 @@ def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 def _masked_change(
     core: Core, view: Site, mask: Any, change: Any, is_added: bool = False
 ) -> np.ndarray:
-    """Replaces elements by ``change`` of them; returns the old elements."""
+    """Replaces elements by ``change`` of them, or adds ``change``; returns the old elements."""
     with core.run.access(core, view if mask is None else Site(view.buffer)) as array:
         transforms = view.transforms
         roomy = array
@@ -114,7 +114,7 @@ def _masked_change(
             transforms = with_shape(transforms, roomy.shape)
         previous = read(roomy, transforms)
         if is_added:
-            # An element that several indices name is added to as often.
+            # An element that several indices name gets one addition for each of them.
             numbers = read(np.arange(roomy.size).reshape(roomy.shape), transforms)
             amount = change if mask is None else np.where(mask, change, 0)
             flat = roomy.reshape(-1)
@@ -178,7 +178,8 @@ def _touch(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]
 def _run_scoped(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
     owner = core.owner_over(equation.params["collective_axes"])
-    # Cores that run one program run one object; its address names what it allocates.
+    # Cores that run the same program share one olympuspr object. Its address names the buffers that
+    # it allocates.
     sites = [
         core.new_buffer(var.aval, ("scoped", id(jaxpr), number), owner)
         for number, var in enumerate(jaxpr.invars)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of races: unordered accesses to one element, one of them a write.
+"""Detection of races, which are unordered accesses to one element, at least one a write.
 
-Each core and each copy has a vector clock, with the time of every other actor that it knows. A
-semaphore passes the clocks of those who signal it to those who wait for it. An access by another
-actor that this clock does not cover may happen before or after an own access.
+Each core and each copy is an actor. An actor has a vector clock, with the last known time of every
+other actor. A semaphore passes the clocks of the actors that signal it to the actors that wait for
+it. An actor's access is unordered with another actor's access that its clock does not cover.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Clock = dict[Any, int]
 
 
 class Race(RuntimeError):
-    """Error for two accesses of one element in no certain order, one of them a write."""
+    """Error for two unordered accesses to one element, at least one of them a write."""
 
 
 class Races:
@@ -52,13 +52,13 @@ class Races:
         return known
 
     def begin(self, actor: Any, parent: Any) -> None:
-        """Gives a core the clock of the core that starts it."""
+        """Adds the clock of the core that starts a core to the started core's clock."""
         clock = self._clock(actor)
         self._join(clock, self._clock(parent))
         self._clock(parent)[parent] += 1
 
     def end(self, actor: Any, parent: Any) -> None:
-        """Gives a core the clock of a core whose end it has waited for."""
+        """Adds the clock of a core that has ended to the clock of the core that waited for it."""
         self._join(self._clock(parent), self._clock(actor))
 
     @staticmethod
@@ -95,7 +95,7 @@ class Races:
         """Records an access and compares it with earlier ones.
 
         Raises:
-          Race: it has no certain order with one of them.
+          Race: if the access is unordered with an earlier one.
         """
         buffer = site.buffer
         clock = self._actor_clock(actor)

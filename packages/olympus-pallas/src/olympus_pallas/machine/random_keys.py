@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation rules of random keys on simulated cores, as arrays of their data."""
+"""Evaluation rules of random keys on simulated cores, as arrays of key data."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ class Buffer:
 
     Attributes:
       array: the elements; of semaphores, their values.
-      name: name for other cores; cores that run one program give it the same name.
+      name: name by which other cores find the buffer; cores that run one program give it the same
+        name.
       device: the number of the device.
       core: the number of the core, or None where the device's cores share it.
     """
@@ -38,9 +39,9 @@ class Buffer:
         self.name = name
         self.device = device
         self.core = core
-        # Who has read and written which elements, where races are looked for.
+        # The earlier reads and writes of elements, if races are detected.
         self.past: Any = None
-        # Of barriers: how many have arrived at each since it was last opened.
+        # For barriers, the number of arrivals at each since it was last opened.
         self.arrivals: dict[int, int] = {}
         self.needed = 1
 
@@ -61,7 +62,7 @@ class Site:
     transforms: tuple[Any, ...] = ()
 
     def is_at(self, other: Site) -> bool:
-        """Returns whether two semaphores are the same."""
+        """Returns whether two sites are the same semaphore."""
         return self.buffer is other.buffer and self._number() == other._number()
 
     def _number(self) -> int:
@@ -71,15 +72,15 @@ class Site:
 
 @dataclasses.dataclass(eq=False)
 class Transfer:
-    """A copy that has started: source, target, and the semaphores that it signals.
+    """A copy that has started, with its source, its target and the semaphores that it signals.
 
     Attributes:
       source: part of a buffer that is copied.
       target: part of a buffer that is written.
-      received: the semaphore, or barrier, that learns of its end.
-      sent: the semaphore that learns when the source has been read.
+      received: the semaphore, or barrier, that is signalled when the copy ends.
+      sent: the semaphore that is signalled when the source has been read.
       add: whether the copy adds to the target's elements.
-      notify: tells a barrier; without it, the semaphore counts bytes.
+      notify: function that notifies a barrier; without it, the semaphore counts bytes.
       clock: vector clock of the copy, if races are detected.
     """
 
@@ -96,9 +97,9 @@ class Run:
     """One run of a kernel on all of its devices.
 
     Attributes:
-      num_devices: how many devices take part.
+      num_devices: the number of devices that take part.
       eager: whether copies are made when they begin, not when they are waited for.
-      changed: wakes up cores that wait; its lock protects everything.
+      changed: condition that wakes up waiting cores; its lock protects the whole run.
       races: detector of races, or None.
     """
 
@@ -110,10 +111,10 @@ class Run:
         self.pending: list[Transfer] = []
         self.races = Races() if detect_races else None
         self.failure: BaseException | None = None
-        # Expansions of equations, by the equations' addresses.
+        # Expansions of equations, by the address of the equation.
         self.expanded: dict[int, Any] = {}
         self._live = num_devices * cores
-        # For each core that waits, the version of the state that it has found wanting.
+        # For each waiting core, the version of the state in which its condition did not hold.
         self._waiting: dict[Any, int] = {}
         self._version = 0
         self._arrived: dict[Any, int] = {}
@@ -129,7 +130,7 @@ class Run:
         """Waits for a condition; the caller holds the lock.
 
         Raises:
-          SimulationError: all cores wait, or where another has failed.
+          SimulationError: if all cores wait, or another core has failed.
         """
         try:
             while not self._is_ready(ready):
@@ -242,7 +243,7 @@ class Run:
         self.touch()
 
     def wait(self, core: Any, semaphore: Site, amount: int, decrement: bool = True) -> None:
-        """Waits until a semaphore has a value, and subtracts it."""
+        """Waits until a semaphore has reached an amount, and subtracts the amount if asked to."""
         with self.changed:
 
             def ready() -> bool:
@@ -261,7 +262,7 @@ class Run:
     # ---- barriers ----
 
     def arrive(self, actor: Any, barrier: Site, needed: int) -> None:
-        """Arrives at a barrier and opens it if enough have arrived; the caller holds the lock."""
+        """Arrives at a barrier and opens it after enough arrivals; the caller holds the lock."""
         number = barrier._number()
         arrivals = barrier.buffer.arrivals
         arrivals[number] = arrivals.get(number, 0) + 1
@@ -363,7 +364,7 @@ class Meeting:
         Args:
           device: the device that calls.
           num_devices: the number of devices that call.
-          make: makes the run, at the first call.
+          make: function that makes the run at the first call.
         """
         with self._lock:
             number = self._calls[device] = self._calls.get(device, 0) + 1

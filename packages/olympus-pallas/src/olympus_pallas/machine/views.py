@@ -22,7 +22,7 @@ def read(array: np.ndarray, transforms: Sequence[Any]) -> np.ndarray:
     """Returns the elements of a view, as a new array.
 
     Raises:
-      OutOfBounds: indices lie outside.
+      OutOfBounds: if indices lie outside of the array.
     """
     for transform in transforms:
         array = _seen(transform, array)
@@ -33,7 +33,7 @@ def write(array: np.ndarray, transforms: Sequence[Any], value: Any) -> None:
     """Writes the elements of a view.
 
     Raises:
-      OutOfBounds: indices lie outside.
+      OutOfBounds: if indices lie outside of the array.
     """
     if not transforms:
         array[...] = value
@@ -55,7 +55,8 @@ def write(array: np.ndarray, transforms: Sequence[Any], value: Any) -> None:
         array[...] = view.reshape(array.shape)
 
 
-# Transforms of other packages' references: `seen(transform, array)`, a view of the array.
+# For each class of other packages' transforms, the function `seen(transform, array)`, which returns
+# a view of the array.
 _VIEWS: dict[type, Callable[[Any, np.ndarray], np.ndarray]] = {}
 
 
@@ -80,7 +81,7 @@ def _seen(transform: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Views the bits as another dtype; elements of another width go along the last axis but one."""
+    """Views the bits as another dtype; a new width changes the size of the last axis but one."""
     dtype = np.dtype(dtype)
     if array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)
@@ -122,7 +123,7 @@ def _places(indexer: NDIndexer, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def room_for(array: np.ndarray, transforms: Sequence[Any], fill: Any) -> np.ndarray:
-    """Pads the array so that slices of masked accesses end inside."""
+    """Pads the array so that the slices of masked accesses end inside of it."""
     first = transforms[0] if transforms else None
     if not isinstance(first, NDIndexer):
         return array

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masked loads and stores, and atomic updates, of references in kernels.
 
-The primitives, with operands flattened as the parameter ``args_tree`` tells:
+The operands of the primitives are flattened, with the structure ``args_tree``:
 
 - ``masked_load(ref, transforms, mask, other)``: reads; gives ``other`` where the mask is false.
 - ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives old values.
@@ -72,7 +72,7 @@ class AtomicOpType(enum.Enum):
         return f"AtomicOpType.{self.name}"
 
 
-# ---- types ----
+# ---- result types ----
 
 
 def _view(operation: str, ref: Any, transforms: Sequence[Any]) -> ShapedArray:
@@ -176,8 +176,8 @@ def load(
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      mask: booleans of the result's shape. Where they are false, memory is not touched, so
-        the place may lie outside of the array.
+      mask: booleans of the result's shape. Where they are false, memory is not accessed, so the
+        place may lie outside of the array.
       other: value where the mask is false; unspecified by default.
       cache_modifier: how caches treat the data, in Triton's terms.
       eviction_policy: eviction policy of caches, in Triton's terms.
@@ -225,7 +225,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
     Args:
       ref: the reference, or ``ref.at[...]``.
       val: an array of the shape and dtype of the elements written.
-      mask: booleans of that shape; where they are false, memory is not touched.
+      mask: booleans of that shape; where they are false, memory is not accessed.
       eviction_policy: eviction policy of caches, in Triton's terms.
 
     Example:
@@ -281,7 +281,7 @@ atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
-    """Compares a scalar and swaps it if they are equal, atomically.
+    """Compares a scalar in memory with another one, and replaces it if they are equal, atomically.
 
     Args:
       ref: a reference to a scalar, or a view of one element.
@@ -289,7 +289,7 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
       val: scalar that is written if they are equal.
 
     Returns:
-      The old elements.
+      The old value.
     """
     ref, transforms = ref_and_transforms("atomic_cas", ref)
     flat, tree = pytrees.tree_flatten((ref, transforms, cmp, val))

@@ -53,7 +53,7 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
       An array of the shape and dtype of ``x``, with the memory space in its type.
 
     Raises:
-      TypeError: it is no memory.
+      TypeError: if ``memory_space`` is not a memory.
 
     Example:
       >>> import numpy as np

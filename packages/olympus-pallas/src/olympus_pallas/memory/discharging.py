@@ -20,7 +20,7 @@ from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
-    """Returns the new values of operands, the first of which is the reference."""
+    """Returns the new values of an equation's operands, the first of which is the reference."""
     return [array, *[None] * (len(operands) - 1)]
 
 
@@ -106,7 +106,7 @@ def _atomic_rmw(equation: Any, operands: Sequence[Any]) -> Any:
         array, transforms, shape = _with_room(array, transforms)
     previous = read_view(array, transforms)
     if kind is AtomicOpType.ADD:
-        # An element that several indices name is added to as often.
+        # An element that several indices name gets one addition for each of them.
         if mask is not None:
             value = _masked(mask, value, np.zeros((), value.dtype))
         changed = accumulated(array, transforms, value)

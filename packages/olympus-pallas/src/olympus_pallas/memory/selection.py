@@ -15,7 +15,7 @@ __all__ = ["SelectedRef", "select_ref", "with_selected"]
 class SelectedRef(RefMethods):
     """One of several references of one type.
 
-    Whatever is done to it is done in a branch of a `lax.switch`.
+    Each operation on it runs in a branch of a `lax.switch`.
 
     Attributes:
       index: index of the selected reference.
@@ -80,15 +80,15 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
     """Selects one of several references by an index that is known when the kernel runs.
 
     Args:
-      idx: the number of the reference, an integer scalar; the nearest there is, where there is none
-        of that number.
+      idx: the number of the reference, an integer scalar. An index out of range selects the nearest
+        reference.
       *refs: references, or views of them, of one shape and dtype.
 
     Returns:
       A stand-in for the reference, which can be read, written, viewed and copied.
 
     Raises:
-      ValueError: there are no references, or where their types differ.
+      ValueError: if there are no references, or their types differ.
 
     Example:
       >>> import numpy as np

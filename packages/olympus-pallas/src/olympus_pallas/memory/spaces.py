@@ -21,7 +21,8 @@ __all__ = ["MemoryRef", "MemorySpace", "SemaphoreType", "TpuMemorySpace"]
 class MemorySpace(enum.Enum):
     """Memory spaces of every platform.
 
-    A member is callable: with a shape and a dtype it is a scratch buffer in that memory.
+    A member is callable. Called with a shape and a dtype, it returns a scratch buffer in that
+    memory.
 
     Example:
       >>> MemorySpace.ANY((8, 128), "float32").shape
@@ -45,7 +46,8 @@ class MemorySpace(enum.Enum):
 class TpuMemorySpace(enum.Enum):
     """Memory spaces of a TPU: memories of the core, and HBM.
 
-    A member is callable: with a shape and a dtype it is a scratch buffer in that memory.
+    A member is callable. Called with a shape and a dtype, it returns a scratch buffer in that
+    memory.
 
     Example:
       >>> TpuMemorySpace.VMEM((8, 128), "float32").memory_space
@@ -69,7 +71,7 @@ class TpuMemorySpace(enum.Enum):
         return MemoryRef(_inner_aval(shape, dtype), self)
 
 
-# The names under which JAX's modules have both.
+# JAX's modules have both classes under this name.
 TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
 
 
@@ -155,7 +157,7 @@ class SemaphoreDType(ExtendedDType):
 class SemaphoreType(enum.Enum):
     """The kinds of semaphores of a TPU; a member is itself a scratch shape of one semaphore.
 
-    Called with a shape it is an array of semaphores.
+    Called with a shape, it returns an array of semaphores.
 
     Example:
       >>> SemaphoreType.DMA((2,)).shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that the lowerings to Triton and to Mosaic share: a builder, arithmetic, control flow.
+"""A builder, arithmetic and control flow, which the lowerings to Triton and Mosaic share.
 
 Both languages are MLIR. Arithmetic is the dialects ``arith`` and ``math``, on tensors in Triton and
 on vectors in Mosaic. Control flow is the dialect ``scf``. The folder imports nothing else of the

@@ -61,7 +61,7 @@ class KernelBuilder:
       rules: table from primitives to `rule(builder, *operands, **params)`.
       kernel: state of the whole kernel; its class depends on the language.
       equation: the equation being lowered.
-      used: the variables of its program that something uses.
+      used: the variables of the equation's program that a later equation or a result uses.
     """
 
     rules: RuleTable[Callable[..., Any]]
@@ -77,7 +77,7 @@ class KernelBuilder:
         self.equation: Any = None
         self.used: set[Any] = set()
 
-    # ---- types: what the languages differ in ----
+    # ---- types, in which the languages differ ----
 
     def shaped_type(self, shape: Sequence[int], mlir_element: Any) -> Any:
         """Returns the type of an array of an MLIR element type; the rank is at least 1."""
@@ -92,7 +92,7 @@ class KernelBuilder:
         raise NotImplementedError(f"{type(self).__name__} must say how arrays are spread")
 
     def check_aval(self, aval: Any) -> None:
-        """Checks that the language has arrays of a type."""
+        """Checks that the language has arrays of an abstract type."""
 
     def value_type(self, aval: Any) -> Any:
         """Returns the MLIR type of a value of an abstract type."""
@@ -100,7 +100,7 @@ class KernelBuilder:
         return self.shaped_type(aval.shape, element) if aval.shape else element
 
     def like(self, value: Any, mlir_element: Any) -> Any:
-        """Returns the type of a value's shape with other elements."""
+        """Returns the type with a value's shape and other elements."""
         shape = self.shape_of(value)
         return self.shaped_type(shape, mlir_element) if shape else mlir_element
 
@@ -314,7 +314,7 @@ def is_float(dtype: Any) -> bool:
 
 
 def is_unsigned(dtype: Any) -> bool:
-    """Returns whether comparison and division are unsigned: for unsigned integers and booleans."""
+    """Returns whether a dtype has unsigned comparison and division, as booleans do, too."""
     return np.dtype(dtype) == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builder of Mosaic kernels: vectors, and memories of the TPU."""
+"""Builder of Mosaic kernels, with vectors and the TPU's memories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MosaicKernel:
     """State of a whole kernel during lowering.
 
     Attributes:
-      program_ids: the program's place along each of the user's dimensions of the grid.
+      program_ids: the program's index along each dimension of the user's grid.
       grid: the sizes of these dimensions.
       name: the kernel's name, for messages.
       mesh_axes: names and sizes of the axes of the mesh of devices.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of kernels over meshes of cores to Mosaic: the cores are the programs of a grid."""
+"""Lowering of kernels over meshes of cores to Mosaic, with a program of a grid for each core."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lower_map(
 def grid_of(
     program: Olympuspr, mesh: Mesh, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> GridMapping:
-    """Returns the grid whose programs are the cores of a mesh; each sees all of the operands."""
+    """Returns the grid whose programs are the cores of a mesh; each sees the whole operands."""
     names, sizes = zip(*mesh.shape.items(), strict=True)
     index = ShapedArray((), INDEX_DTYPE)
     index_avals = (index,) * len(sizes)

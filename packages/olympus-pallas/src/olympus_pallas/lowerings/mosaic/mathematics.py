@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of mathematical functions to Mosaic: operations of the dialect ``math``, formulas."""
+"""Lowering of mathematical functions to Mosaic, by the dialect ``math`` or by formulas."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _logistic(x: Any) -> Any:
 
 
 def _expm1(x: Any) -> Any:
-    # Exact near zero, where the exponential is about one.
+    # This formula is exact near zero, where the exponential is about one.
     return lax.mul(lax.tanh(lax.mul(x, np.float32(0.5))), lax.add(lax.exp(x), np.float32(1)))
 
 
@@ -121,7 +121,7 @@ def _cosh(x: Any) -> Any:
 
 def _cbrt(x: Any) -> Any:
     root = lax.exp(lax.div(lax.log(lax.abs(x)), np.float32(3)))
-    # One step of Newton's method makes up for the logarithm.
+    # One step of Newton's method corrects the error of the logarithm.
     better = lax.div(
         lax.add(lax.add(root, root), lax.div(lax.abs(x), lax.mul(root, root))), np.float32(3)
     )
@@ -130,7 +130,8 @@ def _cbrt(x: Any) -> Any:
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    # Ranks numbers by bits, whose order is reversed for negative numbers; subnormals count.
+    # The ranks of numbers are their bits, in reverse order for negative numbers. Subnormals have
+    # ranks, too.
     lowest = np.int32(-(2**31))
     zero = np.int32(0)
 
@@ -141,7 +142,7 @@ def _nextafter(x: Any, y: Any) -> Any:
     here, there = rank(x), rank(y)
     ones = lax.full_like(here, 1)
     moved = lax.add(here, lax.select_n(lax.lt(there, here), ones, lax.neg(ones)))
-    # On the way up to zero the sign stays.
+    # A negative number that moves up to zero keeps its sign.
     is_negative = lax.bitwise_or(
         lax.lt(moved, zero), lax.bitwise_and(lax.eq(moved, zero), lax.lt(here, zero))
     )
@@ -151,7 +152,8 @@ def _nextafter(x: Any, y: Any) -> Any:
     return lax.select_n(unordered, result, lax.full_like(x, np.nan))
 
 
-# The polynomials of M. Giles, "Approximating the erfinv function" (2010): near the middle, beyond.
+# The polynomials of M. Giles, "Approximating the erfinv function" (2010), near the middle and far
+# from it.
 _NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
     *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),

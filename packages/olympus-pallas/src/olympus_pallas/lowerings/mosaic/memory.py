@@ -41,9 +41,9 @@ class Axis:
 
     Attributes:
       size: the number of elements along the dimension that the reference covers.
-      start: the index of the first of these elements: an integer if known, else a 32-bit value.
-      stride: the distance between two consecutive ones of these elements.
-      kept: whether the dimension is also one of the reference, rather than removed by an integer.
+      start: the index of the first of these elements, an integer if known, else a 32-bit value.
+      stride: the distance between two consecutive elements among these.
+      kept: whether the reference has the dimension; otherwise an integer index has removed it.
     """
 
     size: int
@@ -58,9 +58,9 @@ class MosaicRef:
 
     Attributes:
       memref: the array.
-      dtype: of its elements, as the kernel sees them.
+      dtype: the dtype of the array's elements, as the kernel sees them.
       space: the memory's name.
-      axes: its dimensions.
+      axes: the dimensions of the array.
     """
 
     memref: Any
@@ -74,7 +74,7 @@ class MosaicRef:
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the reference sees the whole array, dimensions of size 1 apart."""
+        """Returns whether the reference sees the whole array, apart from dimensions of size 1."""
         return all(axis.start == 0 and axis.stride == 1 for axis in self.axes)
 
 

@@ -32,7 +32,7 @@ __all__ = ["kernel_module", "lower_call"]
 
 _VECTOR_MEMORY = 1
 _LANES, _SUBLANES = 128, 8
-# The version of MLIR's binary form in which kernels are handed on.
+# The version of MLIR's binary form in which the compiler receives kernels.
 _BYTECODE_VERSION = 0
 _DYNAMIC = -(2**63)
 
@@ -89,7 +89,7 @@ def lower_call(
 def _custom_call(
     context: Any, operands: Sequence[Any], out_avals: Sequence[Any], **options: Any
 ) -> list[Any]:
-    """Calls a kernel; booleans are 32-bit integers in its operands and results."""
+    """Builds the call of a kernel; its operands and results have 32-bit integers for booleans."""
     avals_in = context.avals_in
     converted = [
         context.convert(operand, aval.shape, INT32) if aval.dtype == BOOL else operand
@@ -363,7 +363,7 @@ def _window(number: int, block: BlockMapping) -> Any:
 def _function(
     module: Any, name: str, types: Sequence[Any], results: Sequence[Any], attributes: Any
 ) -> Any:
-    """Adds a function; returns its block."""
+    """Adds a function and returns its block of operations."""
     location = mlir.unknown_location()
     signature = ir.FunctionType.get(list(types), list(results), context=mlir.context())
     function = ir.Operation.create(
@@ -386,7 +386,7 @@ def _function(
 def _transform(
     module: Any, name: str, block: BlockMapping, rank: int, prefetched: Sequence[Any]
 ) -> None:
-    """Adds the function from a program's indices to those of its block."""
+    """Adds the function from a program's indices to the indices of its block."""
     i32 = parsed_type("i32")
     types = [i32] * rank + [memref_type(aval.shape, aval.dtype, "smem") for aval in prefetched]
     results = [i32] * len(block.block_shape)

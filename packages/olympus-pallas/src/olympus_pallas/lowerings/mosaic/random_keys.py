@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of random keys to Mosaic: key data as scalars."""
+"""Lowering of random keys to Mosaic, as scalars of key data."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def multi_reduction(
     shape = builder.shape_of(x)
     rest = [size for dim, size in enumerate(shape) if dim not in axes]
     if not rest:
-        # A vector of one element, since results are vectors.
+        # Results must be vectors, so the result is a vector of one element.
         x = builder.reshape(x, (1, *shape))
         axes, rest = [axis + 1 for axis in axes], [1]
         one_element = True
@@ -75,7 +75,7 @@ mosaic_rules.define(lax.reduce_min_p, _reduction("minimumf", "minsi", _highest, 
 
 
 def _of_booleans(kind: str, start: float) -> Callable[..., Any]:
-    """Lowers all and any: the minimum and the maximum of zeros and ones."""
+    """Returns the rule of `all` or `any`, as the minimum or maximum of zeros and ones."""
 
     def rule(builder: MosaicBuilder, x: Any, *, axes: Sequence[int], **params: Any) -> Any:
         aval = builder.avals_in[0]

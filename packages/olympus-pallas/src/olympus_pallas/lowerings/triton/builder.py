@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builder of Triton kernels: tensors whose sizes are powers of two, and pointers."""
+"""Builder of Triton kernels, with pointers and with tensors whose sizes are powers of two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TritonKernel:
     """State of a whole kernel during lowering.
 
     Attributes:
-      program_ids: the program's place along each of the user's dimensions of the grid.
+      program_ids: the program's index along each dimension of the user's grid.
       grid: the sizes of these dimensions.
       name: the kernel's name, for messages.
     """

@@ -40,11 +40,11 @@ def _num_programs(builder: TritonBuilder, *, axis: int) -> Any:
 
 
 def _hinted(attribute: str) -> Any:
-    """Returns the rule of a hint about integers: it sets an attribute of the defining operation."""
+    """Returns the rule of a hint about integers, which sets an attribute of the operation."""
 
     def rule(builder: TritonBuilder, x: Any, *, values: Sequence[int]) -> Any:
         owner = x.owner
-        if hasattr(owner, "attributes"):  # arguments of blocks have none
+        if hasattr(owner, "attributes"):  # arguments of blocks have no attributes
             kind = mlir.ir.RankedTensorType.get(
                 [len(values)], element_type(np.dtype(np.int32)), loc=mlir.unknown_location()
             )

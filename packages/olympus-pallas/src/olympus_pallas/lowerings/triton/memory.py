@@ -33,7 +33,7 @@ def _choice(what: str, value: Any, choices: dict[Any, int]) -> Any:
 def _places(
     builder: TritonBuilder, ref: TritonRef, operands: Sequence[Any], tree: Any, unpack: Any
 ) -> tuple[Places, tuple]:
-    """Returns the places that an equation reads or writes, and its unflattened operands."""
+    """Returns the places that an equation reads or writes, and its operands without flattening."""
     types = {
         id(operand): aval.dtype
         for operand, aval in zip(operands, builder.avals_in, strict=True)
@@ -231,10 +231,10 @@ def _float_extremum(
     mask: Any,
     dtype: Any,
 ) -> Any:
-    """Builds the atomic maximum or minimum of floating-point numbers, by their bits.
+    """Builds the atomic maximum or minimum of floating-point numbers from their bits.
 
-    Those of numbers that are not negative are ordered as signed integers are, those of negative
-    ones in reverse, as unsigned integers. So there are two updates, each for one kind of numbers.
+    The bits of non-negative numbers have the order of signed integers. The bits of negative numbers
+    have the reverse order of unsigned integers. So there are two updates, one for each sign.
     """
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise KernelLoweringError(

@@ -24,9 +24,9 @@ from .views import array_pointer_type, block_ref
 __all__ = ["kernel_module", "lower_call"]
 
 _DEFAULT_WARPS, _DEFAULT_STAGES = 4, 3
-# Arrays begin at multiples of this many bytes.
+# Arrays begin at multiples of this number of bytes.
 _ALIGNMENT = 32
-# The second and third axes of the hardware's grids.
+# The limit of the second and third axes of the hardware's grids.
 _LONGEST_AXIS = 65535
 
 
@@ -99,7 +99,10 @@ def _row_major(aval: Any) -> list[int]:
 
 
 def _leading_axes(grid: Sequence[int]) -> int:
-    """Returns how many axes of the grid share the first hardware axis; the two others are short."""
+    """Returns the number of leading axes of the grid that share the first hardware axis.
+
+    The two other hardware axes are short.
+    """
     leading = max(len(grid) - 2, 1)
     while any(size > _LONGEST_AXIS for size in grid[leading:]):
         leading += 1

@@ -80,7 +80,10 @@ triton_rules.define(lax.reduce_xor_p, _reduction(_combiner("", "arith.xori")))
 
 
 def _index_reduction(relation: str) -> Callable[..., Any]:
-    """Lowers argmax and argmin: the first of equal elements wins, NaN before all."""
+    """Returns the rule of argmax or argmin.
+
+    The first of equal elements wins. NaN wins over all numbers.
+    """
 
     def rule(
         builder: TritonBuilder, x: Any, *, axes: Sequence[int], index_dtype: Any, **params: Any

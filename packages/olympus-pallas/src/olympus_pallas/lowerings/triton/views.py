@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of references to Triton: pointers and offsets of elements."""
+"""Lowering of references to Triton, as pointers and offsets of elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _INT64 = np.dtype(np.int64)
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """Returns the dtype of elements in memory: booleans take a byte, narrow numbers share one."""
+    """Returns the dtype of elements in memory.
+
+    A boolean takes a byte. Numbers narrower than a byte share one.
+    """
     return np.dtype(np.int8) if dtype == BOOL or bit_width(dtype) < 8 else np.dtype(dtype)
 
 
@@ -32,11 +35,11 @@ class Dimension:
     """One dimension of a block.
 
     Attributes:
-      size: how many elements of it the block has.
-      stride: how far apart in memory neighbours are, in elements.
-      origin: the first element's place along the dimension of the array; None for 0.
-      step: how many places neighbours are apart.
-      limit: the size of the array's dimension, where the block may hang over its edge.
+      size: the number of the block's elements along the dimension.
+      stride: the distance of neighbouring elements of the array in memory, in elements.
+      origin: the index of the block's first element along the array's dimension; None for 0.
+      step: the difference of the array indices of neighbouring elements of the block.
+      limit: the size of the array's dimension if the block may extend beyond it.
     """
 
     size: int
@@ -51,10 +54,10 @@ class TritonRef:
     """A reference to a block.
 
     Attributes:
-      pointer: to the array's first element.
-      dtype: of the elements.
-      dimensions: those that the reference has.
-      fixed: those that it does not have: at one place.
+      pointer: the pointer to the array's first element.
+      dtype: the dtype of the elements.
+      dimensions: the block's dimensions that the reference has.
+      fixed: the block's dimensions that the reference does not have, each at one place.
       is_large: whether offsets take 64 bits.
     """
 
@@ -75,10 +78,10 @@ class Places:
 
     Attributes:
       pointers: one for each element.
-      inside: mask of the pointers to elements of the array; None where all are.
+      inside: mask of the pointers that lie inside of the array; None if all do.
       shape: the shape of the accessed elements.
-      shifts: by how many bits elements are shifted in the bytes that they share, as numbers of
-        eight bits; None where elements share no bytes.
+      shifts: the number of bits by which each element is shifted in the byte that it shares, as
+        8-bit numbers; None if elements share no bytes.
     """
 
     pointers: Any
@@ -209,11 +212,11 @@ def _along(builder: TritonBuilder, dimension: Dimension, axis: int, shape: tuple
 
 
 class _Offsets:
-    """Offsets of elements from an array's first element, added up dimension by dimension.
+    """Offsets of elements from an array's first element, as a sum over the dimensions.
 
     Attributes:
       uniform: the part that is the same for all elements; None for 0.
-      varying: the part that is not, of the shape of the elements; None for 0.
+      varying: the part that differs, in the shape of the elements; None for 0.
       inside: whether each element lies inside of the array; None where all do.
     """
 
@@ -227,7 +230,7 @@ class _Offsets:
         self.inside: Any = None
 
     def add(self, dimension: Dimension, along: Any = None) -> None:
-        """Adds a dimension; ``along`` has the elements' places from its origin, None for 0."""
+        """Adds a dimension; ``along`` is the elements' places from its origin, None for 0."""
         if dimension.origin is not None:
             offset = self._strided(dimension.origin, dimension.stride)
             self.uniform = _sum(self.builder, self.uniform, offset)
@@ -297,7 +300,7 @@ def _unpacked(builder: TritonBuilder, offsets: _Offsets) -> Places:
 
 
 def _packed(builder: TritonBuilder, offsets: _Offsets, bits: int) -> Places:
-    """Returns pointers to packed elements: the bytes that they share, and the bit shifts."""
+    """Returns pointers to the bytes that packed elements share, and the elements' bit shifts."""
     shape, dtype = offsets.shape, offsets.dtype
     uniform = offsets.uniform
     if uniform is not None and shape:
@@ -321,7 +324,7 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
 
     Args:
       builder: builder of the operations.
-      pointer: to the array's first element.
+      pointer: the pointer to the array's first element.
       block: the `BlockMapping`.
       starts: the block's first place along each dimension, as 32-bit numbers; None for 0.
     """
@@ -330,7 +333,7 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
     squeezed = block.squeezed_dims
     for dim, (size, start) in enumerate(zip(block.sizes, starts, strict=True)):
         stride = product(shape[dim + 1 :])
-        limit = shape[dim] if shape[dim] % size else None  # some blocks hang over the edge
+        limit = shape[dim] if shape[dim] % size else None  # some blocks extend beyond the edge
         if dim in squeezed:
             fixed.append(Dimension(1, stride, start, 1, limit))
         else:
