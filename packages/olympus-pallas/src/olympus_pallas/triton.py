@@ -50,8 +50,8 @@ class CompilerParams(calls.CompilerParams):
     """Parameters of Triton for a kernel.
 
     Args:
-      num_warps: how many groups of 32 threads run one program; 4 by default.
-      num_stages: over how many stages loads in loops are spread; 3 by default.
+      num_warps: the number of warps, groups of 32 threads, that run one program; 4 by default.
+      num_stages: the number of stages over which loads in loops are spread; 3 by default.
 
     Example:
       >>> CompilerParams(num_warps=8)
@@ -75,16 +75,16 @@ def dot(
     Args:
       a: the left matrix.
       b: the right matrix.
-      trans_a: whether the left one is transposed first.
-      trans_b: whether the right one is.
+      trans_a: whether to transpose the left matrix first.
+      trans_b: whether to transpose the right matrix first.
       allow_tf32: whether factors of single precision may be rounded to TF32.
-      precision: how exact products are, in place of ``allow_tf32``.
+      precision: the precision of products, in place of ``allow_tf32``.
 
     Returns:
-      A matrix, float32; int32 for integer operands.
+      A matrix of dtype float32, or int32 for integer operands.
 
     Raises:
-      ValueError: the operands are not matrices, or both options are given.
+      ValueError: the operands are not matrices, or both ``allow_tf32`` and ``precision`` are given.
 
     Example:
       >>> import numpy as np

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stateful generator of random numbers, like NumPy's, with a counter in a mutable reference.
 
-Since the state is a reference, compiled and transformed functions advance it too.
+The state is a reference, so compiled and transformed functions advance it too.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
-    """Returns the shape asked for, by default the broadcast shape of the operands."""
+    """Returns the given shape, or by default the broadcast shape of the operands."""
     return np.broadcast_shapes(*map(np.shape, operands)) if size is None else _shape(size)
 
 
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """Generator of random numbers that advances with each use; made by `stateful_rng`.
+    """Generator of random numbers that advances with each use; `stateful_rng` makes one.
 
     It is a pytree, and can be an argument of compiled and transformed functions. It cannot be their
     result, since it holds a reference.
@@ -135,7 +135,8 @@ class StatefulPRNG:
         """Returns uniform integers in [low, high).
 
         Args:
-          low: the lower bound; the upper bound if ``high`` is None, and zero is the lower one.
+          low: the lower bound. If ``high`` is None, it is the upper bound, and the lower bound is
+            zero.
           high: the upper bound.
           size: the shape of the result; the broadcast shape of the bounds by default.
           dtype: an integer dtype.

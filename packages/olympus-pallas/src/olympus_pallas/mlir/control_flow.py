@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of control flow and calls in kernels, to the dialect ``scf``.
+"""Lowers control flow and calls in kernels to the dialect ``scf``.
 
-Regions see the values and references around them, so only values that change are carried.
+A region can use the values and references of the enclosing code. So loops carry only values that
+change.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def _choose(
     types: Sequence[Any],
     first: int,
 ) -> list[Any]:
-    """Returns the results of the branch that an index chooses; the first has a given number."""
+    """Returns the results of the branch that an index chooses.
+
+    The parameter ``first`` is the index of the first branch.
+    """
     if len(branches) == 1:
         return builder.lower(branches[0], operands)
     if dtype == BOOL:
@@ -142,7 +146,7 @@ def _while(builder: KernelBuilder, *given: Any, **given_params: Any) -> list[Any
     return list(loop.results)
 
 
-# ---- calls, which are written out ----
+# ---- calls, which are inlined ----
 
 
 def _inline(parameter: str) -> Any:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of elementwise operations of kernels, to the dialects ``arith`` and ``math``.
+"""Lowers elementwise operations of kernels to the dialects ``arith`` and ``math``.
 
-The languages differ in mathematical functions, so each has its own rules for them.
+The kernel languages differ in their mathematical functions. So each language has its own rules for
+these.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["cast", "compare", "divide", "maximum", "minimum"]
 
 
 def arithmetic(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[..., Any]:
-    """Returns the rule of an operation with one form for each kind of numbers."""
+    """Returns the rule of an operation that has one form for each kind of numbers."""
 
     def rule(builder: KernelBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out
@@ -70,7 +71,8 @@ def compare(builder: KernelBuilder, relation: str, left: Any, right: Any, dtype:
     """Compares two values of one type."""
     result = builder.like(left, element_type(BOOL))
     if relation == "ne" and is_float(dtype):
-        # What is not a number differs from everything; not all compilers know the predicate.
+        # NaN differs from every value. Not all compilers know the predicate of this comparison, so
+        # the result is the negation of equality.
         equal = compare(builder, "eq", left, right, dtype)
         true = builder.full(True, builder.shape_of(left), BOOL)
         return builder.binary("arith.xori", equal, true)
@@ -108,7 +110,7 @@ def cast(builder: KernelBuilder, value: Any, old: Any, new: Any) -> Any:
     if new == BOOL:
         return compare(builder, "ne", value, builder.full(0, shape, old), old)
     if is_float(old) and is_float(new):
-        if old.itemsize == new.itemsize:  # no direct conversion exists; this one is lossless
+        if old.itemsize == new.itemsize:  # no direct conversion exists; this is lossless
             return cast(builder, cast(builder, value, old, np.float32), np.float32, new)
         name = "arith.extf" if old.itemsize < new.itemsize else "arith.truncf"
         return builder.create(name, target, (value,))
@@ -272,5 +274,5 @@ def _is_finite(builder: KernelBuilder, x: Any) -> Any:
     return compare(builder, "lt", size, infinity, aval.dtype)
 
 
-# Operations that carry hints and names, which kernels ignore.
+# Operations that only carry hints or names. Kernels ignore these.
 define_for_both(lax.optimization_barrier_p, lambda builder, *operands, **params: list(operands))

@@ -13,9 +13,9 @@ __all__ = ["define_for_both", "mosaic_rules", "triton_rules"]
 
 KernelRule = Callable[..., Any]
 
-# From a primitive to `rule(builder, *operands, **params)`, which builds operations and returns the
-# value of its result, or the list of values where the primitive has several results. References are
-# operands too, as objects of the language's own.
+# Map from a primitive to its rule, `rule(builder, *operands, **params)`. The rule builds operations
+# and returns the value of the result, or a list of values if the primitive has several results.
+# References are operands too; each language represents them by objects of its own.
 triton_rules: RuleTable[KernelRule] = RuleTable(
     "Triton", package="olympus_pallas", folder="lowerings.triton"
 )
@@ -25,7 +25,7 @@ mosaic_rules: RuleTable[KernelRule] = RuleTable(
 
 
 def define_for_both(primitive: Primitive, rule: KernelRule | None = None) -> Any:
-    """Defines one rule of a primitive for both languages; without ``rule``, a decorator."""
+    """Defines one rule of a primitive for both languages; returns a decorator without ``rule``."""
     if rule is None:
         return lambda function: (define_for_both(primitive, function), function)[1]
     triton_rules.define(primitive, rule)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for GPUs that name warpgroups, barriers, asynchronous copies and tensor cores.
 
-They run on simulated threads. Settings of the hardware, such as layouts of registers, are accepted
-and have no effect there. The folder may import `machine`, `core_maps` and what lies below them.
+These kernels run on simulated threads. Settings of the hardware, such as layouts of registers, are
+accepted but have no effect there. The folder may import `machine`, `core_maps` and the folders
+below them.
 """
 
 from . import simulation as simulation

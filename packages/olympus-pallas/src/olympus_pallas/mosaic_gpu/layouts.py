@@ -16,8 +16,8 @@ class ParameterizedLayout:
 
     Args:
       layout_cls: the kind of layout.
-      args: its settings.
-      kwargs: those with names.
+      args: the positional parameters.
+      kwargs: the keyword parameters.
     """
 
     layout_cls: Any
@@ -28,7 +28,7 @@ class ParameterizedLayout:
 class Layout(enum.Enum):
     """Layouts of arrays in registers; a call of a member gives it parameters.
 
-    On simulated threads an array is one array, however it is spread.
+    On simulated threads an array is never split among threads, so its layout has no effect.
 
     Example:
       >>> Layout.WG_STRIDED((64,), 2).args

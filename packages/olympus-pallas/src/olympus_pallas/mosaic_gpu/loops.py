@@ -23,9 +23,9 @@ class NDLoopInfo:
     """Position in a loop over a grid.
 
     Args:
-      index: the place in the grid.
-      local_index: how many steps this core has done.
-      num_local_steps: how many it does; None where that is not known.
+      index: the index in the grid.
+      local_index: the number of steps that this core has done.
+      num_local_steps: the number of steps that this core does in total; None if unknown.
     """
 
     index: tuple[Any, ...]
@@ -42,21 +42,22 @@ def nd_loop(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for each index of a grid that belongs to this core.
 
-    Cores along the axes take turns: the first does the first place, the second the second one.
+    The indices are dealt to the cores along the axes in turn: the first core takes the first index,
+    the second core the second index.
 
     Args:
-      grid: the sizes.
+      grid: the sizes of the grid.
       collective_axes: the axes of cores that share the grid.
-      tiling: the sizes of tiles that are gone through one after the other.
-      init_carry: initial carry of the loop. With it the function takes a
-        keyword argument ``carry`` and returns the next.
+      tiling: the sizes of tiles; the loop visits one tile after the other.
+      init_carry: initial carry of the loop. If given, the function takes a keyword argument
+        ``carry`` and returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once, and gives the last carry. The function takes an
-      `NDLoopInfo`.
+      A decorator that runs the loop at once and returns the last carry. The decorated function
+      takes an `NDLoopInfo`.
 
     Raises:
-      ValueError: tiles do not fill the grid.
+      ValueError: the tiles do not fill the grid.
     """
     names = collective_axes if isinstance(collective_axes, tuple | list) else (collective_axes,)
     sizes = tuple(grid)
@@ -102,8 +103,8 @@ def planar_snake(
 ) -> tuple[Any, Any]:
     """Returns the index of a step of a snake order of a plane, where successive steps are close.
 
-    The plane is cut into strips along one dimension. Each strip is traversed crosswise, every
-    other one backwards.
+    The plane is cut into strips along one dimension. The order goes through each strip crosswise,
+    and through every other strip backwards.
 
     Args:
       lin_idx: the number of the step.
@@ -145,7 +146,7 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
       The width of the swizzle in bytes.
 
     Raises:
-      ValueError: none fits.
+      ValueError: no swizzle fits.
 
     Example:
       >>> find_swizzle(512)

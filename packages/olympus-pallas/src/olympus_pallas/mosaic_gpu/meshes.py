@@ -22,19 +22,19 @@ WARPS = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mesh(meshes.Mesh):
-    """A grid of clusters of blocks; each thread of a block is a warpgroup of the GPU.
+    """A grid of clusters of blocks. Each thread of a block is a warpgroup of the GPU.
 
     Args:
       grid: the numbers of clusters along each axis.
-      grid_names: the names of these axes.
+      grid_names: the names of the axes of the grid.
       cluster: the numbers of blocks of a cluster along each axis.
-      cluster_names: the names of these axes.
-      num_threads: the number of threads of a block, each 128 of the GPU's.
-      thread_name: the name of their axis.
+      cluster_names: the names of the axes of a cluster.
+      num_threads: the number of threads of a block; each stands for 128 threads of the GPU.
+      thread_name: the name of the axis of threads.
       kernel_name: name of the kernel in profiles.
 
     Raises:
-      ValueError: there are not as many names as axes, or too many threads.
+      ValueError: the numbers of names and axes differ, or there are too many threads.
 
     Example:
       >>> dict(Mesh(grid=(4,), grid_names=("i",), num_threads=2, thread_name="wg").shape)
@@ -94,12 +94,12 @@ class Mesh(meshes.Mesh):
     # ---- on simulated cores ----
 
     def block_of(self, core: Core, places: dict[Any, int] | None = None) -> tuple:
-        """Returns the index of a core's block, or of another block of its cluster."""
+        """Returns the index of a core's block; ``places`` selects another block of the cluster."""
         own = {**core.places, **(places or {})}
         return tuple(own[name] for name in (*self.grid_names, *self.cluster_names))
 
     def owner(self, core: Core, aval: Any) -> Any:
-        """Returns the owner of a scratch buffer: the threads of a block share its memory."""
+        """Returns the owner of a scratch buffer. Threads of a block share the block's memory."""
         collective = getattr(aval.dtype, "collective_axes", ())
         if collective:
             return ("cluster", self.block_of(core, dict.fromkeys(collective, -1)))
@@ -110,11 +110,11 @@ class Mesh(meshes.Mesh):
         return ("block", self.block_of(core))
 
     def owner_of_globals(self, core: Core) -> Any:
-        """Returns the owner of buffers of `get_global`: the blocks of a device share them."""
+        """Returns the owner of the buffers of `get_global`, which all blocks of a device share."""
         return None
 
     def in_block(self, core: Core, site: Site, places: dict[Any, int]) -> Site:
-        """Returns the same part of another block's buffer."""
+        """Returns the part of another block's buffer that corresponds to a part of this one's."""
         buffer = site.buffer
         owner = buffer.core
         if not isinstance(owner, tuple) or owner[0] != "block":
@@ -135,7 +135,7 @@ class WarpMesh(meshes.Mesh):
     """The four warps of a thread, for `core_map` in a kernel.
 
     Args:
-      axis_name: the name of their axis.
+      axis_name: the name of the axis of warps.
 
     Example:
       >>> dict(WarpMesh(axis_name="warp").shape)
@@ -156,7 +156,7 @@ class WarpMesh(meshes.Mesh):
 
     @property
     def default_memory_space(self) -> MemorySpace:
-        """None: warps see the references of their thread.
+        """Raises an error, since warps use the references of their thread.
 
         Raises:
           NotImplementedError: always.
@@ -200,11 +200,11 @@ def kernel(
       scratch_shapes: the older name of ``scratch_types``.
       compiler_params: parameters of the compiler.
       grid: the numbers of clusters along each axis.
-      grid_names: the names of these axes, for ``lax.axis_index``.
+      grid_names: the names of the axes of the grid, for ``lax.axis_index``.
       cluster: the numbers of blocks of a cluster along each axis.
-      cluster_names: the names of these axes.
+      cluster_names: the names of the axes of a cluster.
       num_threads: the number of threads of a block.
-      thread_name: the name of their axis.
+      thread_name: the name of the axis of threads.
       interpret: whether the kernel runs on simulated threads: True, or an ``InterpretParams``.
       **mesh_kwargs: further fields of `Mesh`.
 

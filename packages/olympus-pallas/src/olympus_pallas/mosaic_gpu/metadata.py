@@ -18,16 +18,16 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
     """Orders the metadata of an operand in which two of every four elements are stored.
 
     Args:
-      meta: for each row and each four columns the places of two elements, of the dtype ``uint2``
-        and the shape ``(m, k // 4, 2)``; ``m`` and ``k`` are multiples of 128.
-      operand_dtype: the dtype of the factor: of 16 bits, or of 8.
+      meta: for each row and each group of four columns, the positions of the two stored elements.
+        It has dtype ``uint2`` and shape ``(m, k // 4, 2)``; ``m`` and ``k`` are multiples of 128.
+      operand_dtype: the dtype of the sparse operand, of 16 or 8 bits.
 
     Returns:
-      The places in the order of tensor memory, of the shape ``(m // 128, k // 128, 128, 64)``.
+      The positions in the order of tensor memory, of shape ``(m // 128, k // 128, 128, 64)``.
 
     Raises:
-      ValueError: shape or dtype are others.
-      NotImplementedError: the factor's dtype has another width.
+      ValueError: ``meta`` has another shape or dtype.
+      NotImplementedError: ``operand_dtype`` has another width.
 
     Example:
       >>> import numpy as np

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Primitives of a GPU's threads: copies, barriers, products, atomic updates.
 
-Their parameter ``tree`` is the structure of the operands: for each a reference and its transforms,
-or an array and None.
+The parameter ``tree`` of these primitives is the structure of the operands. Each operand is a
+reference with its transforms, or an array with None.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "opera
 
 _EFFECTS = frozenset({thread_effect, read_effect, write_effect})
 
-# All of them, by name.
+# All primitives of this module's kind, by name.
 operations: dict[str, Primitive] = {}
 
 
 def operation(name: str) -> Primitive:
-    """Returns a new primitive on references and arrays."""
+    """Returns a new primitive whose operands are references and arrays."""
     primitive = Primitive(name, multiple_results=True)
     primitive.takes_refs = True
     primitive.spreads_varying = False

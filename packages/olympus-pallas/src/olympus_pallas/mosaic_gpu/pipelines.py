@@ -33,7 +33,7 @@ __all__ = ["emit_pipeline", "emit_pipeline_warp_specialized"]
 
 
 class _Operand:
-    """An operand: the array in global memory, and its blocks."""
+    """Operand of a pipeline: an array in global memory, and its blocks."""
 
     def __init__(self, ref: Any, spec: BlockSpec, steps: int) -> None:
         shape: Any = ref.shape if spec.block_shape is None else spec.block_shape
@@ -59,7 +59,7 @@ class _Operand:
         return SMEM((self.steps, *self.kept), self.ref.dtype, transforms=self.transforms)
 
     def part(self, place: Sequence[Any]) -> Any:
-        """Returns the block of an index of the grid, in global memory."""
+        """Returns the block at a grid index, as a part of the array in global memory."""
         block = self.index_map(*place)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         index = []
@@ -123,7 +123,7 @@ class _Pipeline:
         return unraveled(step, self.grid)
 
     def loop(self, step: Callable[[Any, Any], Any], carry: Any = None) -> Any:
-        """Runs a function of the step's number and the carry for all steps."""
+        """Runs a function of the step number and the carry for all steps."""
         return lax.fori_loop(np.int32(0), np.int32(self.steps), step, carry)
 
 
@@ -134,11 +134,11 @@ class _Window(NamedTuple):
     buffers: Any
 
     def view(self, place: Sequence[Any], slot: Any) -> Any:
-        """Returns the reference that the body takes: to the block at a grid index."""
+        """Returns the reference to the block at a grid index, which the body takes."""
         return self.operand.part(place) if self.buffers is None else self.buffers.at[slot]
 
     def copy_in(self, place: Sequence[Any], slot: Any, barriers: Any) -> None:
-        """Starts the copy of a block to shared memory; a barrier waits for it."""
+        """Starts the copy of a block to shared memory. The copy arrives at a barrier at its end."""
         copy_gmem_to_smem(self.operand.part(place), self.buffers.at[slot], barriers.at[slot])
 
     def copy_out(self, place: Sequence[Any], slot: Any, **options: Any) -> None:
@@ -188,7 +188,7 @@ class _UniformPipeline(_Pipeline):
             if copied_in:
                 barrier_wait(barriers.at[slot])
             if copied_out:
-                # The last copies from the buffers of this slot have completed.
+                # Wait until the last copies from the buffers of this slot have completed.
                 wait_smem_to_gmem(self.slots - 1)
             views = [window.view(place, slot) for window in windows]
             result = self.body(place, *views, *(() if self.init_carry is None else (carry,)))
@@ -219,10 +219,10 @@ class _Warpgroups:
 
     Attributes:
       axis: the axis of the threads.
-      num_compute: number of the computing threads.
+      num_compute: the number of threads that compute.
       memory_thread: the number of the thread that copies.
-      memory_registers: how many registers it keeps.
-      manual_consumed_barriers: whether the body arrives at the barriers of the inputs.
+      memory_registers: the number of registers that the copying thread keeps.
+      manual_consumed_barriers: whether the body itself arrives at the barriers ``consumed``.
       compute_context: the function around the loop of the computing threads, or None.
     """
 
@@ -238,9 +238,11 @@ class _Barriers(NamedTuple):
     """Barriers of a warp-specialized pipeline.
 
     Attributes:
-      ready: the inputs of a step have arrived; one barrier a slot.
-      done: all threads have written their results; the results have been copied.
-      consumed: all threads have read the inputs; one array of barriers, or one an input.
+      ready: signal that the inputs of a step have arrived; one barrier for each slot.
+      done: two barriers. The first signals that all threads have written their results, the second
+        that the results have been copied.
+      consumed: signal that all threads have read the inputs; one array of barriers, or one array
+        for each input.
     """
 
     ready: Any
@@ -276,7 +278,7 @@ class _WarpSpecializedPipeline(_Pipeline):
     def _run_threads(self, windows: Sequence[_Window], barriers: _Barriers) -> None:
         memory_thread = self.warpgroups.memory_thread
         number = lax.axis_index(self.warpgroups.axis)
-        # The first of the computing threads copies the results.
+        # The first of the threads that compute copies the results.
         first = np.int32(1 if memory_thread == 0 else 0)
         lax.cond(
             lax.eq(number, np.int32(memory_thread)),
@@ -326,7 +328,7 @@ class _WarpSpecializedPipeline(_Pipeline):
     def _store_together(
         self, outputs: Sequence[_Window], place: Any, slot: Any, done: Any, is_first: Any
     ) -> None:
-        """Copies the results that the threads have computed; the first thread copies."""
+        """Makes the first thread copy the results that all threads have computed."""
         commit_smem()
         barrier_arrive(done.at[0])
         barrier_wait(done.at[0])
@@ -353,16 +355,17 @@ def emit_pipeline(
     """Makes a loop over blocks of arrays, which are copied to shared memory and back.
 
     Args:
-      body: takes the place in the grid, then references to the blocks of the inputs and of the
-        outputs, and with ``init_carry`` the carry, of which it returns the next.
+      body: function of the grid index and of references to the blocks of the inputs and of the
+        outputs. With ``init_carry`` it also takes the carry, and returns the next carry.
       grid: the numbers of steps along each axis.
       in_specs: for each input a `BlockSpec`.
-      out_specs: for each output, likewise.
-      max_concurrent_steps: number of steps whose blocks are copied at once.
+      out_specs: for each output a `BlockSpec`.
+      max_concurrent_steps: number of steps whose blocks are in flight at once.
       init_carry: initial carry of the loop.
 
     Returns:
-      A function of references to the inputs and outputs, in GMEM; it gives the last carry.
+      A function that takes references to the inputs and outputs, in GMEM, and returns the last
+      carry.
 
     Raises:
       ValueError: there are not as many references as specifications.
@@ -402,22 +405,22 @@ def emit_pipeline_warp_specialized(
     """Makes a pipeline in which one thread copies, and the others compute.
 
     Args:
-      body: takes the place in the grid, then references to the blocks of the inputs and of the
-        outputs, then, where asked for, the inputs' barriers, then the carry of the context. All
-        threads that compute run it on the same blocks.
+      body: function of the grid index and of references to the blocks of the inputs and of the
+        outputs. With ``manual_consumed_barriers`` it also takes the barriers of the inputs, and
+        with ``compute_context`` the carry. All threads that compute run it on the same blocks.
       grid: the numbers of steps along each axis.
       memory_registers: number of registers that the copying thread keeps.
       in_specs: for each input a `BlockSpec`.
-      out_specs: for each output, likewise.
-      max_concurrent_steps: number of steps whose blocks are copied at once.
+      out_specs: for each output a `BlockSpec`.
+      max_concurrent_steps: number of steps whose blocks are in flight at once.
       wg_axis: the axis of the block's threads.
-      num_compute_wgs: number of the computing threads.
-      pipeline_state: must be None, since no pipeline continues another one here.
-      manual_consumed_barriers: whether the body itself arrives at a barrier an input when it has
-        read it.
-      compute_context: a function of a function from the carry at first to the last one; runs on
-        the computing threads, around the loop.
-      memory_thread_idx: number of the copying thread; the last one by default.
+      num_compute_wgs: number of threads that compute.
+      pipeline_state: must be None, since a pipeline cannot continue another one.
+      manual_consumed_barriers: whether the body itself arrives at the barrier of each input when it
+        has read the input.
+      compute_context: function that runs on the computing threads, around the loop. Its argument is
+        a function that runs the loop: it takes the initial carry and returns the last carry.
+      memory_thread_idx: number of the copying thread; the last thread by default.
 
     Returns:
       A function of references to the inputs and outputs, in GMEM, which all threads call.

@@ -89,14 +89,14 @@ def copy_gmem_to_smem(
     leader_tracked: Any | None = None,
     oob_mode: OOBFillMode = OOBFillMode.ZEROS,
 ) -> None:
-    """Starts a copy from global to shared memory, which arrives at a barrier at its end.
+    """Starts a copy from global to shared memory; its end is an arrival at a barrier.
 
     Args:
       src: source, a reference in GMEM.
       dst: destination, a reference in SMEM.
-      barrier: the barrier; one arrival of it is the copy's.
-      collective_axes: axes of the cluster along which blocks make the same copy at once.
-      leader_tracked: how blocks share a copy of which the first one keeps track; not supported.
+      barrier: the barrier; the copy counts as one of its arrivals.
+      collective_axes: axes of the cluster along which the blocks make the same copy together.
+      leader_tracked: partition of a copy that only the first block tracks; not supported.
       oob_mode: value that is written for elements outside of the array.
 
     Raises:
@@ -124,10 +124,10 @@ def copy_smem_to_gmem(
     Args:
       src: source, a reference in SMEM; call `commit_smem` after writing it.
       dst: destination, a reference in GMEM.
-      predicate: a boolean scalar: whether it is made.
-      commit_group: whether it ends the group of copies that are waited for together.
+      predicate: a boolean scalar, whether to make the copy.
+      commit_group: whether the copy ends its group; waits count groups of copies.
       reduction_op: how old and new elements are combined: ``"add"``, ``"min"``, ``"max"``,
-        ``"and"``, ``"or"``, ``"xor"``; None for replacing it.
+        ``"and"``, ``"or"``, ``"xor"``; None to replace the old elements.
 
     Raises:
       ValueError: shapes or dtypes differ.
@@ -150,8 +150,8 @@ def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
     """Waits until at most some groups of copies to global memory are pending.
 
     Args:
-      n: how many.
-      wait_read_only: whether it is enough that they have read what they copy.
+      n: the number of groups.
+      wait_read_only: whether to wait only until the copies have read their sources.
     """
     bind_operation(wait_smem_to_gmem_p, (n,), wait_read_only=wait_read_only)
 
@@ -166,15 +166,15 @@ def async_store_smem(
     optimized: bool = True,
     atomic: Literal["add", "max", "min", "and", "or", "xor"] | None = None,
 ) -> None:
-    """Stores an array in the shared memory of another block of the cluster, and arrives there.
+    """Stores an array in another block's shared memory, and arrives at a barrier of that block.
 
     Args:
       src: the array.
       ref: destination, a reference in SMEM.
-      barrier: the barrier, of the other block.
-      cluster_idx: the other block's place along an axis of the cluster.
-      cluster_dim: the axis.
-      optimized: whether slow stores are refused by the compiler.
+      barrier: the barrier of the other block.
+      cluster_idx: the index of the other block along an axis of the cluster.
+      cluster_dim: the axis of the cluster.
+      optimized: whether the compiler raises an error for a slow store.
       atomic: how old and new elements are combined; None to replace the old ones.
     """
     bind_operation(
@@ -212,8 +212,8 @@ def async_prefetch(
 
     Args:
       ref: a reference in GMEM.
-      collective_axes: axes of the cluster along which blocks fetch a part each.
-      leader_tracked: how the copies that follow are shared.
+      collective_axes: axes of the cluster along which each block fetches a part.
+      leader_tracked: how blocks share the copies that follow.
     """
     bind_operation(fence_p, (), kind="async_prefetch")
 
@@ -222,11 +222,11 @@ def set_max_registers(n: int, *, action: Literal["increase", "decrease"]) -> Non
     """Sets the number of registers of each lane of this thread.
 
     Args:
-      n: how many, a multiple of 8.
-      action: whether these are more than before, or fewer.
+      n: the number of registers, a multiple of 8.
+      action: whether the number increases or decreases.
 
     Raises:
-      ValueError: ``n`` is no multiple of 8, or for another action.
+      ValueError: ``n`` is not a multiple of 8, or the action is unknown.
     """
     if n % 8:
         raise ValueError(f"the number of registers is a multiple of 8, got {n}")
@@ -248,7 +248,7 @@ def barrier_arrive(barrier: Any) -> None:
 
 
 def barrier_wait(barrier: Any) -> None:
-    """Waits until a barrier has completed one phase more than this thread has waited for."""
+    """Waits until a barrier completes the next phase that this thread has not waited for."""
     bind_operation(barrier_wait_p, (barrier,))
 
 
@@ -273,9 +273,9 @@ def semaphore_signal(
 
     Args:
       semaphore: the semaphore.
-      inc: how much is added.
-      device_id: the device whose semaphore it is, where that is another one.
-      memory_scope: devices that see the signal: all, or this one.
+      inc: the increment.
+      device_id: the device of the semaphore; this device by default.
+      memory_scope: the devices that see the signal: all devices, or only this one.
     """
     _check_scope(memory_scope)
     transfers.semaphore_signal(semaphore, inc, device_id=device_id)
@@ -293,8 +293,8 @@ def semaphore_wait(
     Args:
       semaphore: the semaphore.
       value: the value.
-      decrement: whether it is subtracted then.
-      memory_scope: whose writes are seen afterwards: those of all devices, or of this one.
+      decrement: whether to subtract the value after the wait.
+      memory_scope: the devices whose writes are visible after the wait: all, or only this one.
     """
     _check_scope(memory_scope)
     transfers.semaphore_wait(semaphore, value, decrement=decrement)
@@ -312,7 +312,7 @@ def semaphore_signal_multicast(
 
     Args:
       semaphore: the semaphore.
-      value: how much is added.
+      value: the increment.
       collective_axes: the axes.
     """
     bind_operation(semaphore_multicast_p, (semaphore, value), axes=_axes(collective_axes))
@@ -327,8 +327,8 @@ class SemaphoreSignal:
 
     Args:
       ref: the semaphore.
-      device_id: the device whose semaphore it is; None for this one.
-      inc: how much is added.
+      device_id: the device of the semaphore; None for this device.
+      inc: the increment.
     """
 
     inc: Any = 1
@@ -340,7 +340,7 @@ class SemaphoreSignal:
 
 
 def semaphore_signal_parallel(*signals: SemaphoreSignal) -> None:
-    """Adds to several semaphores, in no certain order.
+    """Adds to several semaphores, in an unspecified order.
 
     Args:
       *signals: the semaphores and their increments.
@@ -362,7 +362,7 @@ def async_copy_smem_to_tmem(
     Args:
       smem_ref: source, a reference in SMEM.
       tmem_ref: destination, a reference in TMEM.
-      collective_axis: the axis along which two blocks make it together; not supported.
+      collective_axis: the axis along which two blocks make the copy together; not supported.
 
     Raises:
       ValueError: shapes or dtypes differ, or ``collective_axis`` is given.
@@ -374,7 +374,7 @@ def async_copy_smem_to_tmem(
 
 
 def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
-    """Loads from tensor memory; call `wait_load_tmem` before writing there.
+    """Loads from tensor memory. Call `wait_load_tmem` before you write to the same memory.
 
     Args:
       src: the reference.
@@ -387,7 +387,7 @@ def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
 
 
 def async_store_tmem(ref: Any, value: Any) -> None:
-    """Stores to tensor memory; call `commit_tmem` before others read it.
+    """Stores to tensor memory. Call `commit_tmem` before other threads read it.
 
     Args:
       ref: the reference.
@@ -403,7 +403,7 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
       src: the reference.
       idx: index of a part of the reference.
       layout: how the elements are spread over threads.
-      optimized: whether slow loads are refused by the compiler.
+      optimized: whether the compiler raises an error for a slow load.
 
     Returns:
       An array of the reference's shape and dtype.
@@ -416,7 +416,7 @@ def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
 
     Args:
       x: the array.
-      new_layout: how.
+      new_layout: the new layout.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -490,7 +490,7 @@ def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hash
 def multimem_load_reduce(
     ref: Any, *, collective_axes: Hashable | tuple[Hashable, ...], reduction_op: str
 ) -> Any:
-    """Loads the buffers of all devices along axes of the mesh, combined.
+    """Loads the buffers of all devices along axes of the mesh, and reduces them to one array.
 
     Args:
       ref: the reference, in GMEM.
@@ -516,7 +516,7 @@ def warp_map(f: Callable[[Any], Any], /) -> None:
     """Calls a function on each of the four warps of a thread, with the warp's number.
 
     Args:
-      f: the function; it works on references, and returns nothing.
+      f: the function. It has side effects on references, and returns nothing.
     """
     axis = object()
 

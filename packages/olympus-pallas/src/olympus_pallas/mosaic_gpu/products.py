@@ -57,7 +57,7 @@ def wgmma(acc: Any, a: Any, b: Any) -> None:
       b: the right factor, in SMEM.
 
     Raises:
-      ValueError: shapes or dtypes do not fit together.
+      ValueError: the shapes or dtypes do not match.
     """
     _check_product("wgmma", acc, a, b)
     bind_operation(wgmma_p, (acc, a, b))
@@ -67,7 +67,7 @@ def wgmma_wait(n: int) -> None:
     """Waits until at most some products are pending.
 
     Args:
-      n: how many.
+      n: the number of products.
     """
     bind_operation(wgmma_wait_p, (n,))
 
@@ -77,7 +77,7 @@ def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
 
     Args:
       acc: the accumulator.
-      wait_n: how many products may still be computed; None for not waiting at all.
+      wait_n: the number of products that may be pending after the wait; None for no wait.
 
     Returns:
       An array of the accumulator's shape and dtype.
@@ -105,15 +105,16 @@ def tcgen05_mma(
       acc: the accumulator, in TMEM.
       a: the left factor, in SMEM or TMEM.
       b: the right factor, in SMEM.
-      barrier: barrier that the end of the product arrives at; None with `tcgen05_commit_arrive`.
+      barrier: barrier at which the product arrives when complete; None if `tcgen05_commit_arrive`
+        is used instead.
       a_scale: factors of blocks of ``a``; not supported.
       b_scale: factors of blocks of ``b``; not supported.
       a_sparse_metadata: positions of the elements of a sparse ``a``; not supported.
-      accumulate: whether the product is added to the accumulator, or replaces it.
-      collective_axis: the axis along which two blocks compute it together; not supported.
+      accumulate: whether to add the product to the accumulator; else the product replaces it.
+      collective_axis: the axis along which two blocks compute the product together; not supported.
 
     Raises:
-      ValueError: shapes or dtypes do not fit, or an option is not supported.
+      ValueError: the shapes or dtypes do not match, or an option is not supported.
     """
     for name, value in (
         ("a_scale", a_scale),
@@ -134,7 +135,7 @@ def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> N
 
     Args:
       barrier: the barrier.
-      collective_axis: the axis along which two blocks compute them together; not supported.
+      collective_axis: the axis along which two blocks compute products together; not supported.
 
     Raises:
       ValueError: ``collective_axis`` is given.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic scheduling: blocks cancel clusters that have not started, and do their work."""
+"""Dynamic scheduling: a block cancels a cluster that has not started, and does its work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
     """Buffer for the answer to `try_cluster_cancel`.
 
     Args:
-      num_buffers: how many buffers; None for one without a dimension for their number.
+      num_buffers: the number of buffers; None for a single buffer without this dimension.
 
     Example:
       >>> TryClusterCancelResult(2).shape
@@ -47,12 +47,12 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
 def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
     """Cancels a cluster that has not started, and asks for its index.
 
-    All threads of a block call it. On simulated threads all clusters run at once: there is never
-    one that has not begun.
+    All threads of a block must call this function. On simulated threads all clusters run at once,
+    so there is never a cluster to cancel.
 
     Args:
       result_ref: buffer for the answer, a `TryClusterCancelResult`.
-      barrier: barrier that the answer arrives at.
+      barrier: barrier at which the answer arrives.
     """
     bind_operation(try_cluster_cancel_p, (result_ref, barrier))
 
@@ -64,10 +64,10 @@ def query_cluster_cancel(
 
     Args:
       result_ref: the answer.
-      grid_names: the axes of the grid along which the place is wanted.
+      grid_names: the axes of the grid along which to return the index.
 
     Returns:
-      The place along each of them, and whether there was a cluster.
+      The index of the canceled cluster along each axis, and whether a cluster was canceled.
     """
     number = ShapedArray((), np.dtype(np.int32))
     truth = ShapedArray((), np.dtype(np.bool_))
@@ -90,14 +90,14 @@ def dynamic_scheduling_loop(
 
     Args:
       grid_names: the axes of the grid.
-      thread_axis: the axis of the block's threads, where it has several.
+      thread_axis: the axis of the block's threads, if the block has several.
       cluster_axes: the axes of the cluster.
-      init_carry: initial carry of the loop. With it the function takes a keyword
-        argument ``carry`` and returns the next.
+      init_carry: initial carry of the loop. If given, the function takes a keyword argument
+        ``carry`` and returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once, and gives the last carry. The function takes an
-      `NDLoopInfo`.
+      A decorator that runs the loop at once and returns the last carry. The decorated function
+      takes an `NDLoopInfo`.
     """
 
     def run(body: Callable[..., Any]) -> Any:

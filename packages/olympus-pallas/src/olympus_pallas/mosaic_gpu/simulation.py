@@ -35,8 +35,9 @@ _COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
 
 
 def simulated(primitive: Primitive) -> Callable[[Any], Any]:
-    """Defines the rule of an operation: `(core, params, *operands) -> results`, of sites and
-    arrays.
+    """Defines the evaluation rule of an operation.
+
+    The rule is `(core, params, *operands) -> results`. Operands are sites or arrays.
     """
 
     def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +91,7 @@ def _test(core: Core, params: Any, barrier: Site) -> list[Any]:
 
 
 def _with_zeros(core: Core, source: Site) -> Site:
-    """Returns the elements that a copy reads, with zeros outside of the array."""
+    """Returns the source of a copy, with zeros for elements outside of the array."""
     array = source.buffer.array
     try:
         read(array, source.transforms)
@@ -132,7 +133,7 @@ def _copy_out(core: Core, params: Any, source: Site, target: Site, predicate: An
 
 
 def _combine(array: np.ndarray, transforms: Sequence[Any], value: Any, combine: Any) -> None:
-    """Updates a part of an array; elements outside of it are dropped."""
+    """Updates a part of an array. Elements outside of the array are dropped."""
     try:
         write(array, transforms, combine(read(array, transforms), value))
     except OutOfBounds:
@@ -240,7 +241,7 @@ def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
 
 
 def _devices(core: Core, axes: Sequence[Any]) -> list[int]:
-    """Returns the devices that differ from this one along some axes only, including itself."""
+    """Returns the devices that differ from this device only along given axes, and this device."""
     ranges = [
         range(size) if name in axes else (core.places[name],) for name, size in core.mesh_axes
     ]
@@ -275,12 +276,12 @@ def _load_all(core: Core, params: Any, source: Site) -> list[Any]:
     return [total]
 
 
-# ---- clusters that have not begun ----
+# ---- clusters that have not started ----
 
 
 @simulated(scheduling.try_cluster_cancel_p)
 def _try_cancel(core: Core, params: Any, answer: Site, barrier: Site) -> None:
-    # All clusters have begun. Of a block's threads the first one is answered.
+    # All clusters have started, so the answer is zeros. Only the first thread of a block writes it.
     name = getattr(core.mesh, "thread_name", None)
     if name is None or core.places[name] == 0:
         core.write(answer, np.zeros(16, np.int8))

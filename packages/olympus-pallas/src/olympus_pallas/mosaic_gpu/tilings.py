@@ -15,14 +15,14 @@ __all__ = ["Tiling"]
 class Tiling:
     """An order of an array's elements by tiles, on one or several levels.
 
-    Each level cuts the last dimensions, as many as its tile has, in two: the number of tiles and
-    the size of one; the sizes move to the end.
+    Each level has a tile of some rank, and splits as many last dimensions. A dimension becomes two:
+    the number of tiles, and the size of a tile. The tile sizes move to the end.
 
     Args:
-      tiles: the shapes of tiles, level by level, of ranks that do not grow.
+      tiles: the shape of the tile of each level. The rank must not grow from level to level.
 
     Raises:
-      ValueError: ranks grow.
+      ValueError: the rank grows from one level to the next.
 
     Example:
       >>> Tiling(((8, 64), (2, 32))).tile_shape((16, 128))
@@ -50,7 +50,7 @@ class Tiling:
         """Returns the shape of an array in tiles.
 
         Raises:
-          ValueError: tiles do not fill it.
+          ValueError: the tiles do not fill the array.
         """
         whole = shape
         for tile in self.tiles:
@@ -64,7 +64,7 @@ class Tiling:
         """Returns the shape of an array from its shape in tiles.
 
         Raises:
-          ValueError: it is none in these tiles.
+          ValueError: no array has this shape in tiles.
         """
         whole = shape
         for tile in reversed(self.tiles):
@@ -93,7 +93,7 @@ class Tiling:
         return tuple(indices)
 
     def untile_indices(self, indices: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the indices of an element from those in tiles."""
+        """Returns the indices of an element in the array from its indices in tiles."""
         for tile in reversed(self.tiles):
             rank = len(tile)
             outer, inner = indices[-2 * rank : -rank], indices[-rank:]
@@ -104,7 +104,10 @@ class Tiling:
     def tile_nested_shape_strides(
         self, shape: tuple[tuple[int, ...], ...], strides: tuple[tuple[int, ...], ...]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-        """Returns nested shape and strides in tiles; a dimension may be several in memory."""
+        """Returns the shape and strides in tiles, nested.
+
+        A nested dimension is a tuple, since it may consist of several dimensions in memory.
+        """
         for tile in self.tiles:
             rank = len(tile)
             sizes, steps = list(shape[: len(shape) - rank]), list(strides[: len(shape) - rank])
@@ -122,7 +125,7 @@ class Tiling:
         return shape, strides
 
     def tile_dimension(self, dim: int) -> tuple[bool, ...]:
-        """Returns for each dimension in tiles whether it is part of one dimension of the array."""
+        """Returns for each dimension in tiles whether it comes from ``dim`` of the array."""
         if not 0 <= dim < len(self.tiles[0]):
             raise ValueError(f"dimension {dim} is not among the {len(self.tiles[0])} of the tiles")
         parts = [place == dim for place in range(len(self.tiles[0]))]
@@ -132,7 +135,7 @@ class Tiling:
         return tuple(parts)
 
     def remove_dimension(self, dim: int) -> Tiling:
-        """Returns the tiling of the array without one of its dimensions."""
+        """Returns the tiling for the array without one of its dimensions."""
         rank = len(self.tiles[0])
         if not 0 <= dim < rank:
             raise ValueError(f"dimension {dim} is not among the {rank} of the tiles")
@@ -152,7 +155,7 @@ class Tiling:
         for tile in self.tiles[1:]:
             previous = tiles[-1]
             own = previous[len(previous) - len(tile) :]
-            # Leading dimensions that are whole, or of size 1, cut nothing off.
+            # A leading tile dimension of full size or of size 1 splits nothing.
             start = 0
             while start < len(tile) and tile[start] in (own[start], 1) and _keeps(tile, own, start):
                 start += 1
@@ -170,7 +173,7 @@ def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
 
 
 def _cut(sizes: Sequence[int], steps: Sequence[int], length: int) -> tuple[list, list]:
-    """Returns the pieces of a dimension that number its tiles, and those within a tile."""
+    """Splits the pieces of a dimension into those that count tiles and those within a tile."""
     inner: list[tuple[int, int]] = []
     outer: list[tuple[int, int]] = []
     left = length

@@ -46,14 +46,14 @@ class Transform:
         raise TypeError(f"{type(self).__name__} cannot be undone")
 
     def pretty(self, shown: Any) -> str:
-        """Returns the text in an equation."""
+        """Returns the text that stands for the transform in a printed equation."""
         return f"{{{type(self).__name__}}}"
 
     def pretty_print(self, context: Any) -> Document:
-        """Returns the text in an equation, as a document."""
+        """Returns the text of `pretty` as a document."""
         return Text(self.pretty(str))
 
-    # ---- as a pytree: everything is part of the structure ----
+    # ---- as a pytree without leaves ----
 
     def _settings(self) -> tuple:
         return ()
@@ -97,7 +97,7 @@ class TilingTransform(Transform):
         """Returns the type of an array in tiles.
 
         Raises:
-          ValueError: tiles do not fill it.
+          ValueError: the tiles do not fill the array.
         """
         rank = len(self.tiling)
         dims = x.shape[len(x.shape) - rank :]
@@ -116,7 +116,7 @@ class TilingTransform(Transform):
 
 @register_pytree_node_class
 class UntilingTransform(TilingTransform):
-    """Views an array in tiles as one without them."""
+    """Views an array in tiles as an array without tiles."""
 
     def __repr__(self) -> str:
         return f"UntilingTransform(tiling={self.tiling})"
@@ -138,13 +138,13 @@ class UntilingTransform(TilingTransform):
 
 @register_pytree_node_class
 class SwizzleTransform(Transform):
-    """Permutes elements of rows so that threads that read a column use different banks.
+    """Permutes the elements of rows so that reads of a column use different memory banks.
 
     Args:
-      swizzle: the number of bytes within which elements change places: 32, 64 or 128.
+      swizzle: the number of bytes within which elements are permuted: 32, 64 or 128.
 
     Raises:
-      ValueError: for another number.
+      ValueError: ``swizzle`` is another number.
 
     Example:
       >>> SwizzleTransform(128).swizzle
@@ -165,7 +165,7 @@ class SwizzleTransform(Transform):
         return f"SwizzleTransform(swizzle={self.swizzle})"
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
-        """Returns the array's type, which a permutation of elements keeps."""
+        """Returns the array's type, since a permutation of elements does not change it."""
         return x
 
     def undo(self, x: ShapedArray) -> SwizzleTransform:
@@ -203,11 +203,11 @@ define_view(UntilingTransform, _untiled)
 define_view(SwizzleTransform, lambda transform, array: array)
 
 
-# ---- elsewhere ----
+# ---- buffers of other blocks and devices ----
 
 
 class _Elsewhere(Transform):
-    """A view of the buffer of the same name on another block or device."""
+    """Base of views of the buffer of the same name on another block or device."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
         """Returns the type of the buffer, which is the same everywhere."""
@@ -224,7 +224,7 @@ class PeerMemRef(_Elsewhere):
 
     Args:
       device_id: the device.
-      device_id_type: how it is named.
+      device_id_type: the kind of ``device_id``.
     """
 
     is_remote = True
@@ -250,7 +250,7 @@ class PeerMemRef(_Elsewhere):
         raise ValueError("a view of another device's buffer cannot be undone")
 
     def commute_ndindexer(self, _: Any, indexer: Any) -> tuple[Any, PeerMemRef]:
-        """Moves an index before the view, which gives the same part."""
+        """Moves an index before the view; the result is the same part of the buffer."""
         return indexer, self
 
     def pretty(self, shown: Any) -> str:
@@ -288,7 +288,7 @@ class ClusterRef(_Elsewhere):
 
 @register_pytree_node_class
 class MulticastRef(_Elsewhere):
-    """A view of the buffers of all devices along axes of the mesh, as target of a copy."""
+    """A view of the buffers of all devices along axes of the mesh, as destination of a copy."""
 
     is_remote = True
 
@@ -313,8 +313,9 @@ class Everywhere(Site):
 
 
 def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> TransformedRef:
-    """Returns a view of a reference on all devices along axes of the mesh, for copies to global
-    memory.
+    """Returns a view of a reference on all devices along axes of the mesh.
+
+    The view is a destination of copies to global memory.
 
     Args:
       ref: a reference in the large memory, or a view of one.
@@ -330,12 +331,12 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
 def remote_ref(
     ref: Any, device_id: Any, device_id_type: DeviceIdType = DeviceIdType.MESH
 ) -> TransformedRef:
-    """Returns a view of the buffer that is ``ref`` on another device.
+    """Returns a view of the buffer that corresponds to ``ref`` on another device.
 
     Args:
       ref: a reference in the large memory, or a view of one.
       device_id: the device.
-      device_id_type: how it is named.
+      device_id_type: the kind of ``device_id``.
 
     Returns:
       The view, a reference.
@@ -344,11 +345,12 @@ def remote_ref(
 
 
 def cluster_ref(ref: Any, block_id: dict[Any, Any]) -> TransformedRef:
-    """Returns a view of the buffer that is ``ref`` in another block of the cluster.
+    """Returns a view of the buffer that corresponds to ``ref`` in another block of the cluster.
 
     Args:
       ref: a reference in a block's memory, or a view of one.
-      block_id: the block's place along axes of the cluster; along others it is this one's.
+      block_id: the index of the block along axes of the cluster; along the other axes it is the
+        index of this block.
 
     Returns:
       The view, a reference.
@@ -372,7 +374,7 @@ def transform_ref(ref: Any, transform: Any) -> TransformedRef:
       The view, a reference.
 
     Raises:
-      ValueError: it does not fit the reference.
+      ValueError: the transform does not fit the reference.
     """
     view = _view(ref, transform)
     view._array_aval()
@@ -384,7 +386,7 @@ def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
 
     Args:
       ref: the reference.
-      permutation: for each dimension of the view, which one of the reference it is.
+      permutation: for each dimension of the view, the number of the reference's dimension.
 
     Returns:
       The view, a reference.

@@ -45,7 +45,7 @@ __all__ = [
 class MemorySpace(enum.Enum):
     """Memory spaces of a GPU: global, shared and tensor memory, registers.
 
-    A member is callable: with a shape and a dtype it is a buffer in that memory.
+    A member is callable: a call with a shape and a dtype makes a buffer in that memory.
 
     Example:
       >>> MemorySpace.SMEM((64, 64), "float16").shape
@@ -101,8 +101,8 @@ class GPUMemoryRef(memory.MemoryRef):
       inner_aval: the type of its contents.
       memory_space: memory space of the buffer.
       transforms: how its elements are laid out.
-      layout: how they are spread over tensor memory.
-      collective: whether two blocks have a part each.
+      layout: how its elements are spread over tensor memory.
+      collective: whether two blocks hold one part of the buffer each.
     """
 
     transforms: tuple[Any, ...] = ()
@@ -145,7 +145,7 @@ class _BarrierType:
         raise TypeError("a kind of barrier says what its dtype is")
 
     def get_array_aval(self) -> ShapedArray:
-        """Raises an error: barriers are no arrays.
+        """Raises an error, since barriers are not arrays.
 
         Raises:
           ValueError: always.
@@ -162,9 +162,9 @@ class Barrier(_BarrierType):
     """Barriers of a block: threads and copies arrive, and threads wait for all arrivals.
 
     Args:
-      num_arrivals: how many arrivals open it.
-      num_barriers: how many barriers there are, or their shape; index the reference for one.
-      orders_tensor_core: whether it orders what tensor cores do.
+      num_arrivals: the number of arrivals that complete a phase of the barrier.
+      num_barriers: the number or the shape of the barriers; index the reference to get one.
+      orders_tensor_core: whether the barrier orders the operations of tensor cores.
 
     Example:
       >>> Barrier(num_arrivals=2, num_barriers=3).get_ref_aval().shape
@@ -186,13 +186,13 @@ class Barrier(_BarrierType):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterBarrier(_BarrierType):
-    """Barriers of the blocks of a cluster: each arrival counts in all of them.
+    """Barriers of the blocks of a cluster. Each arrival counts in all blocks.
 
     Args:
       collective_axes: the axes of the cluster along which blocks meet.
-      num_barriers: how many barriers there are, or their shape.
-      num_arrivals: how many arrivals of each block open it.
-      orders_tensor_core: whether it orders what tensor cores do.
+      num_barriers: the number or the shape of the barriers.
+      num_arrivals: the number of arrivals of each block that complete a phase of the barrier.
+      orders_tensor_core: whether the barrier orders the operations of tensor cores.
       leader_tracked: whether only the first block waits.
     """
 
@@ -214,7 +214,7 @@ class ClusterBarrier(_BarrierType):
 
 
 class SemaphoreType(enum.Enum):
-    """The kinds of semaphores of a GPU, in global memory; a member is one semaphore."""
+    """The kinds of semaphores of a GPU, in global memory. A member describes one semaphore."""
 
     REGULAR = "regular"
     BARRIER = "barrier"
@@ -247,11 +247,11 @@ _uninitialized = _Uninitialized()
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WGMMAAccumulatorRef:
-    """An accumulator of products, in registers; it starts at zero.
+    """An accumulator of products, in registers. It starts at zero.
 
     Args:
       shape: its shape.
-      dtype: the dtype of sums.
+      dtype: the dtype of the sums.
 
     Example:
       >>> WGMMAAccumulatorRef((64, 64)).get_ref_aval().dtype
@@ -264,7 +264,7 @@ class WGMMAAccumulatorRef:
 
     @property
     def initial_value(self) -> Any:
-        """The first contents; None for zeros."""
+        """The initial contents; None for zeros."""
         return None if self._init is _uninitialized else self._init
 
     def get_ref_aval(self) -> AbstractRef:
@@ -274,7 +274,7 @@ class WGMMAAccumulatorRef:
 
     @staticmethod
     def init(array: Any) -> WGMMAAccumulatorRef:
-        """Returns an accumulator with an array as first contents."""
+        """Returns an accumulator with an array as initial contents."""
         return WGMMAAccumulatorRef(array.shape, array.dtype, array)
 
 
@@ -293,8 +293,8 @@ class BlockSpec(block_specs.BlockSpec):
       index_map: function from the indices of the step to the index of the block.
       pipeline_mode: number of buffers, and other settings of the pipeline.
       transforms: how its elements are laid out.
-      delay_release: how many steps later its memory is used again.
-      collective_axes: axes of the cluster along which blocks see the same.
+      delay_release: the number of steps by which the reuse of the block's memory is delayed.
+      collective_axes: axes of the cluster along which all blocks see the same block of the array.
       memory_space: the memory that the block lies in.
 
     Example:
@@ -342,7 +342,7 @@ class _Replicated:
 
 
 class CopyPartition:
-    """Partition of a copy among the blocks of a cluster, of which the first tracks it."""
+    """Partition of a copy among the blocks of a cluster; only the first block tracks the copy."""
 
     PARTITIONED = _Partitioned
     REPLICATED = _Replicated()
@@ -353,7 +353,7 @@ class Replicated:
     """A dimension of a layout along which threads hold the same elements.
 
     Args:
-      times: how many of them.
+      times: the number of threads that hold the same elements.
     """
 
     times: int
@@ -389,14 +389,14 @@ class ShapeDtypeStruct:
 
 
 class LoweringSemantics(enum.Enum):
-    """Unit that one line of a kernel describes: a lane, or a warpgroup."""
+    """Unit that a kernel's code describes: a lane, or a warpgroup."""
 
     Lane = 1
     Warpgroup = 2
 
 
 class TraceScope(enum.Enum):
-    """Unit that has a line in profiles."""
+    """Unit that has its own line in profiles."""
 
     WARP = "warp"
     WARPGROUP = "warpgroup"
@@ -407,15 +407,15 @@ class CompilerParams(calls.CompilerParams):
     """Parameters of the compiler for a kernel.
 
     Args:
-      approx_math: whether functions may be less exact.
+      approx_math: whether mathematical functions may be less exact.
       dimension_semantics: for each axis of the grid ``"parallel"`` or ``"sequential"``.
-      max_concurrent_steps: how many steps are under way at once.
-      unsafe_no_auto_barriers: whether no barriers are added to those of the kernel.
+      max_concurrent_steps: the number of steps in flight at once.
+      unsafe_no_auto_barriers: whether the compiler adds no barriers to those of the kernel.
       reduction_scratch_bytes: how much memory reductions may use.
-      profile_space: how many events a profile has room for.
+      profile_space: the number of events for which a profile has room.
       profile_dir: folder for profiles.
-      profile_trace_scope: unit that has a line in profiles.
-      lowering_semantics: unit that one line of a kernel describes.
+      profile_trace_scope: unit that has its own line in profiles.
+      lowering_semantics: unit that the kernel's code describes.
 
     Example:
       >>> CompilerParams(max_concurrent_steps=2).max_concurrent_steps
@@ -439,5 +439,5 @@ class CompilerParams(calls.CompilerParams):
             raise ValueError("profile_space and profile_dir must be given together")
 
     def replace(self, /, **changes: Any) -> CompilerParams:
-        """Returns the parameters with some changed."""
+        """Returns a copy of the parameters with some fields changed."""
         return dataclasses.replace(self, **changes)

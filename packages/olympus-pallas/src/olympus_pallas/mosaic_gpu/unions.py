@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unions of buffers: groups that share memory, of which one is in use at a time."""
+"""Unions of groups of buffers. The groups share memory, and one is in use at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RefUnion"]
 
 
 class RefUnion:
-    """Union of groups of buffers, which share memory; one group is in use at a time.
+    """Union of groups of buffers that share memory. One group is in use at a time.
 
     The kernel receives a union of references and unpacks it: ``first, second = union``. Values
     written through one group must not be read through another. On simulated threads each group
@@ -50,7 +50,7 @@ class RefUnion:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size of the shared memory: that of the largest group."""
+        """The shape of the shared memory, whose size is that of the largest group."""
         return (max(map(_bytes, self.refs), default=0),)
 
     def get_array_aval(self) -> ShapedArray:
@@ -67,9 +67,7 @@ class RefUnion:
         return spaces.pop()
 
     def get_ref_aval(self) -> Any:
-        """Returns the types of the references that the kernel takes, in the structure of the
-        groups.
-        """
+        """Returns the types of the references that the kernel takes, grouped as the buffers are."""
         return pytrees.tree_map(lambda leaf: leaf.get_ref_aval(), self.refs)
 
     def __iter__(self) -> Iterator[Any]:

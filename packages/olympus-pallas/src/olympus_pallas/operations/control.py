@@ -19,10 +19,11 @@ def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
     """Runs the decorated function if a condition holds.
 
     Args:
-      condition: a boolean scalar, which may be computed.
+      condition: a boolean scalar, known or traced.
 
     Returns:
-      A decorator, which calls the function at once; it takes no arguments and returns nothing.
+      A decorator that calls the function at once. The function takes no arguments and returns
+      nothing.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
@@ -57,17 +58,17 @@ def loop(
 
     Args:
       lower: the first number.
-      upper: the number before which it ends.
-      init_carry: initial carry of the loop. With it, the function takes
-        the number and the carry and returns the next carry, else it takes the number alone.
+      upper: the end of the range, which is excluded.
+      init_carry: initial carry of the loop. If given, the function takes the number and the carry,
+        and returns the next carry. Otherwise the function takes only the number.
       step: the distance between the numbers.
-      unroll: how many runs are written out in one step of the loop.
+      unroll: the number of iterations that one step of the compiled loop does.
 
     Returns:
-      A decorator that runs the loop at once, and gives the last carry.
+      A decorator that runs the loop at once and returns the last carry.
 
     Raises:
-      TypeError: the function returns something, and there is no carry.
+      TypeError: the function returns a value although there is no carry.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
@@ -106,7 +107,7 @@ def unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
       sizes: the array's shape.
 
     Returns:
-      One int32 scalar a dimension.
+      One int32 scalar for each dimension.
     """
     place: list[Any] = []
     for size in reversed(sizes[1:]):

@@ -48,11 +48,11 @@ def debug_print(fmt: str, *args: Any) -> None:
     """Prints a text and values while a kernel runs.
 
     Args:
-      fmt: the text, with ``{}`` for each value; without placeholders the values come after it.
+      fmt: the text, with ``{}`` for each value. Without placeholders the values follow the text.
       *args: scalars or arrays.
 
     Raises:
-      ValueError: there are not as many placeholders as values.
+      ValueError: the numbers of placeholders and values differ.
     """
     placeholders = fmt.count("{}")
     if placeholders and placeholders != len(args):
@@ -68,7 +68,7 @@ def debug_print(fmt: str, *args: Any) -> None:
 # ---- checks ----
 
 
-# Flag and context manager: whether `debug_check` checks, in kernels that are traced.
+# Flag and context manager that decides whether `debug_check` checks in kernels that are traced.
 enable_debug_checks = config_states.pallas_enable_debug_checks
 
 
@@ -100,7 +100,7 @@ def debug_check(condition: Any, message: str) -> None:
       message: message of the error if the condition is false.
 
     Raises:
-      ValueError: the condition is no boolean scalar.
+      ValueError: the condition is not a boolean scalar.
 
     See Also:
       `enable_debug_checks`, without which nothing is checked.

@@ -86,7 +86,7 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
-    """Asserts that an integer is a multiple of a number, for better code.
+    """Asserts that an integer is a multiple of a number, so that the compiler makes better code.
 
     Args:
       x: the integer, or an array of integers.
@@ -107,7 +107,7 @@ def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
 
     Args:
       x: the integers.
-      values: how many, or one number a dimension.
+      values: the number of consecutive elements, or one number for each dimension.
 
     Returns:
       ``x`` itself.
@@ -147,8 +147,8 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
 
     Args:
       x: floating-point numbers.
-      approx: whether a result of low precision, computed quickly, will do.
-      full_range: whether very large and small numbers must be right too.
+      approx: whether to compute the result fast, in low precision.
+      full_range: whether the result must also be right for very large and very small numbers.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -201,7 +201,7 @@ def broadcast_to(a: Any, shape: Sequence[int]) -> Any:
     return a if shape_of(a) == shape else broadcast_to_p.bind(a, shape=shape)
 
 
-# ---- arrays of no particular values ----
+# ---- arrays with unspecified elements ----
 
 
 @empty_p.def_abstract_eval
@@ -227,7 +227,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def empty_like(x: Any) -> Any:
-    """Returns arrays with unspecified elements, of the shapes and dtypes of others.
+    """Returns arrays with unspecified elements, of the shapes and dtypes of given arrays.
 
     Example:
       >>> empty_like(np.ones(3, np.int32)).shape
@@ -237,7 +237,7 @@ def empty_like(x: Any) -> Any:
 
 
 def empty_ref_like(x: Any) -> Any:
-    """Returns references to new arrays with unspecified elements, of the shapes of others.
+    """Returns references to new arrays with unspecified elements, of the types of given arrays.
 
     Example:
       >>> empty_ref_like(np.ones(3, np.int32)).shape
@@ -248,7 +248,7 @@ def empty_ref_like(x: Any) -> Any:
     )
 
 
-# ---- the hardware's own ----
+# ---- instructions of the hardware ----
 
 
 @debug_barrier_p.def_effectful_abstract_eval
@@ -286,7 +286,8 @@ def _elementwise_inline_asm_types(
     return [ShapedArray(each.shape, each.dtype) for each in result_shape_dtypes], no_effects
 
 
-# Meanings of some instructions on machines without a GPU, by their text without spaces.
+# Functions that replace some instructions on machines without a GPU. The keys are the texts of the
+# instructions without spaces.
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "tanh.approx.f32$0,$1;": lax.tanh,
     "ex2.approx.f32$0,$1;": lax.exp2,
@@ -321,7 +322,7 @@ def elementwise_inline_asm(
       asm: the instructions; ``$0`` and so on are results and operands.
       args: the operands, arrays of one shape.
       constraints: the kinds of registers, in LLVM's notation.
-      pack: how many elements one run of the instructions treats.
+      pack: the number of elements that one run of the instructions processes.
       result_shape_dtypes: the types of the results.
 
     Returns:
@@ -337,7 +338,7 @@ def elementwise_inline_asm(
 
 
 def approx_tanh(x: Any) -> Any:
-    """Computes the hyperbolic tangent by the GPU's instruction, in its precision.
+    """Computes the hyperbolic tangent by the GPU's approximate instruction.
 
     Args:
       x: numbers of float16, bfloat16 or float32.

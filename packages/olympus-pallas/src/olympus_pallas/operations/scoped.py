@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers with the lifetime of one function in a kernel: `run_scoped`."""
+"""Buffers that live as long as the call of a function in a kernel: `run_scoped`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .debugging import enable_poison_buffers
 
 __all__ = ["get_global", "get_global_p", "run_scoped", "run_scoped_p", "with_scoped"]
 
-# Operands are the program's constants: the values that the function closes over.
+# The operands are the constants of the program: the values that the function closes over.
 run_scoped_p = Primitive("run_scoped", multiple_results=True, cache_inference=False)
 run_scoped_p.takes_refs = True
 get_global_p = Primitive("get_global")
@@ -46,12 +46,12 @@ def _run_scoped_types(*avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
 def run_scoped(
     f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
 ) -> Any:
-    """Calls a function with references to new buffers, which live until it returns.
+    """Calls a function with references to new buffers. The buffers live until it returns.
 
     Args:
-      f: the function; it takes one reference a type, and may return arrays.
+      f: the function. It takes one reference for each type, and may return arrays.
       *types: the buffers, such as ``tpu.VMEM((8, 128), dtype)``, or pytrees of them.
-      collective_axes: axes of a mesh over which the buffers are the same.
+      collective_axes: axes of a mesh along which cores share the buffers.
       **kw_types: buffers for keyword arguments.
 
     Returns:
@@ -121,7 +121,8 @@ def get_global(what: Any) -> Any:
     """Returns a reference to a buffer that lives as long as the kernel.
 
     Args:
-      what: the buffer, such as ``tpu.SemaphoreType.REGULAR``. It is the same in all programs.
+      what: the type of the buffer, such as ``tpu.SemaphoreType.REGULAR``. All programs share one
+        buffer.
 
     Returns:
       The reference.
@@ -130,9 +131,9 @@ def get_global(what: Any) -> Any:
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
-    """Decorates a function with references to new buffers; see `run_scoped`.
+    """Returns a decorator that passes references to new buffers to a function; see `run_scoped`.
 
-    The decorated function takes its other arguments after the buffers.
+    The function takes the references after its other positional arguments.
     """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,7 +158,7 @@ def _discharge(equation: Any, operands: Sequence[Any]) -> Any:
     def run(*refs: Any) -> list[Any]:
         return eval_olympuspr(whole.jaxpr, whole.consts, *refs)
 
-    # Semaphores are numbers now.
+    # The semaphores are numbers from here on.
     program = trace_to_closed(run, avals, jaxpr.debug_info)
     flags = [
         var.aval.is_ref and (place >= len(operands) or not get_aval(operands[place]).is_ref)

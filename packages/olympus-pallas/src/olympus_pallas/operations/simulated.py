@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that run on simulated cores, since array programs cannot interpret them.
+"""Detection of kernels that run on simulated cores, since array programs cannot interpret them.
 
 An array program runs the programs of a grid one after another on one device. It has no other
-devices, no threads that run side by side, and no state of a core that outlives an operation.
+devices, no concurrent threads, and no state of a core that outlives an operation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .transfers import communicates, get_barrier_semaphore_p
 
 __all__ = ["needs_simulation", "simulated_primitives"]
 
-#: Primitives that work on the state of a core; the module that defines a primitive adds it.
+#: Primitives that work on the state of a core. Each primitive is added by the module that defines
+#: it.
 simulated_primitives: set[Primitive] = {get_barrier_semaphore_p, get_global_p}
 
 _KEYS_OF_CORES = ("pallas_tpu", "_pallas_stateful")
@@ -43,6 +44,6 @@ def _uses_cores(program: Olympuspr) -> bool:
 
 
 def _is_key_of_core(aval: Any) -> bool:
-    """Returns whether a value is a random key whose bits the generator of a core makes."""
+    """Returns whether a value is a random key that draws bits from a core's generator."""
     implementation = getattr(getattr(aval, "dtype", None), "implementation", None)
     return implementation is not None and implementation.name in _KEYS_OF_CORES

@@ -9,7 +9,10 @@ __all__ = ["ThreadEffect", "thread_effect"]
 
 
 class ThreadEffect(Effect):
-    """Effect that keeps threads' operations in order; kernels with it run on simulated threads."""
+    """Effect that keeps operations of threads in order.
+
+    Kernels with this effect run on simulated threads.
+    """
 
     __slots__ = ()
 

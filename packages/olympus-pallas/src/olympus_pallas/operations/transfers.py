@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semaphores, and copies between the memories of a TPU.
 
-The primitives, with operands flattened as a parameter tells:
+A parameter of each primitive holds the structure of its operands, which are flattened. The
+primitives are:
 
 - ``semaphore_signal(ref, transforms, inc, device_id, core_index)`` adds to a semaphore,
-- ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and subtracts it,
+- ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and may subtract it,
 - ``semaphore_read(ref, transforms)`` returns its value,
 - ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` starts a
-  copy, and ``dma_wait`` of the same operands waits for it. A copy to another device also has
+  copy; ``dma_wait`` of the same operands waits for it. A copy to another device also has
   ``sent, its transforms, device_id``: ``sent`` is signaled when the source has been read;
 - ``get_barrier_semaphore()`` returns the semaphore at which the devices of a kernel meet.
 
-The interpreter of array programs runs one program after another: a copy is complete when it starts,
-and waits return at once. `olympus_pallas.machine` simulates several devices.
+The interpreter of array programs runs one program after another. There a copy is complete when it
+starts, and waits return at once. `olympus_pallas.machine` simulates several devices.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ __all__ = [
 
 
 class DeviceIdType(enum.Enum):
-    """Kinds of device ids: indices in the mesh, or a number."""
+    """Kinds of device ids: the indices of the device in the mesh, or its number."""
 
     MESH = "mesh"
     LOGICAL = "logical"
@@ -199,9 +200,9 @@ def semaphore_signal(
     Args:
       sem_or_view: the semaphore.
       inc: how much is added.
-      device_id: the device whose semaphore it is, where that is another one.
-      device_id_type: how the device is named.
-      core_index: the core whose semaphore it is.
+      device_id: the device of the semaphore; this device by default.
+      device_id_type: the kind of ``device_id``.
+      core_index: the core of the semaphore.
     """
     ref, transforms = ref_and_transforms("semaphore_signal", sem_or_view)
     flat, tree = pytrees.tree_flatten([ref, transforms, _int32(inc), device_id, core_index])
@@ -209,12 +210,12 @@ def semaphore_signal(
 
 
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
-    """Waits until a semaphore has at least a value, then subtracts the value.
+    """Waits until a semaphore has at least a value; by default, then subtracts the value.
 
     Args:
       sem_or_view: the semaphore.
       value: the value.
-      decrement: whether it is subtracted.
+      decrement: whether to subtract the value.
     """
     ref, transforms = ref_and_transforms("semaphore_wait", sem_or_view)
     flat, tree = pytrees.tree_flatten([ref, transforms, _int32(value), np.bool_(decrement)])
@@ -241,10 +242,11 @@ class AsyncCopy:
     Attributes:
       src_ref: source of the copy.
       dst_ref: destination of the copy.
-      dst_sem: counts what has arrived.
-      src_sem: counts what has been read, of a copy to another device.
-      device_id: the device, where it is another one.
-      device_id_type: how it is named.
+      dst_sem: semaphore that counts the elements that have arrived.
+      src_sem: semaphore that counts the elements read from the source, for a copy to another
+        device.
+      device_id: the other device, for a copy to another device.
+      device_id_type: the kind of ``device_id``.
     """
 
     __slots__ = (
@@ -275,7 +277,7 @@ class AsyncCopy:
 
     @property
     def is_remote(self) -> bool:
-        """Returns whether it is a copy to another device."""
+        """Returns whether the copy goes to another device."""
         return self.src_sem is not None
 
     def _operands(self, *refs: Any) -> tuple[list[Any], Any]:
@@ -303,13 +305,16 @@ class AsyncCopy:
         with_selected((self.src_ref, self.dst_ref, self.dst_sem), begin)
 
     def wait(self) -> None:
-        """Waits until the copy is complete; to another device, until its source has been read."""
+        """Waits until the copy is complete.
+
+        For a copy to another device, also waits until its source has been read.
+        """
         if self.is_remote:
             self.wait_send()
         self.wait_recv()
 
     def wait_recv(self) -> None:
-        """Waits until as many elements have arrived here as the copy moves."""
+        """Waits until as many elements as the copy moves have arrived on this device."""
         with_selected((self.src_ref, self.dst_ref, self.dst_sem), self._wait)
 
     def wait_send(self) -> None:
@@ -328,7 +333,9 @@ class AsyncCopy:
 
 
 def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
-    """Returns a copy, which ``start()`` starts and ``wait()`` waits for.
+    """Returns a copy that has not started.
+
+    Its method ``start()`` starts the copy, and ``wait()`` waits for it.
 
     Args:
       src_ref: source of the copy.
@@ -344,7 +351,7 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
 def async_copy(
     src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False
 ) -> AsyncCopy:
-    """Starts a copy; ``wait()`` of the result waits for it.
+    """Starts a copy. The method ``wait()`` of the result waits for the copy.
 
     Args:
       src_ref: source of the copy.
@@ -369,19 +376,21 @@ def make_async_remote_copy(
     device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopy:
-    """Returns a copy to another device, which ``start()`` starts.
+    """Returns a copy to another device that has not started; ``start()`` starts it.
 
-    All devices run the same kernel: ``dst_ref`` and ``recv_sem`` are those of the other device.
-    ``wait_send()`` waits until what this one sends has been read, ``wait_recv()`` until as much has
-    arrived from whoever sends to this one; ``wait()`` does both.
+    All devices run the same kernel, so ``dst_ref`` and ``recv_sem`` name the buffer and the
+    semaphore of the other device. ``wait_send()`` waits until the source on this device has been
+    read. ``wait_recv()`` waits until as many elements have arrived on this device from any sender.
+    ``wait()`` does both.
 
     Args:
       src_ref: source of the copy.
       dst_ref: destination of the copy, in the other device's memory.
       send_sem: a semaphore for copies, of this device.
       recv_sem: a semaphore for copies, of the other device.
-      device_id: the device: its place along the axes of the mesh, as a tuple of all or a dictionary
-        of those that differ, or its number.
+      device_id: the other device: its number, or its indices along the axes of the mesh. The
+        indices are a tuple for all axes, or a dictionary for the axes along which the devices
+        differ.
       device_id_type: kind of ``device_id``.
 
     Returns:
@@ -406,7 +415,7 @@ def async_remote_copy(
       send_sem: a semaphore for copies, of this device.
       recv_sem: a semaphore for copies, of the other device.
       device_id: the device.
-      device_id_type: how it is named.
+      device_id_type: the kind of ``device_id``.
 
     Returns:
       The `AsyncCopy`.
@@ -417,9 +426,10 @@ def async_remote_copy(
 
 
 def get_barrier_semaphore() -> Any:
-    """Returns the semaphore at which the devices meet that run kernels of one ``collective_id``.
+    """Returns the barrier semaphore of the devices that run kernels of one ``collective_id``.
 
-    It outlives the kernel: each device takes from it as much as the others have added.
+    The semaphore outlives the kernel. So each device must subtract as much as the others have
+    added.
     """
     return get_barrier_semaphore_p.bind()
 

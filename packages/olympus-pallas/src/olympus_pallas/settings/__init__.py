@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of kernels: interpret modes, and the parameters of simulated cores.
 
-The lowest folder. It imports nothing of the package.
+This is the lowest folder; it imports nothing of the package.
 """

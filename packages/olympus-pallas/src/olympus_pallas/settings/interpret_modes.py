@@ -19,7 +19,7 @@ _state = _State()
 
 
 def interpret_params() -> Any:
-    """Returns the mode of kernels that do not set one; None if they are compiled."""
+    """Returns the mode of kernels that do not set a mode; None if they are compiled."""
     return _state.interpret
 
 

@@ -14,34 +14,34 @@ __all__ = ["InterpretParams"]
 class InterpretParams:
     """Parameters of simulated cores, given as ``interpret=InterpretParams()``.
 
-    Each core runs its programs equation by equation, on its own memories and those that it
-    shares. Copies and semaphores work between cores, and between the devices of a `shard_map`.
-    A kernel whose cores all wait for one another is stopped.
+    Each core runs its programs equation by equation, on its own memories and on shared memories.
+    Copies and semaphores work between cores, and between the devices of a `shard_map`. A kernel in
+    deadlock is stopped.
 
     Args:
-      detect_races: whether to raise where two cores, or a core and a copy, use an element at the
-        same time and one of them writes it.
+      detect_races: whether to raise an error for a race: two cores, or a core and a copy, use an
+        element at the same time, and one of them writes it.
       out_of_bounds_reads: treatment of reads outside of arrays: ``"raise"``, or
         ``"uninitialized"`` for uninitialized elements.
-      skip_floating_point_ops: whether results of floating-point operations are infinite, where
-        only the order of things is of interest.
-      uninitialized_memory: contents of uninitialized memory: ``"nan"`` (integers: the largest) or
-        ``"zero"``.
-      num_cores_or_threads: how many cores a device has. The programs of the grid's parallel axes,
-        which come first, are divided among them.
-      vector_clock_size: how many cores clocks have room for; they grow as they must in any case.
+      skip_floating_point_ops: whether to skip floating-point operations, whose results are then
+        infinite. This suffices for checks of synchronization.
+      uninitialized_memory: contents of uninitialized memory: ``"nan"`` (for integers, the largest
+        integer) or ``"zero"``.
+      num_cores_or_threads: the number of cores of a device. The cores share the programs along the
+        grid's parallel axes, which must be the first axes.
+      vector_clock_size: the number of cores for which vector clocks have room. The clocks grow when
+        necessary.
       logging_mode: must be None.
-      dma_execution_mode: whether copies are made when they begin (``"eager"``), or when they are
-        waited for (``"on_wait"``), so that a missing wait is seen.
-      random_seed: for the order of the programs of parallel axes, which are shuffled; 0 where not
-        given.
-      grid_point_recorder: called before each program with a token, which it is to return, the
-        place in the grid and the core's number.
-      allow_hbm_allocation_in_run_scoped: scoped buffers may be in any memory in any case.
-      buffer_bounds: how large buffers are: ``"logical"``, as large as their shapes say.
+      dma_execution_mode: whether copies run when they start (``"eager"``), or when a core waits for
+        them (``"on_wait"``), which reveals a missing wait.
+      random_seed: the seed for the random order of the programs along parallel axes; 0 if None.
+      grid_point_recorder: function called before each program, with a token, the index in the grid
+        and the number of the core. It must return the token.
+      allow_hbm_allocation_in_run_scoped: ignored, since scoped buffers may always be in any memory.
+      buffer_bounds: the size of buffers; must be ``"logical"``, the size that their shapes give.
 
     Raises:
-      ValueError: for what the interpreter does not do.
+      ValueError: a setting is not supported by the interpreter.
 
     Example:
       >>> InterpretParams(dma_execution_mode="eager").detect_races
@@ -87,7 +87,7 @@ class InterpretParams:
         """Returns the number of cores that vector clocks have room for.
 
         Raises:
-          ValueError: ``vector_clock_size`` is too small for them.
+          ValueError: ``vector_clock_size`` is too small for the cores.
         """
         cores = num_devices * self.num_cores_or_threads
         if self.vector_clock_size is None:

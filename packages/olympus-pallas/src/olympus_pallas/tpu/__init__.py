@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for TPUs: memory spaces, the parameters of Mosaic, pipelines, the units of a core.
+"""Kernels for TPUs: memory spaces, parameters of Mosaic, pipelines, and units of a core.
 
-The folder may import `core_maps`, `calls` and what lies below them.
+The folder may import `core_maps`, `calls` and the folders below them.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def load(ref: Any, *, mask: Any = None) -> Any:
 
     Args:
       ref: the reference, or ``ref.at[...]``.
-      mask: booleans of the shape of the elements read.
+      mask: a boolean array of the shape of the elements read.
 
     Returns:
       An array of the reference's shape and dtype.
@@ -164,7 +164,7 @@ def store(ref: Any, val: Any, *, mask: Any = None) -> None:
     Args:
       ref: the reference, or ``ref.at[...]``.
       val: an array of the shape and dtype of the elements written.
-      mask: booleans of that shape.
+      mask: a boolean array of the shape of ``val``.
     """
     _store(ref, val, mask=mask)
 
@@ -173,7 +173,7 @@ def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
     """Interprets all kernels that are lowered from now on.
 
     Args:
-      params: how; None for the default.
+      params: the parameters of interpretation; None for the default ones.
     """
     set_interpret_mode(InterpretParams() if params is None else params)
 
@@ -187,7 +187,7 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
     """Context manager that interprets all kernels that are lowered within it.
 
     Args:
-      params: how; None for the default.
+      params: the parameters of interpretation; None for the default ones.
 
     Returns:
       The context manager.

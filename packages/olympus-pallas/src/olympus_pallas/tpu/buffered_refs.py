@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of pipelines: references to HBM, with several buffers in the core's memory."""
+"""Operands of pipelines: arrays in HBM, with several buffers in the core's memory."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ class BufferedRefBase:
 
     @property
     def is_manual(self) -> bool:
-        """Returns whether the kernel moves its blocks itself."""
+        """Returns whether the kernel itself copies the blocks of the operand."""
         return self.buffer_type is BufferType.MANUAL
 
     @property
     def is_buffered(self) -> bool:
-        """Returns whether it has buffers."""
+        """Returns whether the operand has buffers."""
         return True
 
     @property
@@ -103,22 +103,22 @@ class BufferedRefBase:
 
     @property
     def compute_index(self) -> Callable[..., Any]:
-        """The function from an index of the grid to that of the block."""
+        """The function from a grid index to a block index."""
         index_map = self.spec.index_map
         rank = len(self.block_shape or ())
         return (lambda *place: (0,) * rank) if index_map is None else index_map
 
     @property
     def has_indirect(self) -> bool:
-        """Returns whether elements of a dimension are at indices that the index map gives."""
+        """Returns whether the index map gives an index for each element of some dimension."""
         return any(isinstance(dim, Indirect) for dim in self.block_shape or ())
 
     def get_dma_slice(self, src_ty: Any, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
-        """Returns the slices of an array that are the block of an index of the grid.
+        """Returns the slices of an array that select the block of a grid index.
 
         Args:
           src_ty: the type of the array.
-          grid_indices: the place.
+          grid_indices: the grid index.
 
         Raises:
           ValueError: blocks do not cover the array evenly.
@@ -140,7 +140,7 @@ class BufferedRefBase:
         return tuple(parts)
 
     def bind_existing_ref(self, window_ref: Any, indices: Any) -> Any:
-        """Binds the operand to an array in the core's memory, which is its own buffer."""
+        """Binds the operand to an array in the core's memory, which serves as the buffer."""
         return self
 
     def unbind_refs(self) -> Any:
@@ -181,8 +181,8 @@ def as_int32(value: Any) -> Any:
 class BufferedRef(BufferedRefBase):
     """An operand of a pipeline with several buffers in vector memory.
 
-    It is a pytree, whose leaves are buffers to be made, or references to them, and the numbers of
-    the buffers that are in use: counts, which are taken modulo the number of buffers.
+    The operand is a pytree. Its leaves are descriptions of the buffers, or references to them, and
+    counts of copies. A count modulo the number of buffers is the number of the buffer in use.
 
     Attributes:
       window_ref: the buffers.
@@ -190,12 +190,12 @@ class BufferedRef(BufferedRefBase):
       wait_in_slot: number of copies in that have been waited for.
       copy_out_slot: number of copies out that have started.
       wait_out_slot: number of copies out that have been waited for.
-      next_fetch: index in the grid of the next block to copy in, with lookahead.
+      next_fetch: grid index of the next block to copy in, with lookahead.
       sem_recvs: semaphores of copies in, one for each buffer.
       sem_sends: semaphores of copies out, one for each buffer.
       tiling: how blocks are laid out.
       is_trivial_windowing: whether there is one block, the whole array.
-      has_allocated_buffer: whether the buffers are its own.
+      has_allocated_buffer: whether the operand has buffers of its own.
 
     Example:
       >>> BufferedRef.input(BlockSpec((8, 128), lambda i: (i, 0)), "float32").window_ref.shape
@@ -235,12 +235,12 @@ class BufferedRef(BufferedRefBase):
 
         Args:
           spec: block specification.
-          dtype_or_type: the dtype of its elements, or the array's type.
+          dtype_or_type: the dtype of the array's elements, or the type of the array.
           buffer_type: directions of copies.
           buffer_count: the number of buffers.
           grid_rank: the rank of the pipeline's grid, for lookahead.
           use_lookahead: whether a block is copied in as soon as a buffer is free.
-          source_memory_space: memory space of the array; in VMEM it needs no buffers.
+          source_memory_space: memory space of the array. An array in VMEM needs no buffers.
           tiling: how blocks are laid out.
           is_trivial_windowing: whether there is one block, the whole array.
         """
@@ -322,7 +322,7 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def next_fetch_indices(self) -> Sequence[Any]:
-        """The index in the grid of the next block to copy in.
+        """The grid index of the next block to copy in.
 
         Raises:
           ValueError: there is no lookahead.
@@ -395,7 +395,7 @@ class BufferedRef(BufferedRefBase):
         wait_in_slot: Any = None,
         wait_out_slot: Any = None,
     ) -> BufferedRef:
-        """Returns the operand with other counts, those that are given."""
+        """Returns the operand with new values for the given counts."""
         given = {
             "copy_in_slot": copy_in_slot,
             "copy_out_slot": copy_out_slot,
@@ -429,11 +429,11 @@ class BufferedRef(BufferedRefBase):
         return self._advanced("wait_out_slot", predicate)
 
     def with_spec(self, spec: BlockSpec) -> BufferedRef:
-        """Returns the operand with other blocks of the same shape."""
+        """Returns the operand with another block specification, for blocks of the same shape."""
         return dataclasses.replace(self, _spec=spec)
 
     def with_next_fetch(self, next_fetch: Sequence[Any] | None = None) -> BufferedRef:
-        """Returns the operand with another index to fetch next."""
+        """Returns the operand with another grid index to fetch next."""
         return dataclasses.replace(self, next_fetch=next_fetch)
 
     # ---- references ----
@@ -462,7 +462,7 @@ class BufferedRef(BufferedRefBase):
         return self.window_ref.at[(slot, *index)]
 
     def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
-        """Returns the slices of the array that are the block of an index of the grid."""
+        """Returns the slices of the array that select the block of a grid index."""
         block = self.compute_index(*grid_indices)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         return tuple(
@@ -482,7 +482,7 @@ class BufferedRef(BufferedRefBase):
         make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).start()
 
     def wait_in(self, src_ref: Any, grid_indices: Sequence[Any]) -> None:
-        """Waits for a block."""
+        """Waits until the copy of a block to its buffer is complete."""
         slot = self.current_wait_in_slot
         part = self._part(src_ref, grid_indices)
         make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).wait()
@@ -494,7 +494,7 @@ class BufferedRef(BufferedRefBase):
         make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).start()
 
     def wait_out(self, dst_ref: Any, grid_indices: Sequence[Any]) -> None:
-        """Waits for the copy of a block from its buffer."""
+        """Waits until the copy of a block from its buffer is complete."""
         slot = self.current_wait_out_slot
         part = self._part(dst_ref, grid_indices)
         make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).wait()

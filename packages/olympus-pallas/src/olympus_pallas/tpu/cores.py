@@ -19,7 +19,7 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     """Waits until all cores along an axis have arrived.
 
     Args:
-      sem: a semaphore of each core, without other use during the barrier.
+      sem: a semaphore of each core. It must have no other use during the barrier.
       core_axis_name: the name of the axis.
     """
     count = current.axes.size(core_axis_name)
@@ -40,6 +40,7 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], Any]], None
       core_axis_name: the name of the axis.
 
     Returns:
-      A decorator, which calls the function at once; it takes no arguments and returns nothing.
+      A decorator that calls the function at once. The function takes no arguments and returns
+      nothing.
     """
     return when(lax.axis_index(core_axis_name) == 0)

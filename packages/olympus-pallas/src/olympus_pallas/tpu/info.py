@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of TPUs, by generation: cores, memories, speeds."""
+"""Facts about the generations of TPUs: cores, memories, speeds."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class ChipVersion(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SparseCoreInfo:
-    """Facts of the sparse cores of a chip.
+    """Facts about the sparse cores of a chip.
 
     Args:
-      num_cores: how many there are.
-      num_subcores: how many subcores each has.
-      num_lanes: how many elements a vector has.
-      vmem_capacity_bytes: the vector memory of a subcore.
-      dma_granule_size_bytes: granularity of copies.
+      num_cores: the number of sparse cores.
+      num_subcores: the number of subcores of each sparse core.
+      num_lanes: the number of elements of a vector.
+      vmem_capacity_bytes: the size of the vector memory of a subcore.
+      dma_granule_size_bytes: the granularity of copies.
     """
 
     num_cores: int
@@ -92,7 +92,7 @@ _DTYPES = {
     )
 }
 _WIDE_OR_QUARTER = _DTYPES["wide"] | _DTYPES["quarter"]
-# For each generation, which left factors can be multiplied with which right ones.
+# For each generation, the dtypes of left and right factors that the matrix unit multiplies.
 _PRODUCTS: dict[int, tuple[tuple[frozenset, frozenset], ...]] = {
     2: ((_DTYPES["single"], _DTYPES["single"]),),
     3: ((_DTYPES["single"], _DTYPES["single"]),),
@@ -112,27 +112,27 @@ _PRODUCTS[6] = _PRODUCTS[5]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TpuInfo:
-    """Facts of one device of a TPU.
+    """Facts about one device of a TPU.
 
     Args:
       chip_version: the chip.
       generation: the number of its generation.
       num_cores: the tensor cores of the device.
-      num_lanes: the length of a vector register's rows.
-      num_sublanes: the number of its rows.
+      num_lanes: the length of a row of a vector register.
+      num_sublanes: the number of rows of a vector register.
       mxu_column_size: the size of the matrix unit.
       num_mxus: the number of matrix units of a core.
-      num_accumulators: the number of accumulators of a matrix unit, where kernels see them.
-      vmem_capacity_bytes: the vector memory of a core.
-      cmem_capacity_bytes: the memory that cores share.
-      smem_capacity_bytes: the scalar memory of a core.
-      hbm_capacity_bytes: the large memory.
-      mem_bw_bytes_per_second: how fast it is.
-      bf16_ops_per_second: how fast products are computed in bfloat16.
-      int8_ops_per_second: likewise in integers of 8 bits; 0 where they are not known.
-      fp8_ops_per_second: likewise in floating-point numbers of 8 bits.
-      int4_ops_per_second: likewise in integers of 4 bits.
-      sparse_core: facts of the sparse cores, or None.
+      num_accumulators: the number of accumulators of a matrix unit, if kernels can address them.
+      vmem_capacity_bytes: the size of the vector memory of a core.
+      cmem_capacity_bytes: the size of the memory that cores share.
+      smem_capacity_bytes: the size of the scalar memory of a core.
+      hbm_capacity_bytes: the size of HBM.
+      mem_bw_bytes_per_second: the bandwidth of HBM.
+      bf16_ops_per_second: the speed of products in bfloat16.
+      int8_ops_per_second: the speed in integers of 8 bits; 0 if the unit does not know them.
+      fp8_ops_per_second: the speed in floating-point numbers of 8 bits.
+      int4_ops_per_second: the speed in integers of 4 bits.
+      sparse_core: facts about the sparse cores; None if the device has none.
 
     Example:
       >>> get_tpu_info_for_chip(ChipVersion.TPU_V6E, 1).mxu_column_size
@@ -180,7 +180,7 @@ class TpuInfo:
         return any(lhs in lefts and rhs in rights for lefts, rights in products)
 
     def get_sublane_tiling(self, dtype: np.dtype) -> int:
-        """Returns how many rows of a dtype form a tile in memory."""
+        """Returns the number of rows of a tile in memory, for a dtype."""
         size = dtypes.itemsize_bits(dtypes.dtype(dtype)) // 8
         if size == 4 or (size == 2 and self.generation < 7):
             return self.num_sublanes
@@ -188,7 +188,7 @@ class TpuInfo:
 
 
 class Tiling(enum.Enum):
-    """Tiles of arrays in memory."""
+    """Kind of tiles of arrays in memory."""
 
     COMPACT = 1
     SPARSE_CORE = 2
@@ -199,8 +199,9 @@ class Tiling(enum.Enum):
         return (8, 128) if self is Tiling.COMPACT else (8,)
 
 
-# generation, MXU columns, MXUs, accumulators, VMEM MiB, CMEM, SMEM KiB, then figures of a chip:
-# HBM, bandwidth, operations in bfloat16, int8, fp8, int4; of sparse cores: number, lanes, VMEM.
+# Columns of a row: generation, MXU columns, MXUs, accumulators, VMEM MiB, CMEM, SMEM KiB; then for
+# a chip HBM, bandwidth, operations in bfloat16, int8, fp8, int4; then for its sparse cores number,
+# lanes, VMEM.
 _G, _T = 10**9, 10**12
 _CHIPS: dict[ChipVersion, tuple] = {
     ChipVersion.TPU_V2: (2, 128, 1, 0, 16, 0, 16, 16 * _G, 716 * _G, 46 * _T, 0, 0, 0, None),
@@ -239,18 +240,18 @@ _CHIPS[ChipVersion.TPU_7X] = _CHIPS[ChipVersion.TPU_7]
 def get_tpu_info_for_chip(
     chip_version: ChipVersion, num_tensor_cores_per_logical_device: int
 ) -> TpuInfo:
-    """Returns the facts of a device of a chip.
+    """Returns the facts about a device of a chip.
 
     Args:
       chip_version: the chip.
-      num_tensor_cores_per_logical_device: how many of its tensor cores are one device.
+      num_tensor_cores_per_logical_device: the number of the chip's tensor cores that form a device.
 
     Returns:
       The `TpuInfo`.
 
     Raises:
-      ValueError: the chip's cores cannot be one device.
-      NotImplementedError: nothing is known of the chip.
+      ValueError: that many cores of the chip cannot form a device.
+      NotImplementedError: the facts about the chip are unknown.
 
     Example:
       >>> get_tpu_info_for_chip(ChipVersion.TPU_V5P, 2).is_megacore
@@ -318,10 +319,10 @@ _KINDS = {
 
 
 def get_tpu_info() -> TpuInfo:
-    """Returns the facts of the default device.
+    """Returns the facts about the default device.
 
     Raises:
-      ValueError: they are no TPUs that are known.
+      ValueError: the default device is not a known TPU.
     """
     device = backends.devices()[0]
     kind = device.device_kind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit control of matrix units: push right operands, multiply left ones, pop sums."""
+"""Explicit control of matrix units: push right factors, multiply by left factors, pop sums."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def _pop_type(*, shape: tuple[int, int], dtype: Any, **params: Any) -> Any:
 def matmul_push_rhs(
     rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False
 ) -> None:
-    """Pushes a right operand to a matrix unit.
+    """Pushes a right factor to a matrix unit.
 
     Args:
       rhs: a matrix as large as the unit.
-      staging_register: the register that keeps it until it is used. It must be empty.
-      mxu_index: the unit.
-      transpose: whether the transpose is meant.
+      staging_register: the register that keeps the factor until its use. It must be empty.
+      mxu_index: the number of the matrix unit.
+      transpose: whether to use the transpose of ``rhs`` as the factor.
     """
     matmul_push_rhs_p.bind(
         rhs, staging_register=staging_register, mxu_index=mxu_index, transpose=transpose
@@ -84,14 +84,14 @@ def matmul_push_rhs(
 def matmul_acc_lhs(
     acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None
 ) -> None:
-    """Multiplies a left operand with the right one of a matrix unit, and accumulates.
+    """Multiplies a left factor by the right factor of a matrix unit, and accumulates.
 
     Args:
-      acc_addr: the address of the accumulators that it is added to.
+      acc_addr: the address of the accumulators to which the product is added.
       lhs: the left factor.
-      mxu_index: the unit.
-      load_staged_rhs: the register whose right factor is taken from now on; None for the one of
-        the product before.
+      mxu_index: the number of the matrix unit.
+      load_staged_rhs: the register whose right factor is used from now on; None to use the right
+        factor of the previous product.
     """
     matmul_acc_lhs_p.bind(
         lhs, acc_addr=acc_addr, mxu_index=mxu_index, load_staged_rhs=load_staged_rhs
@@ -99,13 +99,13 @@ def matmul_acc_lhs(
 
 
 def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
-    """Pops a sum of products from a matrix unit, whose accumulators are zero afterwards.
+    """Pops a sum of products from a matrix unit, and sets the accumulators to zero.
 
     Args:
       acc_addr: the address of the accumulators.
       shape: the shape of the sum.
       dtype: its dtype.
-      mxu_index: the unit.
+      mxu_index: the number of the matrix unit.
 
     Returns:
       An array of the given shape and dtype.

@@ -24,7 +24,7 @@ class TensorCore:
     """A tensor core of a TPU.
 
     Args:
-      id: its number.
+      id: the number of the core.
     """
 
     id: int
@@ -35,8 +35,8 @@ class TensorCoreMesh(Mesh):
     """The tensor cores of one device of a TPU.
 
     Args:
-      devices: an array of them.
-      axis_names: the names of its dimensions.
+      devices: an array of tensor cores.
+      axis_names: the names of the array's dimensions.
     """
 
     devices: np.ndarray
@@ -83,15 +83,15 @@ def create_tensorcore_mesh(
     """Returns the mesh of a device's tensor cores.
 
     Args:
-      axis_name: the name of their axis.
-      devices: devices that tell how many there are; by default all.
-      num_cores: how many there are, where no TPU is there to tell.
+      axis_name: the name of the axis of cores.
+      devices: devices; the first one gives the number of cores. By default, all devices.
+      num_cores: the number of cores, given if there is no TPU.
 
     Returns:
       The `TensorCoreMesh`.
 
     Raises:
-      ValueError: both are given, or where the devices are no TPUs.
+      ValueError: both ``devices`` and ``num_cores`` are given, or the devices are not TPUs.
 
     Example:
       >>> dict(create_tensorcore_mesh("core", num_cores=2).shape)

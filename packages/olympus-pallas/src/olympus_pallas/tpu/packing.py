@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing of narrow numbers, stochastic rounding, reshapes by letters, and traced values."""
+"""Packing of narrow numbers, stochastic rounding, reshapes by letters, values in profiles."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
     """Packs several arrays of narrow numbers into one of wide numbers.
 
     Args:
-      xs: as many arrays as numbers of ``packed_dtype`` have room in one of theirs. Of integers the
-        lower bits are kept.
+      xs: the arrays, as many as numbers of ``packed_dtype`` fit in one element of an array.
+        Integers keep their lower bits.
       packed_dtype: the narrow dtype.
 
     Returns:
       Unsigned integers as wide as the elements of ``xs``; the first array has the lowest bits.
 
     Raises:
-      ValueError: there are not as many arrays, or where their types differ.
+      ValueError: the number of arrays is wrong, or their types differ.
 
     Example:
       >>> packed = pack_elementwise([np.uint16([1]), np.uint16([2])], packed_dtype="uint8")
@@ -124,7 +124,7 @@ def _unpack(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> An
     if dtypes.issubdtype(narrow, np.floating):
         part = lax.convert_element_type(part, _unsigned(width))
         return lax.convert_element_type(lax.bitcast_convert_type(part, narrow), unpacked_dtype)
-    # The sign comes with the shift down.
+    # The arithmetic shift to the right extends the sign.
     room = wide.type(_bits(wide) - width)
     part = lax.shift_left(part, room)
     if dtypes.issubdtype(narrow, np.signedinteger):
@@ -145,7 +145,7 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
       unpacked_dtype: the dtype of the result, as wide as the elements of ``x``.
 
     Raises:
-      ValueError: there are not as many.
+      ValueError: ``index`` is out of range.
 
     Example:
       >>> packed = pack_elementwise([np.uint16([1]), np.uint16([2])], packed_dtype="uint8")
@@ -179,7 +179,7 @@ def _round_type(x: ShapedArray, random_bits: ShapedArray, *, target_dtype: Any) 
 
 @expansion_rules.define(stochastic_round_p)
 def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Rounds up where the lost bits and as many random bits have a carry."""
+    """Adds random bits to the bits that are lost, and rounds up where this addition carries."""
     mantissa = dtypes.finfo(dtypes.dtype(target_dtype)).nmant
     lost = 23 - mantissa
     bits = lax.bitcast_convert_type(x, np.uint32)
@@ -193,18 +193,20 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
 
 def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Rounds to one of the two nearest numbers, with probabilities by their distances.
+    """Rounds each number randomly to one of the two nearest numbers.
+
+    The nearer a number, the more probable it is.
 
     Args:
       x: numbers of type float32.
-      random_bits: unsigned integers of 32 bits, of the same shape.
+      random_bits: unsigned integers of 32 bits, of the shape of ``x``.
       target_dtype: the dtype to round to.
 
     Returns:
       An array of the shape of ``x`` and of dtype ``target_dtype``.
 
     Raises:
-      ValueError: the types are others.
+      ValueError: an argument has another type.
 
     Example:
       >>> x = np.full((4,), 1.005, np.float32)
@@ -228,18 +230,18 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
     """Splits, transposes and merges dimensions by an equation of letters.
 
     Args:
-      equation: such as ``"a(bc)->(ba)c"``: a letter is a dimension; letters in parentheses are
-        one that is split, at the left, or joined, at the right.
+      equation: the equation, such as ``"a(bc)->(ba)c"``. A letter is a dimension. Letters in
+        parentheses are one dimension, which is split if at the left, and merged if at the right.
       x: the array.
-      assert_is_tile_preserving: whether elements of one tile of a TPU's memory must stay together:
-        the last two dimensions may then be cut between tiles only.
-      **sizes: the sizes of letters that the array's shape does not tell.
+      assert_is_tile_preserving: whether elements of one tile of a TPU's memory must stay together.
+        The last two dimensions may then be split only between tiles.
+      **sizes: the sizes of letters that the array's shape does not determine.
 
     Returns:
-      An array of the dtype of ``x``; its dimensions are the groups at the right.
+      An array of the dtype of ``x``. Its dimensions are the groups at the right of the equation.
 
     Raises:
-      ValueError: equation, shape and sizes do not fit together.
+      ValueError: the equation, the shape and the sizes do not match.
 
     Example:
       >>> einshape("a(bc)->bac", np.arange(6).reshape(1, 6), b=2)
@@ -291,7 +293,7 @@ def _letter_sizes(
 
 
 def _check_letters(equation: str, names: list[str], wanted: list[str]) -> None:
-    """Checks that the same letters stand on both sides of an equation, each once."""
+    """Checks that both sides of an equation have the same letters, each letter once."""
     for name in wanted:
         if name not in names:
             raise ValueError(f"Unknown dimension {name} in RHS")
@@ -317,7 +319,7 @@ def _check_tiles(
                 )
 
 
-# ---- traces ----
+# ---- values in profiles ----
 
 
 class _TraceEffect(Effect):
@@ -341,7 +343,7 @@ def _trace_value_types(value: Any, *, label: str) -> Any:
     return (), frozenset({_trace_effect})
 
 
-# Only a TPU's profiler looks at them.
+# Only a TPU's profiler uses the value.
 expansion_rules.define(trace_value_p, lambda value, *, label: [])
 
 
@@ -350,6 +352,6 @@ def trace_value(label: str, value: Any) -> None:
 
     Args:
       label: name of the value.
-      value: a scalar, an integer or a floating-point number of 32 bits.
+      value: the number, a 32-bit integer or floating-point scalar.
     """
     trace_value_p.bind(value, label=label)

@@ -14,7 +14,7 @@ __all__ = ["CompilerParams", "CoreType", "GridDimensionSemantics", "SideEffectTy
 
 
 class GridDimensionSemantics(enum.Enum):
-    """Order and place of the programs along an axis of the grid."""
+    """Semantics of an axis of the grid: the order of its programs, and the cores that run them."""
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -46,23 +46,25 @@ class CompilerParams(calls.CompilerParams):
     """Parameters of Mosaic for a kernel.
 
     Args:
-      dimension_semantics: for each axis of the grid whether its programs depend on each other:
-        ``"parallel"`` or ``"arbitrary"``.
-      allow_input_fusion: for each input, whether what computes it may become part of the kernel.
+      dimension_semantics: for each axis of the grid, ``"parallel"`` if its programs are independent
+        of each other, else ``"arbitrary"``.
+      allow_input_fusion: for each input, whether the operation that computes it may be fused into
+        the kernel.
       vmem_limit_bytes: how much vector memory the kernel may use.
-      collective_id: common number of the kernels on several devices that communicate.
+      collective_id: number that kernels on several devices share in order to communicate.
       has_side_effects: whether the kernel runs even if its outputs are not used.
       flags: flags of the compiler.
       internal_scratch_in_bytes: how much memory the compiler may use for itself.
-      serialization_format: the version of the form in which the kernel is handed on.
-      disable_bounds_checks: whether accesses are trusted.
-      disable_semaphore_checks: whether the state of semaphores at the end is trusted.
-      skip_device_barrier: whether the barrier before the kernel is left out.
-      allow_collective_id_without_custom_barrier: whether an identity is accepted without need.
+      serialization_format: the version of the format in which the kernel is serialized.
+      disable_bounds_checks: whether to leave out the checks of accesses.
+      disable_semaphore_checks: whether to leave out the checks of semaphores at the end.
+      skip_device_barrier: whether to leave out the barrier before the kernel.
+      allow_collective_id_without_custom_barrier: whether to accept ``collective_id`` for a kernel
+        that does not need it.
       shape_invariant_numerics: whether results do not depend on how blocks are cut.
-      use_tc_tiling_on_sc: whether sparse cores see the tiling of tensor cores.
+      use_tc_tiling_on_sc: whether sparse cores use the tiling of tensor cores.
       needs_layout_passes: whether the compiler works out layouts.
-      fuse_transposed_lhs_in_matmul: whether transposed left factors are read as they lie.
+      fuse_transposed_lhs_in_matmul: whether products read transposed left factors directly.
 
     Example:
       >>> CompilerParams(dimension_semantics=("parallel",)).dimension_semantics
@@ -93,5 +95,5 @@ class CompilerParams(calls.CompilerParams):
                 object.__setattr__(self, name, tuple(value))
 
     def replace(self, **changes: Any) -> CompilerParams:
-        """Returns the parameters with some changed."""
+        """Returns a copy of the parameters with some fields changed."""
         return dataclasses.replace(self, **changes)

@@ -31,7 +31,7 @@ _INT32 = np.dtype(np.int32)
 
 
 class _Operand:
-    """Operand of a pipeline: an array in the large memory, and its blocks."""
+    """Operand of a pipeline: an array in HBM, and its blocks."""
 
     def __init__(self, ref: Any, spec: BlockSpec, origin: str) -> None:
         shape: Any = ref.shape if spec.block_shape is None else spec.block_shape
@@ -59,12 +59,12 @@ class _Operand:
         return BufferedRef.create(spec, self.ref.dtype, kind, 2)
 
     def block_index(self, place: Sequence[Any]) -> tuple[Any, ...]:
-        """Returns the index of the block that belongs to a place in the grid."""
+        """Returns the index of the block at a grid index."""
         block = self.index_map(*place)
         return tuple(block) if isinstance(block, tuple | list) else (block,)
 
     def changes_between(self, here: Sequence[Any], there: Sequence[Any]) -> Any:
-        """Returns a boolean scalar: whether two places in the grid have different blocks."""
+        """Returns whether two grid indices have different blocks, as a boolean scalar."""
         result: Any = np.bool_(False)
         for left, right in zip(self.block_index(here), self.block_index(there), strict=True):
             result = lax.bitwise_or(result, lax.ne(as_int32(left), as_int32(right)))
@@ -83,9 +83,9 @@ class _Step(NamedTuple):
     """One step of a pipeline.
 
     Attributes:
-      here: the place of the step in the grid.
-      after: the place of the next step.
-      before: the place of the previous step.
+      here: the grid index of the step.
+      after: the grid index of the next step.
+      before: the grid index of the previous step.
       is_first: whether it is the first step, a boolean scalar.
       is_last: whether it is the last step.
     """
@@ -102,10 +102,10 @@ class _Visit(NamedTuple):
 
     Attributes:
       step: the step.
-      number: how many blocks of the operand the pipeline has left before this one.
+      number: the number of the operand's blocks that the pipeline has finished before.
       slot: the buffer that holds the block.
-      enters: whether the previous step had another block, a boolean scalar.
-      leaves: whether the next step has another block.
+      enters: whether the step is the first with this block, a boolean scalar.
+      leaves: whether the step is the last with this block, a boolean scalar.
     """
 
     step: _Step
@@ -124,7 +124,7 @@ class _Window:
         self.semaphores = made.sem_recvs if made.is_input else made.sem_sends
 
     def visit(self, step: _Step, number: Any) -> _Visit:
-        """Returns the operand's visit in a step, after ``number`` blocks have been left."""
+        """Returns the operand's visit in a step, after ``number`` blocks have been finished."""
         slot = lax.rem(number, np.int32(2))
         leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.here, step.after))
         enters = lax.bitwise_or(step.is_first, self.operand.changes_between(step.here, step.before))
@@ -136,20 +136,20 @@ class _Window:
         return self.buffers.at[(slot, *index)]
 
     def start(self, place: Sequence[Any]) -> None:
-        """Acts before the first step."""
+        """Does the work before the first step."""
 
     def prepare(self, visit: _Visit) -> None:
-        """Acts in a step before the body."""
+        """Does the work of a step before the body."""
 
     def finish(self, visit: _Visit) -> None:
-        """Acts in a step after the body."""
+        """Does the work of a step after the body."""
 
     def drain(self, count: Any, place: Sequence[Any]) -> None:
-        """Acts after the last step, when ``count`` blocks have been left."""
+        """Does the work after the last step, when ``count`` blocks have been finished."""
 
 
 class _InputWindow(_Window):
-    """Buffers of an input: the next block arrives while the body works on this one."""
+    """Buffers of an input. The next block is copied in while the body works on this block."""
 
     def start(self, place: Sequence[Any]) -> None:
         self._copy(np.int32(0), place).start()
@@ -174,7 +174,7 @@ class _InputWindow(_Window):
 
 
 class _SequentialInputWindow(_InputWindow):
-    """Buffers of an input without pipelining: the body runs before the next block is fetched."""
+    """Buffers of an input without pipelining. The next block is copied in after the body."""
 
     def prepare(self, visit: _Visit) -> None:
         self._await(visit)
@@ -184,10 +184,11 @@ class _SequentialInputWindow(_InputWindow):
 
 
 class _OutputWindow(_Window):
-    """Buffers of an output: the previous block leaves while the body works on this one."""
+    """Buffers of an output. The previous block is copied out while the body works on this one."""
 
     def prepare(self, visit: _Visit) -> None:
-        # The buffer is free when the copy of the block before the previous one has completed.
+        # The block before the previous one used this buffer. The buffer is free when the copy of
+        # that block has completed.
         in_use = lax.bitwise_and(visit.enters, lax.ge(visit.number, np.int32(2)))
         when(in_use)(lambda: self._copy(visit.slot, visit.step.here).wait())
 
@@ -217,7 +218,7 @@ def _size(dim: Any) -> int:
 
 
 class _Pipeline:
-    """Pipeline over a grid; a call with references to inputs and outputs runs it."""
+    """Pipeline over a grid. A call with references to inputs and outputs runs the pipeline."""
 
     def __init__(
         self,
@@ -286,7 +287,7 @@ class _Pipeline:
         ]
 
     def _run(self, body: Callable[..., None], windows: Sequence[_Window]) -> None:
-        """Runs all steps; the carry has the number of blocks that each operand has left."""
+        """Runs all steps. The carry counts the blocks of each operand that are finished."""
         first_place = self._place(np.int32(0))
         for window in windows:
             window.start(first_place)
@@ -353,9 +354,9 @@ def emit_pipeline(
       grid: the numbers of steps along each axis; in the body, `program_id` is the index of the
         step.
       in_specs: for each input a `BlockSpec`.
-      out_specs: for each output, likewise.
-      tiling: how blocks are laid out, where not as the compiler chooses; not supported.
-      core_axis: the axis that is divided among cores; not supported.
+      out_specs: for each output a `BlockSpec`.
+      tiling: the layout of blocks, by default the compiler's choice; not supported.
+      core_axis: the axis of the grid that is divided among cores; not supported.
       core_axis_name: the axis of a mesh of cores; not supported.
       dimension_semantics: whether the steps along an axis depend on each other.
       trace_scopes: whether profiles show the parts of a step.
@@ -387,19 +388,22 @@ def emit_pipeline(
 def emit_pipeline_with_allocations(
     body: Callable[..., None], *, grid: Sequence[int], in_specs: Any = (), out_specs: Any = ()
 ) -> tuple[Callable[..., None], Callable[..., Any]]:
-    """Makes a pipeline, and a function that allocates its buffers, which several runs can share.
+    """Makes a pipeline, and a function that describes its buffers.
+
+    Several runs of the pipeline can share the buffers.
 
     Args:
       body: takes references to the blocks of the inputs, then of the outputs.
       grid: the numbers of steps along each axis.
       in_specs: for each input a `BlockSpec`.
-      out_specs: for each output, likewise.
+      out_specs: for each output a `BlockSpec`.
 
     Returns:
-      Two functions of references to the inputs and outputs. The second gives buffers to be made, a
-      `BufferedRef` an operand, for `run_scoped` or ``scratch_shapes``; the first runs the pipeline
-      and takes them as ``allocations``. ``scratches`` are further arguments of the body, and
-      ``body_prologue`` is called before it in each step.
+      Two functions of references to the inputs and outputs. The first runs the pipeline. The second
+      returns descriptions of the buffers, one `BufferedRef` for each operand, for `run_scoped` or
+      ``scratch_shapes``. The first takes the buffers as ``allocations``, further arguments of the
+      body as ``scratches``, and a function called before the body in each step as
+      ``body_prologue``.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers in kernels: the core's generator, and samples that block sizes do not change."""
+"""Random numbers in kernels: the core's generator, and samples independent of block sizes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _refused(*args: Any) -> Any:
     raise ValueError("the state of a core's generator cannot be split; it moves on by itself")
 
 
-# Keys without data: the core holds the state.
+# Such keys have no data, since the core holds the state of the generator.
 _stateful = register_prng(
     PRNGImpl(
         key_shape=(),
@@ -57,7 +57,7 @@ _stateful = register_prng(
 
 
 def _mixed(word: Any) -> Any:
-    """Mixes the bits of words by the finalizer of MurmurHash3."""
+    """Mixes the bits of words with the finalizer of MurmurHash3."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         word = lax.bitwise_xor(word, lax.shift_right_logical(word, np.uint32(shift)))
         word = lax.mul(word, np.uint32(factor))
@@ -89,7 +89,7 @@ def _not_split(*args: Any) -> Any:
     )
 
 
-# Keys whose bits a core's generator makes, which they seed.
+# Keys that seed a core's generator, which then makes the bits.
 pallas_keys = register_prng(
     PRNGImpl(
         key_shape=(1, 2),
@@ -106,8 +106,8 @@ pallas_keys = register_prng(
 def to_pallas_key(key: Any) -> Any:
     """Returns a key for kernels, drawn with another key.
 
-    In a kernel it is read from scalar memory, and given to samplers, whose bits the core's own
-    generator makes: `BlockSpec(memory_space=tpu.SMEM)`.
+    A kernel reads the key from scalar memory, by `BlockSpec(memory_space=tpu.SMEM)`, and gives it
+    to samplers. The samplers then draw bits from the core's own generator.
 
     Args:
       key: a typed key, or the data of one.
@@ -160,8 +160,8 @@ def sample_block(
 ) -> Any:
     """Samples a block of random numbers that do not depend on the size of blocks.
 
-    Each tile of the array has a key of its own. So kernels that cut the array into other blocks, in
-    another order, draw the same numbers.
+    Each tile of the array has a key of its own. So kernels draw the same numbers for all shapes and
+    orders of blocks.
 
     Args:
       sampler_fn: function from a key to random numbers, such as ``random.uniform``.
@@ -169,14 +169,14 @@ def sample_block(
       block_size: the shape of a block.
       tile_size: the shape of a tile; blocks of all kernels consist of whole tiles.
       total_size: the shape of the array.
-      block_index: index of the block; by default the program's indices in the grid.
+      block_index: index of the block; by default, the grid index of the program.
       **kwargs: further arguments of the sampler.
 
     Returns:
       The numbers, of the shape ``block_size``.
 
     Raises:
-      ValueError: blocks do not consist of tiles, or the ranks differ.
+      ValueError: blocks do not consist of whole tiles, or the ranks differ.
 
     Example:
       >>> from olympus_random import key, uniform
@@ -200,7 +200,7 @@ def sample_block(
     if block_index is None:
         block_index = tuple(program_id(axis) for axis in range(len(block_size)))
     counts = [size // tile for size, tile in zip(block_size, tile_size, strict=True)]
-    # Tiles of the array are counted with the last dimension fastest.
+    # The tiles of the array are numbered in row-major order.
     strides = [1] * len(counts)
     for dim in reversed(range(len(counts) - 1)):
         strides[dim] = strides[dim + 1] * (total_size[dim + 1] // tile_size[dim + 1])

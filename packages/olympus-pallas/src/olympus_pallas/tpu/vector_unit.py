@@ -104,9 +104,10 @@ def roll(
 
     Args:
       x: the array.
-      shift: by how many places elements move up; what moves beyond the end comes in again.
+      shift: the number of positions by which elements move up. Elements that leave at the end come
+        back at the beginning.
       axis: the axis.
-      stride: how many places more each index along ``stride_axis`` is moved.
+      stride: the growth of the shift from one index along ``stride_axis`` to the next.
       stride_axis: the axis along which the shift grows.
 
     Returns:
@@ -132,7 +133,7 @@ def roll(
     return roll_p.bind(x, shift, axis=axis, stride=stride, stride_axis=stride_axis)
 
 
-# ---- bits as others ----
+# ---- bitcasts ----
 
 
 @bitcast_p.def_abstract_eval
@@ -148,16 +149,16 @@ def _bitcast(x: Any, *, ty: Any) -> Any:
 def bitcast(x: Any, ty: Any) -> Any:
     """Reinterprets the bits of numbers as another dtype, as the vectors of a TPU hold them.
 
-    Where the widths of the dtypes differ, the last dimension but one grows or shrinks: an element
-    of 32 bits becomes two of 16 below one another, the lower bits first.
+    If the widths of the dtypes differ, the last dimension but one grows or shrinks. An element of
+    32 bits becomes two elements of 16 bits along this dimension, the lower bits first.
 
     Args:
       x: the array.
-      ty: the other dtype.
+      ty: the new dtype.
 
     Raises:
-      ValueError: the bits along the dimension are not those of whole elements, or where an
-        array of fewer than two dimensions is seen in another width.
+      ValueError: the bits along the dimension do not form whole new elements, or the width changes
+        in an array of fewer than two dimensions.
 
     Example:
       >>> bitcast(np.float32([1]), np.int32)
@@ -213,7 +214,7 @@ def prng_seed(*seeds: Any) -> None:
     """Seeds the core's random generator.
 
     Args:
-      *seeds: one integer or more.
+      *seeds: one or more integers.
     """
     prng_seed_p.bind(*[np.int32(seed) if isinstance(seed, int) else seed for seed in seeds])
 
@@ -230,7 +231,7 @@ def prng_random_bits(shape: Any) -> Any:
     return prng_random_bits_p.bind(shape=canonicalize_shape(shape))
 
 
-# ---- touching ----
+# ---- dependencies ----
 
 
 @touch_p.def_effectful_abstract_eval

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for the sparse cores of TPUs: meshes of subcores, gathers, scatters, vectors.
 
-They run on simulated subcores (``interpret=True``). The folder may import `olympus_pallas.tpu` and
-all that lies below it.
+The kernels run on simulated subcores (``interpret=True``). The folder may import
+`olympus_pallas.tpu` and the folders below it.
 """
 
 from .loops import parallel_loop as parallel_loop

@@ -20,14 +20,14 @@ def parallel_loop(
 
     Args:
       lower: the first number.
-      upper: the number before which it ends.
+      upper: the end of the range, which is excluded.
       step: the distance between the numbers.
-      unroll: how many runs are written out in one step of the loop.
-      carry: initial carry of the loop. With it, the function takes the number and
-        the carry, and returns the next one.
+      unroll: the number of iterations that one step of the compiled loop does.
+      carry: initial carry of the loop. If given, the function takes the number and the carry, and
+        returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once, and gives the last carry.
+      A decorator that runs the loop at once and returns the last carry.
     """
 
     def run(body: Callable[..., Any]) -> Any:

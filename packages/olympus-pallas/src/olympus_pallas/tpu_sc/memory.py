@@ -29,8 +29,8 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices, all of one shape.
-      mask: boolean array of the elements that are read; the others are uninitialized.
+      indices: for each dimension an array of indices; all arrays have one shape.
+      mask: boolean array, true for the elements to read; the others are uninitialized.
 
     Returns:
       An array of the indices' shape and of the reference's dtype.
@@ -43,9 +43,9 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None 
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices, all of one shape.
+      indices: for each dimension an array of indices; all arrays have one shape.
       x: the values.
-      mask: boolean array of the elements that are written.
+      mask: boolean array, true for the elements of ``x`` to write.
     """
     if mask is None:
         ref[tuple(indices)] = x
@@ -58,25 +58,25 @@ def addupdate(ref: Any, x: Any) -> None:
 
     Args:
       ref: the reference.
-      x: an array of its shape.
+      x: the increments, an array of the reference's shape.
     """
     access.atomic_add(ref, (), x)
 
 
 def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
-    """Adds to elements at indices, atomically; repeated indices add repeatedly.
+    """Adds to elements at indices, atomically. Repeated indices add repeatedly.
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices, all of one shape.
+      indices: for each dimension an array of indices; all arrays have one shape.
       x: the values.
-      mask: boolean array of the elements that are added.
+      mask: boolean array, true for the elements of ``x`` to add.
     """
     access.atomic_add(ref, tuple(indices), x, mask=mask)
 
 
 def _compressed(mask: Any) -> Any:
-    """Returns each element's index in the order with masked elements first."""
+    """Returns the index of each element in the order with the elements under the mask first."""
     chosen = lax.convert_element_type(mask, np.int32)
     others = lax.sub(np.int32(1), chosen)
     before = lax.sub(lax.cumsum(chosen), np.int32(1))
@@ -85,11 +85,11 @@ def _compressed(mask: Any) -> Any:
 
 
 def load_expanded(ref: Any, *, mask: Any) -> Any:
-    """Reads consecutive elements and expands them to the true places of a mask.
+    """Reads consecutive elements, and puts them where a mask is true.
 
     Args:
       ref: the reference, of one dimension.
-      mask: the places.
+      mask: boolean array, true where the elements go.
 
     Returns:
       An array of the mask's shape, uninitialized where the mask is false.
@@ -103,7 +103,7 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
     Args:
       ref: the reference, of one dimension.
       x: the values.
-      mask: boolean array of the elements that are written.
+      mask: boolean array, true for the elements of ``x`` to write.
     """
     access.store(ref.at[_compressed(mask)], x, mask=mask)
 
@@ -114,6 +114,6 @@ def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
     Args:
       ref: the reference, of one dimension.
       x: the values.
-      mask: boolean array of the elements that are added.
+      mask: boolean array, true for the elements of ``x`` to add.
     """
     access.atomic_add(ref, (_compressed(mask),), x, mask=mask)

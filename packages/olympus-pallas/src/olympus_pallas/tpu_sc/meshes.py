@@ -17,11 +17,11 @@ __all__ = ["ScalarSubcoreMesh", "VectorSubcoreMesh", "get_sparse_core_info"]
 
 
 def get_sparse_core_info() -> SparseCoreInfo:
-    """Returns the facts of the default device's sparse cores.
+    """Returns the facts about the default device's sparse cores.
 
     Raises:
-      RuntimeError: they have none.
-      ValueError: the devices are no TPUs that are known.
+      RuntimeError: the device has no sparse cores.
+      ValueError: the device is not a known TPU.
     """
     info = get_tpu_info().sparse_core
     if info is None:
@@ -43,10 +43,10 @@ class _SubcoreMesh(Mesh):
         return TpuMemorySpace.HBM
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Checks that one kernel can run on this mesh and on another at once.
+        """Checks that one kernel can run on this mesh and another mesh at once.
 
         Raises:
-          ValueError: the other is of the same kind, or no mesh of sparse cores.
+          ValueError: the other mesh is of the same kind, or is not a mesh of sparse cores.
         """
         if not isinstance(other_mesh, _SubcoreMesh) or type(self) is type(other_mesh):
             raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at once")
@@ -62,11 +62,11 @@ def _default_subcores() -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScalarSubcoreMesh(_SubcoreMesh):
-    """The scalar subcores, one of each sparse core.
+    """Mesh of the scalar subcores, one of each sparse core.
 
     Args:
       axis_name: the name of the axis of cores.
-      num_cores: how many there are; by default as the device has.
+      num_cores: the number of sparse cores; by default that of the device.
 
     Example:
       >>> dict(ScalarSubcoreMesh(axis_name="core", num_cores=2).shape)
@@ -99,13 +99,13 @@ class ScalarSubcoreMesh(_SubcoreMesh):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VectorSubcoreMesh(_SubcoreMesh):
-    """The vector subcores, several of each sparse core.
+    """Mesh of the vector subcores, several of each sparse core.
 
     Args:
       core_axis_name: the name of the axis of cores.
-      subcore_axis_name: the name of the axis of their subcores.
-      num_cores: how many cores there are; by default as the device has.
-      num_subcores: how many subcores each has; by default as the device has.
+      subcore_axis_name: the name of the axis of subcores.
+      num_cores: the number of sparse cores; by default that of the device.
+      num_subcores: the number of subcores of each sparse core; by default that of the device.
 
     Example:
       >>> VectorSubcoreMesh(core_axis_name="c", subcore_axis_name="s", num_cores=2,
@@ -146,11 +146,11 @@ class VectorSubcoreMesh(_SubcoreMesh):
         ]
 
     def owner(self, core: Any, aval: Any) -> Any:
-        """Returns the owner of a scratch buffer: the subcores of a core share shared memory."""
+        """Returns the owner of a scratch buffer; all subcores of a core own its shared memory."""
         if aval.memory_space is TpuMemorySpace.VMEM_SHARED:
             return ("shared", core.places[self.core_axis_name])
         return core.number
 
     def number_of(self, core: Any, subcore: int) -> int:
-        """Returns the number of a subcore of the same core."""
+        """Returns the number of another subcore of the same sparse core."""
         return core.places[self.core_axis_name] * self.num_subcores + subcore

@@ -47,15 +47,15 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
     """Adds to a number in another subcore's memory, atomically.
 
     Args:
-      x_ref: a reference to one number in scalar memory, whole.
-      value: increment.
-      subcore_id: the other subcore, of the same core.
+      x_ref: a reference to one number in scalar memory. It must not be a view.
+      value: the increment.
+      subcore_id: the number of the other subcore, of the same core.
 
     Returns:
       The old elements.
 
     Raises:
-      ValueError: ``x_ref`` is a view of a larger one.
+      ValueError: ``x_ref`` is a view of a larger reference.
     """
     ref, transforms = ref_and_transforms("fetch_and_add", x_ref)
     if transforms:

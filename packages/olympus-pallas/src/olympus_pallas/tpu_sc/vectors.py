@@ -51,7 +51,8 @@ def cummax(x: Any, *, mask: Any | None = None) -> Any:
 
     Args:
       x: the array.
-      mask: boolean array of the elements that count; before the first of them the result is ``x``.
+      mask: boolean array of the elements that count. Before the first of these, the result is
+        ``x``.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -83,7 +84,7 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
     """Returns the index of the first true element, broadcast to a vector.
 
     Args:
-      x: booleans; where none is true, the result is their number.
+      x: a boolean vector. If no element is true, the result is the length of the vector.
       reduce: the size of ``x`` divided by the size of the result.
 
     Example:
@@ -99,7 +100,7 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
     """Returns the number of true elements, broadcast to a vector.
 
     Args:
-      x: booleans.
+      x: a boolean vector.
       reduce: the size of ``x`` divided by the size of the result.
 
     Example:
@@ -110,14 +111,15 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
 
 
 def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
-    """Counts earlier occurrences of each element, and marks the last of each value.
+    """Counts the occurrences of each element so far, and marks the last occurrence of a value.
 
     Args:
       x: the array.
       mask: boolean array of the elements that count.
 
     Returns:
-      The numbers, from 1 on; and a mask of the last occurrences, of those that count.
+      The numbers of occurrences, which start at 1, and a mask of the last occurrence of each value.
+      Only elements under ``mask`` count.
 
     Example:
       >>> scan_count(np.int32([3, 3, 5, 3]))
@@ -137,7 +139,7 @@ def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
 def sort_key_val(
     keys: Any, values: Any, *, mask: Any | None = None, descending: bool = False
 ) -> tuple[Any, ...]:
-    """Sorts keys, and values with them.
+    """Sorts keys, and puts values in the same order.
 
     Args:
       keys: the keys.
@@ -146,7 +148,7 @@ def sort_key_val(
       descending: whether the largest key comes first.
 
     Returns:
-      Keys and values in order, and where a mask is given, the mask in the same order.
+      The sorted keys and the values. If a mask is given, also the mask in the same order.
 
     Example:
       >>> sort_key_val(np.int32([2, 3, 1]), np.int32([20, 30, 10]), descending=True)
@@ -163,11 +165,13 @@ def sort_key_val(
 
 
 def bitcast(x: Any, dtype: Any) -> Any:
-    """Reinterprets the bits of numbers as another dtype; the last dimension changes its size.
+    """Reinterprets the bits of numbers as another dtype.
+
+    The size of the last dimension changes with the width of the dtype.
 
     Args:
       x: the array.
-      dtype: the dtype of the others.
+      dtype: the new dtype.
 
     Example:
       >>> bitcast(np.uint16([1, 2]), np.uint32)
@@ -219,14 +223,14 @@ def pack(
     """Packs two arrays into one of narrower numbers.
 
     Args:
-      a: the one, of one dimension.
-      b: the other, of the same type.
-      format: `PackFormat.INTERLEAVED` for one dimension, the elements by turns, or `COMPRESSED` for
-        a second dimension of size 2.
-      preferred_element_type: the narrower dtype, half as wide.
+      a: the first array, of one dimension.
+      b: the second array, of the type of ``a``.
+      format: `PackFormat.INTERLEAVED` for a result of one dimension, in which the elements of both
+        arrays alternate. `PackFormat.COMPRESSED` for a second dimension of size 2.
+      preferred_element_type: the dtype of the result, half as wide.
 
     Raises:
-      ValueError: the types do not fit.
+      ValueError: the types do not match.
 
     Example:
       >>> pack(np.int32([1, 2]), np.int32([3, 4]), format=PackFormat.INTERLEAVED)
@@ -251,11 +255,11 @@ def unpack(
 
     Args:
       ab: the packed array.
-      format: how it is packed.
-      preferred_element_type: the wider dtype, twice as wide.
+      format: the format in which it is packed.
+      preferred_element_type: the dtype of the results, twice as wide.
 
     Raises:
-      ValueError: its shape does not fit the format.
+      ValueError: the shape of ``ab`` does not fit the format.
 
     Example:
       >>> unpack(np.int16([1, 3, 2, 4]), format=PackFormat.INTERLEAVED)

@@ -68,7 +68,7 @@ def register_prng(implementation: PRNGImpl) -> PRNGImpl:
 
 
 def find_implementation(choice: Any) -> PRNGImpl:
-    """Returns the bit generator that a name, a dtype of keys or a generator itself denotes.
+    """Returns the bit generator for a name, a dtype of keys, or a generator.
 
     Args:
       choice: a name, a `KeyType` or a `PRNGImpl`.
@@ -96,7 +96,7 @@ def find_implementation(choice: Any) -> PRNGImpl:
 
 
 def default_implementation() -> PRNGImpl:
-    """Returns the configured bit generator, that of keys that do not name one."""
+    """Returns the configured bit generator, which keys use by default."""
     return find_implementation(config.default_prng_impl.value)
 
 

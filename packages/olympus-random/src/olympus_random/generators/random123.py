@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bit generators of the Random123 family: Threefry-4x32, Philox-2x32 and Philox-4x32.
 
-Each encrypts counters by a key. Keys and bits are encrypted positions, so that each element depends
-on its own position alone.
+Each generator encrypts counters by a key. The position of an element is its counter, so each key or
+random word depends only on its own position.
 
 Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011.
 """
@@ -28,7 +28,8 @@ _ZERO = np.uint32(0)
 
 # ---- the ciphers ----
 
-# Philox multiplies words by these, and adds those to the key before each further round.
+# Philox multiplies words by the factors, and adds the steps to the key before each round but the
+# first.
 _FACTOR_OF_TWO = np.uint32(0xD256D193)
 _FACTORS_OF_FOUR = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 _STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
@@ -98,7 +99,7 @@ def threefry4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, ...]:
     keys = (*key, _xor(*key, _PARITY))
     words = [lax.add(word, own) for word, own in zip(counter, key, strict=True)]
     for number in range(20):
-        # The second words of the pairs change places from round to round.
+        # From round to round, the second words of the two pairs are exchanged.
         pairs = ((0, 3), (2, 1)) if number % 2 else ((0, 1), (2, 3))
         for (left, right), distance in zip(pairs, _ROTATIONS[number % 8], strict=True):
             words[left] = lax.add(words[left], words[right])
@@ -137,8 +138,8 @@ def _bits_of(high: Any, low: Any, others: Sequence[Any], bit_width: int) -> Any:
 def _four_word_generator(
     cipher: Callable[..., Any], key_size: int, seed: Callable[[Any], Any], name: str, tag: str
 ) -> PRNGImpl:
-    """Returns the generator of a cipher of four words; the first words of a block are a key."""
-    # Bits come from one half of the counters, and keys from the other.
+    """Returns the generator for a cipher of four words. The first words of a block are a key."""
+    # Bits use one half of the counters, and keys use the other half.
     folded = name.startswith("threefry")
 
     def split(key: Any, shape: tuple[int, ...]) -> Any:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bit generators that use the compiler's own algorithm, which is fast on accelerators.
+"""Bit generators that use the algorithm of the compiler, which is fast on accelerators.
 
-``rbg`` splits keys and folds in numbers by Threefry, and draws only the bits from the compiler.
-``unsafe_rbg`` takes keys from the compiler too; it is for demonstration, since nothing is known of
-the independence of such keys. The bits of both may differ between platforms, and those under `vmap`
-differ from those of a loop.
+``rbg`` splits keys and folds in numbers by Threefry. Only its bits come from the compiler's
+algorithm. The keys of ``unsafe_rbg`` come from this algorithm too. They are not known to be
+independent, so ``unsafe_rbg`` is only for demonstration. The bits of both generators may differ
+between platforms. Under `vmap` the bits differ from those of a loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from olympus_ir import lax
 from .implementations import PRNGImpl, register_prng
 from .threefry import threefry_implementation
 
-# Of as many blocks of bits one is a key: the others are left out, to keep keys apart.
+# The number of blocks of bits for each key. One block becomes the key; the others are dropped, to
+# keep keys apart.
 _BLOCKS_A_KEY = 10
 
 

@@ -41,13 +41,13 @@ def _threefry2x32_types(*avals: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     return out, out
 
 
-# Distances to the left, and the same rotations to the right.
+# Pairs of the distance of a left shift, and of the right shift that completes the rotation.
 _ROTATIONS = tuple(
     tuple((np.uint32(distance), np.uint32(32 - distance)) for distance in distances)
     for distances in ((13, 15, 26, 6), (17, 29, 16, 24))
 )
 _PARITY = np.uint32(0x1BD11BDA)
-# Between so many pairs of words the rounds are a loop.
+# For numbers of pairs in this range, the rounds are a loop.
 _FEWEST_IN_A_LOOP, _MOST_IN_A_LOOP = 8, 64
 
 
@@ -64,10 +64,10 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
 def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, Any]:
     """Encrypts pairs of words by twenty rounds of Threefry.
 
-    The rounds are unrolled: one elementwise expression compiles and runs faster than a loop, which
-    XLA would run over memory five times. A few words are the exception: unrolled, they are just
-    enough work for XLA to hand them to another thread, which takes longer than the work (10 us;
-    benchmarks "random.normal" and "random.randint").
+    The rounds are unrolled. One elementwise expression compiles and runs faster than a loop, in
+    which XLA would go over memory five times. For a few words the rounds are a loop. Unrolled, they
+    would be just enough work for XLA to use another thread, and the start of the thread takes
+    longer than the work (10 us; benchmarks "random.normal" and "random.randint").
 
     Args:
       key1: the first word of the key, uint32.
@@ -117,7 +117,7 @@ def _hash(key: Any, count1: Any, count2: Any) -> tuple[Any, Any]:
 
 
 def _hash_flat(key: Any, counts: Any) -> Any:
-    """Encrypts a vector: its first half together with its second half."""
+    """Encrypts a vector. Each pair takes one word from each half of the vector."""
     size = counts.shape[0]
     if size % 2:
         counts = lax.pad(counts, np.uint32(0), ((0, 1, 0),))
@@ -135,8 +135,8 @@ def _hash_flat(key: Any, counts: Any) -> Any:
 def _index_pair(shape: Sequence[int]) -> tuple[Any, Any]:
     """Returns the position of each element in row-major order, as high and low words of 64 bits.
 
-    The position is computed from that in each dimension, so that each part of a sharded array can
-    be computed in place.
+    The position is computed from the indices along the dimensions. So each device can compute the
+    positions for its part of a sharded array.
     """
     size = math.prod(shape)
     if not shape:
@@ -157,7 +157,7 @@ def _index_pair(shape: Sequence[int]) -> tuple[Any, Any]:
 
 
 def _wide_product(x: Any, factor: int) -> tuple[Any, Any]:
-    """Returns ``x * factor`` of 32 and 64 bits, as high and low words."""
+    """Returns the product of 32-bit ``x`` and 64-bit ``factor``, as high and low words."""
     factor_high, factor_low = factor >> 32, factor & 0xFFFFFFFF
     mask, half = np.uint32(0xFFFF), np.uint32(16)
     x0, x1 = lax.bitwise_and(x, mask), lax.shift_right_logical(x, half)
@@ -224,7 +224,7 @@ def _random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 
 def _bits_by_position(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Returns bits such that each element depends on its own position alone."""
+    """Returns bits, each of which depends only on the position of its element."""
     first, second = _hash(key, *_index_pair(shape))
     if bit_width == 64:
         return _joined_words(first, second)
@@ -238,7 +238,7 @@ def _joined_words(high: Any, low: Any) -> Any:
 
 
 def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Returns bits in the order of one sequence, whose first half is paired with the second."""
+    """Returns bits of one sequence of counters, whose two halves form the pairs."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:

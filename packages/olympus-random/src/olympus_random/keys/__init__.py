@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed keys: their primitives, the rules of these, and the functions that make and split keys.
+"""Typed keys: primitives, rules of the primitives, and functions that make and split keys.
 
-Modules here import `generators`, not `samplers`.
+Modules of this folder import `generators`, but not `samplers`.
 """

@@ -33,7 +33,7 @@ __all__ = ["KeyFunction", "check_key", "check_keys", "compiled", "float_dtype", 
 
 
 def check_keys(key: Any) -> tuple[Any, bool]:
-    """Returns typed keys, made from uint32 data if ``key`` is data.
+    """Returns typed keys; makes them from uint32 data if ``key`` is data.
 
     Returns:
       The typed keys, and whether ``key`` was data.
@@ -177,7 +177,10 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
 
 
 class _DataAlone:
-    """Switch: keys are passed as data, which is faster, unless the reuse of keys is checked."""
+    """Switch that is off while the reuse of keys is checked.
+
+    While it is on, keys are passed as data, which is faster.
+    """
 
     __slots__ = ("off",)
 
@@ -196,11 +199,11 @@ data_alone = _DataAlone()
 class KeyFunction:
     """Function whose first operand is a typed key, compiled when it is first called.
 
-    An eager call passes the key's data, so that it calls a compiled program of plain arrays. Under
-    a trace the call is one ``jit`` equation.
+    An eager call passes the data of the key, so the compiled program takes plain arrays. Under a
+    trace, the call becomes one ``jit`` equation.
 
     Args:
-      fun: ``fun(key, *operands, **options)``. Options are keywords, and static.
+      fun: ``fun(key, *operands, **options)``. Options are static keyword arguments.
       options: the names of the options.
     """
 
@@ -229,7 +232,7 @@ class KeyFunction:
         return of_key(key, *operands, **options)
 
     def _compile(self) -> Any:
-        # On first use: the evaluator, which compiles, is chosen after this module is imported.
+        # Compiled on first use, since the evaluator is chosen after the import of this module.
         fun = self.fun
 
         def of_data(data: Any, *operands: Any, implementation: PRNGImpl, **options: Any) -> Any:

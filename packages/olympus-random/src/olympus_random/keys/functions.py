@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-# ---- from seeds ----
+# ---- keys from seeds ----
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
@@ -76,7 +76,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """Makes the data of a key from a seed, in the older style.
+    """Makes a key from a seed, as untyped data by default; the older form of `key`.
 
     Args:
       seed: an integer scalar; see `key`.
@@ -134,12 +134,12 @@ def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
 
 def _as_array(seed: Any) -> Any:
     if isinstance(seed, int) and not isinstance(seed, bool):
-        return np.int64(seed)  # OverflowError where 64 bits are not enough
+        return np.int64(seed)  # raises OverflowError beyond 64 bits
     if isinstance(seed, list | tuple):
         return np.asarray(seed)
     if isinstance(seed, Array) or hasattr(seed, "dtype"):
         return seed
-    aval: Any = get_aval(seed)  # TypeError for what is no array
+    aval: Any = get_aval(seed)  # raises TypeError for a non-array
     return np.asarray(seed, aval.dtype)
 
 
@@ -151,7 +151,7 @@ def _threefry_key_on_host(seed: int) -> ExtendedArray:
     return ExtendedArray(data, ShapedArray((), KeyType(threefry_implementation)))
 
 
-# ---- from keys ----
+# ---- keys from keys ----
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
@@ -272,7 +272,7 @@ def _data_of(keys: Any) -> Any:
     return random_unwrap_p.bind(keys)
 
 
-# ---- apart and together ----
+# ---- conversion to and from data ----
 
 
 def key_data(keys: Any) -> Array:

@@ -44,13 +44,13 @@ def _implementation_of(primitive_name: str, keys: ShapedArray) -> PRNGImpl:
 
 
 def _of_each_key(fun: Callable[..., Any], ndim: int) -> Callable[..., Any]:
-    """Vectorizes a function of one key's data over ``ndim`` dimensions of keys."""
+    """Vectorizes a function of the data of one key over ``ndim`` dimensions of keys."""
     for _ in range(ndim):
         fun = vmap(fun)
     return fun
 
 
-# ---- to and from the data ----
+# ---- conversion to and from data ----
 
 
 @random_wrap_p.def_abstract_eval
@@ -98,7 +98,7 @@ def _random_seed(seeds: Any, *, impl: PRNGImpl) -> Any:
     return lax.to_edtype(data, KeyType(impl))
 
 
-# ---- more keys ----
+# ---- splitting and folding in ----
 
 
 @random_split_p.def_abstract_eval

@@ -23,17 +23,17 @@ from .primitives import (
     random_wrap_p,
 )
 
-# ---- layouts over explicit axes of a mesh ----
+# ---- propagation over explicit axes of a mesh ----
 
 
 def _same(operands: Any, results: Any, **params: Any) -> Any:
-    """Propagates the operand's dimensions; appended dimensions are not split."""
+    """Propagates the sharding of the operand's dimensions; appended dimensions are not sharded."""
     entries = entries_of(operands[0])
     return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
 
 
 def _numbers(operands: Any, results: Any) -> list[Any]:
-    """Propagates an elementwise operation with several results."""
+    """Propagates shardings through an elementwise operation with several results."""
     entries = elementwise_split("threefry2x32")(operands, results)
     return [entries] * len(results)
 

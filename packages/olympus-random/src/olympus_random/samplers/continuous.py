@@ -132,7 +132,7 @@ def _truncated_normal(
     ends = [lax.erf(lax.div(bound, root)) for bound in (lower, upper)]
     u = _uniform(key, *ends, shape=shape, dtype=dtype)
     out = lax.mul(root, lax.erf_inv(u))
-    # Rounding may have gone to a bound or past it.
+    # Rounding may have moved a sample to a bound or past it.
     above = lax.nextafter(lax.stop_gradient(lower), scalar(np.inf, dtype))
     below = lax.nextafter(lax.stop_gradient(upper), scalar(-np.inf, dtype))
     out = lax.max(in_rank_of(above, shape), out)
@@ -175,7 +175,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
     return lax.exp(lax.mul(_normal(key, shape=shape, dtype=dtype), sigma))
 
 
-# ---- exponential and what comes from it ----
+# ---- exponential and derived distributions ----
 
 
 @laid_out
@@ -207,7 +207,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
 @compiled("shape", "dtype")
 def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
-    # The logarithm of 1 - u: u may be zero, never one.
+    # The logarithm of 1 - u is finite, since u may be zero but never one.
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
@@ -307,7 +307,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
 
 
-# ---- others ----
+# ---- other distributions ----
 
 
 @laid_out

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributions of counts: Poisson, binomial and multinomial.
 
-Small means add up waiting times, large ones use transformed rejection. Hörmann: The transformed
-rejection method for generating Poisson random variables. Insurance Math. Econom. 12 (1993).
-Hörmann: The generation of binomial random variates. J. Stat. Comput. Simul. 46 (1993).
+Samples with small means add up waiting times. Samples with large means use transformed rejection.
+Hörmann: The transformed rejection method for generating Poisson random variables. Insurance Math.
+Econom. 12 (1993). Hörmann: The generation of binomial random variates. J. Stat. Comput. Simul. 46
+(1993).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def poisson(
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     zero = scalar(0, lam.dtype)
     use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
-    # Each method gets a fast default mean for the elements that the other method samples.
+    # A method computes all elements. Those of the other method get a mean that is fast to sample.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
     drawn = lax.select(
@@ -213,7 +214,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
                 f"binomial requires the shapes of its parameters, {shapes[0]} and {shapes[1]}, to "
                 f"broadcast to shape={shape}"
             )
-    # Trials are counted in the dtype of the probabilities, whatever that of the result.
+    # Trials are counted in the dtype of the probabilities, for every dtype of the result.
     own: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
     samples = sample_binomial(
         key,
@@ -224,11 +225,11 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 def sample_binomial(key: Any, n: Any, p: Any) -> Any:
-    """Samples for parameters of one shape and dtype."""
+    """Samples the binomial distribution for parameters of one shape and dtype."""
     dtype = get_aval(n).dtype
     number = lambda value: scalar(value, dtype)  # noqa: E731
     zero, one, half = number(0), number(1), number(0.5)
-    # Of successes and failures, the rarer ones are counted.
+    # The rarer outcome is counted, success or failure.
     is_below_half = lax.lt(p, half)
     q = lax.select(is_below_half, p, lax.sub(one, p))
     n_is_invalid = lax.bitwise_or(lax.ne(n, n), lax.lt(n, zero))
@@ -237,7 +238,7 @@ def sample_binomial(key: Any, n: Any, p: Any) -> Any:
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, 0.01), q)
     use_inversion = lax.bitwise_or(n_is_invalid, lax.le(lax.mul(n, q), number(10)))
     trials = lax.floor(n)
-    # Each method gets fast default parameters for the elements that the other method samples.
+    # A method computes all elements. Those of the other method get fast parameters.
     by_inversion = _binomial_inversion(
         key, lax.select(use_inversion, trials, lax.full_like(trials, 0)), q
     )
@@ -263,14 +264,14 @@ def _below_most(iteration: Any, dtype: Any) -> Any:
 
 
 def _now_or_inline(loop: Any, key: Any, *operands: Any, **options: Any) -> Any:
-    """Calls a loop as a compiled function when nothing is being traced, else inlines it."""
+    """Calls a loop as a compiled function if nothing is being traced, else inlines the loop."""
     if current.trace is evaluation_trace:
         return loop(key, *operands, **options)
     return loop.fun(key, *operands, **options)
 
 
 def _binomial_inversion(key: Any, n: Any, p: Any) -> Any:
-    """Adds up the numbers of trials until each success."""
+    """Samples by adding up the numbers of trials between successes."""
     successes = _now_or_inline(_inversion_loop, key, n, lax.log1p(lax.neg(p)))
     return lax.sub(successes, scalar(1, get_aval(n).dtype))
 
@@ -297,7 +298,7 @@ def _inversion_loop(key: Any, n: Any, log_of_failure: Any) -> Any:
     return lax.while_loop(is_open, next_success, (np.int32(0), zeros, zeros, key))[1]
 
 
-# The differences between logarithms of factorials and Stirling's formula, of 0 to 9.
+# The differences between the logarithms of the factorials of 0 to 9 and Stirling's formula.
 _STIRLING_DIFFERENCES = (
     0.0810614667953272,
     0.0413406959554092,
@@ -362,7 +363,7 @@ def _rejection_loop(
         return lax.bitwise_and(_any(lax.bitwise_not(accepted)), _below_most(iteration, dtype))
 
     def log_ratio(k: Any) -> Any:
-        """The logarithm of the probability of ``k`` divided by that of the mode."""
+        """Returns the logarithm of the ratio of the probabilities of ``k`` and of the mode."""
 
         def remaining(count: Any) -> Any:
             return lax.add(lax.sub(n, count), one)
@@ -423,8 +424,8 @@ def multinomial(
       key: a key.
       n: the numbers of trials, a scalar or an array of shape (...).
       p: the probabilities of the outcomes, of shape (..., k).
-      shape: the shape of the result, to which ``p`` broadcasts, and ``n`` but for the last axis;
-        theirs if not given.
+      shape: the shape of the result; that of the parameters if not given. ``p`` broadcasts to it,
+        and ``n`` to it without the last axis.
       dtype: the dtype of the result; the default float if not given.
       unroll: the number of outcomes that one step of the compiled loop draws.
 

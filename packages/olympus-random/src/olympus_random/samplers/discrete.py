@@ -105,7 +105,7 @@ def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     half = np.asarray(0.5, dtypes.default_float_dtype())
     heads = _bernoulli(key, half, shape=shape, mode="low")
     if dtype == np.bool_:
-        return lax.full(shape, True)  # neither sign is zero
+        return lax.full(shape, True)  # both signs convert to True
     doubled = lax.mul(np.asarray(2, dtype), lax.convert_element_type(heads, dtype))
     return lax.sub(doubled, np.asarray(1, dtype))
 
@@ -130,8 +130,8 @@ def categorical(
       key: a key.
       logits: the logarithms of probabilities, which need not be normalized.
       axis: the axis of the categories.
-      shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``,
-        which is the default; those before are independent draws.
+      shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``;
+        dimensions before these hold independent draws. By default there are no dimensions before.
       replace: whether draws for the same logits may be equal.
       mode: the mode of `gumbel`.
       out_sharding: the sharding of the result over the mesh in force.
@@ -192,7 +192,7 @@ def _check_categorical_shape(shape: tuple[int, ...], batch_shape: tuple[int, ...
 def _categorical(
     key: Any, logits: Any, *, axis: int, prefix: tuple[int, ...], mode: str, dtype: Any
 ) -> Any:
-    # The Gumbel-max trick: the largest of the logarithms with noise is a draw.
+    # The Gumbel-max trick: the index of the largest sum of a logarithm and Gumbel noise is a draw.
     noise = _gumbel(key, shape=(*prefix, *logits.shape), dtype=dtype, mode=mode)
     total = lax.add(noise, lax.expand_dims(logits, tuple(range(len(prefix)))))
     return lax.argmax(total, axis + len(prefix), dtypes.default_int_dtype())

@@ -2,8 +2,8 @@
 """Gamma distribution by the method of Marsaglia and Tsang, and its derivative.
 
 Marsaglia, Tsang: A simple method for generating gamma variables. ACM Trans. Math. Software 26
-(2000). A sample of shape parameter below one is that of the parameter plus one, times a power of a
-uniform sample.
+(2000). A sample for a shape parameter below one is a sample for the parameter plus one, times a
+power of a uniform sample.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from .uniform import _uniform, keys_of, two_keys
 __all__ = ["gamma", "loggamma", "random_gamma_p"]
 
 # samples = random_gamma[log_space] keys shapes
-# One sample for each shape parameter; the dimensions of the keys are the first ones of these.
+# There is one sample for each shape parameter. The dimensions of the keys are the first dimensions
+# of the shape parameters.
 random_gamma_p = instruction("random_gamma", family="random")
 
 
@@ -55,7 +56,7 @@ def _random_gamma_type(keys: ShapedArray, a: ShapedArray, *, log_space: bool) ->
     return ShapedArray(a.shape, a.dtype)
 
 
-# Samples are split as the shape parameters are, of which there is one each.
+# Samples are sharded as the shape parameters are, since there is one sample for each parameter.
 propagation_rules.define(
     random_gamma_p, Propagation(lambda operands, results, **params: entries_of(operands[1]))
 )
@@ -72,8 +73,8 @@ def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     if keys.dtype.implementation is threefry_implementation:
         samples = vmap(one_sample)(*operands)
     else:
-        # The bits of a batch differ from those of a loop. The platform's choice is part of the
-        # meaning: on CPU a loop.
+        # The bits of a batch differ from those of a loop, so this choice affects the samples. The
+        # CPU runs a loop.
         samples = lax.platform_dependent(
             *operands,
             cpu=lambda *operands: lax.map(lambda pair: one_sample(*pair), operands),
@@ -92,7 +93,8 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
     key, boost_key = two_keys(key)
     cube = _accepted_cube(key, c, d)
     if log_space:
-        # The logarithm of a uniform sample; zero would become minus infinity times infinity.
+        # The logarithm of a uniform sample. Zero would lead to the product of minus infinity and
+        # infinity.
         logarithm = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
         zero = scalar(0, dtype)
         unboosted = lax.bitwise_or(is_large, lax.eq(logarithm, zero))
@@ -142,7 +144,7 @@ def _random_gamma_batching(axis_size: int, args: Any, batch_dims: Any, **params:
 
 @jvp_rules.define(random_gamma_p)
 def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
-    """Differentiates samples at a fixed uniform number, by implicit differentiation."""
+    """Differentiates samples for a fixed uniform sample, by implicit differentiation."""
     keys, a = primals
     samples = random_gamma_p.bind(keys, a, log_space=log_space)
     t = tangents[1]
@@ -187,7 +189,7 @@ def gamma(
       ValueError: ``dtype`` is not a float dtype or the shapes do not fit.
 
     See Also:
-      loggamma: for the logarithms of samples, exact where the samples would be too small.
+      loggamma: the logarithms of samples, which stay exact if the samples underflow.
 
     Example:
       >>> from olympus_random import gamma, key

@@ -63,7 +63,7 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> An
         _gamma(each, parameter, shape=shape, dtype=dtype, log_space=True)
         for each, parameter in zip(keys, (a, b), strict=True)
     )
-    # a / (a + b), where both may be too small for the dtype.
+    # This is a / (a + b), computed from logarithms since both may be too small for the dtype.
     largest = lax.max(log_a, log_b)
     gamma_a = lax.exp(lax.sub(log_a, largest))
     gamma_b = lax.exp(lax.sub(log_b, largest))
@@ -79,8 +79,8 @@ def dirichlet(
     Args:
       key: a key.
       alpha: the concentrations, of shape (..., n).
-      shape: the shape of the result without its last axis, to which ``alpha`` without its last
-        axis broadcasts; that if not given.
+      shape: the shape of the result without its last axis. The shape of ``alpha`` without its last
+        axis broadcasts to it, and is the default.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 

@@ -19,7 +19,7 @@ from olympus_ir.types.resharding import laid_out
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _normal
 
-# Few programs factor matrices.
+# Imported on first use, since few programs factor matrices.
 if TYPE_CHECKING:
     from olympus_ir.lax import linalg
     from olympus_ir.lax.linalg import matrices
@@ -49,10 +49,11 @@ def multivariate_normal(
       key: a key.
       mean: the means, of shape (..., n).
       cov: the covariances, positive semidefinite matrices of shape (..., n, n).
-      shape: the batch shape, to which those of ``mean`` and ``cov`` broadcast; theirs if None.
+      shape: the batch shape, to which the batch shapes of ``mean`` and ``cov`` broadcast; their
+        common batch shape if None.
       dtype: a float dtype; that of ``mean`` and ``cov`` if None.
-      method: the square root of the covariance: ``"cholesky"``, for positive definite matrices
-        only, ``"eigh"`` or ``"svd"``.
+      method: the factorization that gives the square root of the covariance: ``"eigh"``, ``"svd"``,
+        or ``"cholesky"``, which is for positive definite matrices only.
       out_sharding: the sharding of the result over the mesh in force.
 
     Returns:
@@ -177,7 +178,8 @@ def orthogonal(
 def _orthogonal(key: Any, *, rows: int, columns: int, shape: tuple[int, ...], dtype: Any) -> Any:
     high, wide = max(rows, columns), min(rows, columns)
     q, r = linalg.qr(_normal(key, shape=(*shape, high, wide), dtype=dtype), full_matrices=False)
-    # The factorization chooses the signs of columns; divided by those of r, they are random.
+    # The factorization fixes the signs of the columns. Division by the signs of r makes them
+    # random.
     one = matrices.identity_like(r)
     diagonal = lax.reduce_sum(lax.mul(r, one), (r.ndim - 1,))
     signs = lax.sign(diagonal)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of distributions, in the shape and the dtype of samples."""
+"""Conversion of the parameters of distributions to the shape and the dtype of samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = [
 def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
     """Returns the shape of samples: the one given by the user, or that of the parameters.
 
-    If ``dtype``, that of the samples, is given, parameters must convert to it without loss.
+    ``dtype`` is the dtype of the samples. If it is given, parameters must convert to it without
+    loss.
     """
     if dtype is not None:
         check_safe_casts(name, dtype, *parameters)
@@ -37,7 +38,7 @@ def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None)
 
 
 def scalar(value: Any, dtype: Any) -> Any:
-    """Returns a known number as a scalar array, without a program."""
+    """Returns a known number as a scalar array, without running a program."""
     return np.asarray(value, dtype)
 
 

@@ -97,8 +97,8 @@ def _permutation(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
 
 @compiled("axis")
 def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
-    # Sorting by random words is uniform but for equal words, so for many elements it is repeated.
-    # With three times as many bits as a permutation has, ties are rare enough:
+    # Sorting by random words is uniform unless words are equal. So the sort is repeated for many
+    # elements. Ties are rare enough with three times the bits of a permutation:
     # https://github.com/jax-ml/jax/pull/1119 has the argument.
     exponent = 3
     size = math.prod(x.shape)
@@ -250,7 +250,10 @@ def _by_probability(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def first_not_below(ascending: Any, values: Any) -> Any:
-    """Returns for each value the index of the first element of an ascending vector not below it."""
+    """Returns, for each value, the index of the first element that is not below the value.
+
+    The vector of the elements is ascending.
+    """
     size = ascending.shape[0]
     shape = values.shape
 
@@ -267,7 +270,8 @@ def first_not_below(ascending: Any, values: Any) -> Any:
 
 @compiled("shape", "mode")
 def _by_probability_once(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
-    # The largest of the logarithms with Gumbel noise are such a draw: Vieira, "Gumbel-max trick".
+    # The indices of the largest sums of a logarithm and Gumbel noise are such a draw: Vieira,
+    # "Gumbel-max trick".
     p = _floating(p)
     noise = _gumbel(key, shape=p.shape, dtype=p.dtype, mode=mode)
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), math.prod(shape))

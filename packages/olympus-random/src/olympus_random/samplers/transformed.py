@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions whose samples are formulas of simpler samples."""
+"""Distributions whose samples are computed from simpler samples by a formula."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @compiled("shape", "dtype")
 def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    # The length of a normally distributed vector in space.
+    # This is the length of a normally distributed vector in three dimensions.
     vectors = _normal_real(key, shape=(*shape, 3), dtype=dtype)
     return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 
@@ -186,7 +186,7 @@ def double_sided_maxwell(
       key: a key.
       loc: the locations, a scalar or an array.
       scale: the scales, likewise.
-      shape: the batch shape; the shape of the parameters follows it.
+      shape: the batch shape. The shape of the parameters follows it in the result.
       dtype: a float dtype; the default one if not given.
 
     Returns:

@@ -121,7 +121,7 @@ def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     width, mantissa = finfo.bits, finfo.nmant
     random_width = width
     if mantissa < 8:
-        random_width = 8  # all that is needed, and one random word gives more of them
+        random_width = 8  # 8 bits suffice; one random word holds several
     words = random_bits_p.bind(key, bit_width=random_width, shape=shape)
     word_dtype = np.dtype(f"uint{width}")
     words = lax.convert_element_type(words, word_dtype)
@@ -130,7 +130,7 @@ def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     floats = lax.bitcast_convert_type(lax.bitwise_or(words, one), dtype)
     floats = lax.sub(floats, np.ones((), dtype))
     scaled = lax.add(lax.mul(floats, lax.sub(maxval, minval)), minval)
-    # Rounding may have gone below.
+    # Rounding may have moved a sample below the lower bound.
     return lax.max(minval, lax.reshape(scaled, shape) if scaled.shape != shape else scaled)
 
 
@@ -188,7 +188,8 @@ def randint(
 def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Samples integers of 32 or 64 bits."""
     limits = dtypes.iinfo(dtype)
-    # An end just past the largest integer means the full range; it does not fit into the dtype.
+    # An end just past the largest integer does not fit the dtype. A flag keeps this case, and the
+    # span is extended by one.
     largest = min(int(limits.max), int(dtypes.iinfo(maxval.dtype).max))
     past_the_end = lax.gt(maxval, np.asarray(largest, maxval.dtype))
     minval, maxval = clipped_to(minval, dtype), clipped_to(maxval, dtype)
@@ -200,12 +201,12 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     high, low = (random_bits_p.bind(each, bit_width=width, shape=shape) for each in two_keys(key))
     one = np.ones((), word)
     span = lax.convert_element_type(lax.sub(maxval, minval), word)
-    # An empty range gives its start.
+    # An empty range gives samples equal to its start.
     span = lax.select_n(lax.le(maxval, minval), span, lax.full(np.shape(span), 1, word))
     is_full = lax.bitwise_and(past_the_end, lax.gt(maxval, minval))
     span = lax.select_n(_like(is_full, span), span, lax.add(span, one))
-    # A number of twice the width, modulo the span: the higher half counts 2**width times. With a
-    # span of zero, the full range, rem leaves its operand alone.
+    # The offset is a number of twice the width modulo the span; the weight of its higher half is
+    # 2**width. A span of zero means the full range; rem then returns its operand.
     factor = lax.rem(np.asarray(1 << (width // 2), word), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     offset = lax.add(lax.mul(lax.rem(high, span), factor), lax.rem(low, span))
@@ -214,7 +215,7 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
 
 
 def _like(flags: Any, like: Any) -> Any:
-    """Flags in the shape of the values they choose between."""
+    """Returns flags, broadcast to the shape of the values that they select."""
     shape = np.shape(like)
     if np.shape(flags) == shape:
         return flags
@@ -245,7 +246,8 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     if dtypes.itemsize_bits(dtype) >= 32:
         minval, maxval = _as_integers(minval, dtype), _as_integers(maxval, dtype)
         return _randint_of(key, minval, maxval, shape, dtype)
-    # Narrow integers are a range of wider ones, whose ends are then no special case.
+    # Narrow integers are sampled as wider ones, since the ends of their range always fit the wider
+    # dtype.
     limits = dtypes.iinfo(dtype)
     wide = np.dtype(np.int32)
     smallest, past_largest = np.int32(limits.min), np.int32(int(limits.max) + 1)
