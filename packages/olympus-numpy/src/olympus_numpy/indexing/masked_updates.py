@@ -46,7 +46,7 @@ class MaskedPart(NamedTuple):
     Attributes:
       mask: the traced booleans.
       axis: the dimension of the array at which the dimensions of the mask begin.
-      trailing: the number of the array's dimensions after those of the mask.
+      trailing: the number of the array's dimensions after the dimensions of the mask.
     """
 
     mask: Any

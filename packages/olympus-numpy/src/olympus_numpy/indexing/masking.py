@@ -78,7 +78,7 @@ def compress(
       condition: a boolean array of one dimension.
       a: an array.
       axis: the axis; by default, the array is flattened.
-      size: how many slices to return, so that the condition may be traced.
+      size: the number of slices to return. If it is given, the condition may be traced.
       fill_value: the value of the remaining slices if the condition holds for fewer than ``size``
         slices.
 
@@ -129,7 +129,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     Args:
       condition: a boolean array.
       arr: an array.
-      size: how many elements to return, so that the condition may be traced.
+      size: the number of elements to return. If it is given, the condition may be traced.
       fill_value: the value that fills up the result if the condition holds for fewer elements.
 
     Returns:

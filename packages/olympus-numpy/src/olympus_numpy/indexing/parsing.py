@@ -33,7 +33,7 @@ FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of ran
 PLACE = 2  # (PLACE,): an integer that is an operand, counted from the start
 COMPUTED = 3  # (COMPUTED,): an integer that is an operand, maybe negative
 SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
-WINDOW = 5  # (WINDOW, size, step): likewise, but `start` is an operand
+WINDOW = 5  # (WINDOW, size, step): a slice whose `start` is an operand
 ARRAY = 6  # (ARRAY,): an array of integers that is an operand
 FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
 GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
@@ -110,7 +110,7 @@ def _single(index: Any) -> Any:
 
 
 def _dimensions(parts: Sequence[Any]) -> int:
-    """Returns how many dimensions of the array an index consumes."""
+    """Returns the number of the array's dimensions that an index consumes."""
     count = 0
     for part in parts:
         if part is Ellipsis:

@@ -122,18 +122,19 @@ def take(
 
     Args:
       a: an array.
-      indices: integers, an array of any shape, which takes the place of the axis.
+      indices: an array of integers of any shape.
       axis: the axis; by default, the array is flattened.
       out: not supported.
-      mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
-        nearest element, ``"wrap"`` the element at the index modulo the size of the axis.
+      mode: the result for indices out of range: ``"fill"`` (the default) gives a fill value,
+        ``"clip"`` the nearest element, ``"wrap"`` the element at the index modulo the size of the
+        axis.
       unique_indices: a promise that no index occurs twice.
       indices_are_sorted: a promise that indices come in order.
       fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
         integers.
 
     Returns:
-      An array of the dtype of ``a``, in whose shape that of the indices takes the place of the
+      An array of the dtype of ``a``. In its shape, the shape of the indices takes the place of the
       axis.
 
     Example:
@@ -246,15 +247,15 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Returns, for each line along an axis, the elements at its own indices.
+    """Returns elements of each line along an axis, at indices for each line.
 
     Args:
       arr: an array.
       indices: integers, with as many dimensions as ``arr``. Dimensions other than the axis are
         broadcast.
       axis: the axis; None takes from the flat array.
-      mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
-        nearest element.
+      mode: the result for indices out of range: ``"fill"`` (the default) gives a fill value,
+        ``"clip"`` the nearest element.
       fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
         integers.
       wrap_negative_indices: whether negative indices count from the end.

@@ -252,7 +252,7 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns ``x[index]``, with a choice of what indices out of range give.
+        """Returns ``x[index]``, with a choice of the result for indices out of range.
 
         Args:
           indices_are_sorted: a promise; see the class.

@@ -303,7 +303,7 @@ def svd(
       full_matrices: whether ``u`` and ``vh`` are square.
       compute_uv: whether ``u`` and ``vh`` are wanted.
       hermitian: whether ``a`` is Hermitian, which makes the computation quicker.
-      subset_by_index: a range ``(start, stop)`` of singular values, where not all are wanted.
+      subset_by_index: a range ``(start, stop)`` of singular values, if not all are wanted.
 
     Returns:
       The triple ``(U, S, Vh)`` with the singular values in decreasing order, or ``S`` alone.

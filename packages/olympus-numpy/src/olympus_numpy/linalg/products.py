@@ -173,7 +173,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
       An array of shape ``(x1.size, x2.size)`` and of the common dtype.
 
     Raises:
-      ValueError: if an operand has not one dimension.
+      ValueError: if an operand does not have one dimension.
 
     Example:
       >>> from olympus_numpy import array
@@ -266,7 +266,7 @@ def tensordot(
     Args:
       x1: an array.
       x2: an array.
-      axes: how many dimensions, or which ones of each array.
+      axes: the number of dimensions to sum over, or a sequence of dimensions for each array.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out.

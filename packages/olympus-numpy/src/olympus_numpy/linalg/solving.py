@@ -113,7 +113,7 @@ def _solve_of(a: Any, b: Any) -> Any:
     a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
     if a.ndim < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={a.shape}")
-    # As in NumPy 2, b is a vector only where it has one dimension.
+    # As in NumPy 2, b is a vector only if it has one dimension.
     if b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
         raise ValueError(
             f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
@@ -347,7 +347,7 @@ _matrix_rank = compiled(_matrix_rank_of, ("hermitian",), name="matrix_rank")
 
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """Returns the ranks of matrices: how many singular values are not zero.
+    """Returns the ranks of matrices, which are the numbers of nonzero singular values.
 
     Args:
       M: matrices.

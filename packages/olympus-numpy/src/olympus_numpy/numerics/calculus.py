@@ -57,7 +57,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
     Args:
       a: an array.
-      n: how many times to take differences.
+      n: the number of times to take differences.
       axis: the axis.
       prepend: elements to put before ``a``.
       append: elements to put after ``a``.
@@ -382,9 +382,8 @@ def interp(
       x: the places at which to interpolate.
       xp: the points' places, in increasing order.
       fp: the points' values.
-      left: the value left of all points; that of the first point by default, or
-        ``"extrapolate"``.
-      right: the value right of all points; likewise.
+      left: the value left of all points; the first point's value by default, or ``"extrapolate"``.
+      right: the value right of all points; the last point's value by default, or ``"extrapolate"``.
       period: the function's period.
 
     Returns:

@@ -199,7 +199,7 @@ def mask_indices(
       n: the number of rows and columns.
       mask_func: such as `triu`; called with the matrix and ``k``.
       k: the second argument of ``mask_func``.
-      size: how many indices to return, so that the function may be traced.
+      size: the number of indices to return. If it is given, the function may be traced.
 
     Returns:
       A tuple of two integer arrays of one dimension.
@@ -346,13 +346,14 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     """Returns vectors as an open grid, to index by all combinations of their elements.
 
     Args:
-      *args: vectors of integers, or boolean ones, which stand for the indices where they are true.
+      *args: vectors of integers or booleans. A boolean vector stands for the indices of its true
+        elements.
 
     Returns:
       A tuple of arrays; the k-th has all its elements along dimension k.
 
     Raises:
-      ValueError: if an argument has not one dimension.
+      ValueError: if an argument does not have one dimension.
 
     Example:
       >>> from olympus_numpy import array

@@ -39,8 +39,8 @@ def logsumexp(
       axis: the axis or axes that are summed; all if None.
       b: factors, which broadcast to ``a``; ones if None.
       keepdims: whether summed axes stay, with size 1.
-      return_sign: whether the sign of the sum is returned too, and the logarithm is that of its
-        magnitude. Otherwise a negative sum gives NaN.
+      return_sign: whether the sign of the sum is returned, too. The logarithm is then that of the
+        sum's magnitude. Without the sign, a negative sum gives NaN.
       where: which elements take part; all if None.
 
     Returns:

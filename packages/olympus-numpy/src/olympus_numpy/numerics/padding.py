@@ -48,8 +48,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 
     Args:
       array: an array.
-      pad_width: how many: one number, a pair for before and after, or a pair for each dimension; or
-        a dictionary from dimension to number or pair.
+      pad_width: the numbers of added elements: one number, a pair for before and after, a pair for
+        each dimension, or a dictionary from dimension to number or pair.
       mode: kind of padding: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
         ``"linear_ramp"`` (``end_values``), ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``
         (``stat_length``), ``"reflect"``, ``"symmetric"`` (``reflect_type``), ``"wrap"``; or a

@@ -53,7 +53,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """Returns the complex roots of a polynomial, in no particular order.
 
     Args:
-      p: its coefficients, that of the highest power first.
+      p: the polynomial's coefficients, from the highest power down.
       strip_zeros: whether leading zeros are removed. The number of roots then depends on values, so
         this must be False under `jit`. If it is False, each leading zero gives a NaN among the
         roots.
@@ -63,7 +63,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
       are zero.
 
     Raises:
-      ValueError: if ``p`` has not one dimension.
+      ValueError: if ``p`` does not have one dimension.
 
     Example:
       >>> from olympus_numpy import array, sort
@@ -178,7 +178,7 @@ def poly(seq_of_zeros: Any) -> Array:
     """Returns the polynomial with given roots, or the characteristic polynomial of a matrix.
 
     Args:
-      seq_of_zeros: the roots, or a square matrix, whose eigenvalues they are.
+      seq_of_zeros: the roots, or a square matrix whose eigenvalues are the roots.
 
     Returns:
       An array of one more element than there are roots, of a floating or complex dtype.

@@ -182,7 +182,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
     Args:
       p: the coefficients.
-      m: how many times to integrate.
+      m: the number of times to integrate.
       k: the constants of integration, one for all or one for each integration; zero by default.
 
     Returns:

@@ -409,7 +409,7 @@ def meshgrid(
       A list of arrays, one for each vector and of its dtype.
 
     Raises:
-      ValueError: if ``copy`` is False, ``indexing`` is unknown, or an argument has not one
+      ValueError: if ``copy`` is False, ``indexing`` is unknown, or an argument does not have one
         dimension.
 
     Example:

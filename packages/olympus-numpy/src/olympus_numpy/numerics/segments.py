@@ -146,14 +146,14 @@ def segment_sum(
     Args:
       data: an array, whose first dimension counts the rows.
       segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
-      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
-        given. Required if ``segment_ids`` are traced.
+      num_segments: the number of segments; by default, one more than the largest of
+        ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
       bucket_size: the number of rows that are reduced together, before the partial results are
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
-      mode: for ids out of range, as in ``x.at[...]``.
+      mode: the treatment of ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
     Returns:
@@ -198,14 +198,14 @@ def segment_prod(
     Args:
       data: an array, whose first dimension counts the rows.
       segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
-      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
-        given. Required if ``segment_ids`` are traced.
+      num_segments: the number of segments; by default, one more than the largest of
+        ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
       bucket_size: the number of rows that are reduced together, before the partial results are
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
-      mode: for ids out of range, as in ``x.at[...]``.
+      mode: the treatment of ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
     Returns:
@@ -250,14 +250,14 @@ def segment_max(
     Args:
       data: an array, whose first dimension counts the rows.
       segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
-      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
-        given. Required if ``segment_ids`` are traced.
+      num_segments: the number of segments; by default, one more than the largest of
+        ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
       bucket_size: the number of rows that are reduced together, before the partial results are
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
-      mode: for ids out of range, as in ``x.at[...]``.
+      mode: the treatment of ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
     Returns:
@@ -302,14 +302,14 @@ def segment_min(
     Args:
       data: an array, whose first dimension counts the rows.
       segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
-      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
-        given. Required if ``segment_ids`` are traced.
+      num_segments: the number of segments; by default, one more than the largest of
+        ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
       bucket_size: the number of rows that are reduced together, before the partial results are
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
-      mode: for ids out of range, as in ``x.at[...]``.
+      mode: the treatment of ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
     Returns:

@@ -62,10 +62,10 @@ def bincount(
 
     Args:
       x: a vector of integers; negative ones count as zero.
-      weights: how much each element counts.
+      weights: the weight of each element.
       minlength: the least length of the result.
-      length: the length of the result, so that the integers may be traced; larger integers are left
-        out.
+      length: the length of the result; larger integers are left out. If it is given, the integers
+        may be traced.
       out_sharding: how the result is laid out over the mesh.
 
     Returns:
@@ -189,7 +189,7 @@ def histogram(
       a: an array.
       bins: the number of bins, or their edges.
       range: the lowest and highest edge; those of the elements by default.
-      weights: how much each element counts.
+      weights: the weight of each element.
       density: whether the result is divided so that its integral is 1.
 
     Returns:
@@ -237,15 +237,15 @@ def histogramdd(
       sample: points, an array of shape [points, dimensions].
       bins: the number of bins, or one number or the edges for each dimension.
       range: for each dimension, the lowest and highest edge.
-      weights: how much each point counts.
+      weights: the weight of each point.
       density: whether the result is divided so that its integral is 1.
 
     Returns:
       The counts, an array with a dimension for each coordinate, and the list of edges.
 
     Raises:
-      ValueError: if ``sample`` has not two dimensions, or ``weights``, ``range`` or ``bins`` does
-        not fit it.
+      ValueError: if ``sample`` does not have two dimensions, or if ``weights``, ``range`` or
+        ``bins`` does not fit ``sample``.
 
     Example:
       >>> from olympus_numpy import array
@@ -310,7 +310,7 @@ def histogram2d(
       y: the points' second coordinates.
       bins: the number of bins, or one number or the edges for each dimension, or edges for both.
       range: for each dimension, the lowest and highest edge.
-      weights: how much each point counts.
+      weights: the weight of each point.
       density: whether the result is divided so that its integral is 1.
 
     Returns:
@@ -350,11 +350,11 @@ def cov(
     Args:
       m: observations, one variable a row.
       y: further variables.
-      rowvar: whether variables are rows, not columns.
-      bias: whether to divide by the number of observations, not by one less.
+      rowvar: whether variables are rows, rather than columns.
+      bias: whether to divide by the number of observations, rather than by one less.
       ddof: number subtracted from the number of observations in the divisor.
-      fweights: how often each observation was made, integers.
-      aweights: how much each observation counts.
+      fweights: the number of times that each observation was made, as integers.
+      aweights: the weight of each observation.
       dtype: the dtype of the result.
 
     Returns:
@@ -450,7 +450,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     Args:
       x: observations, one variable a row.
       y: further variables.
-      rowvar: whether variables are rows, not columns.
+      rowvar: whether variables are rows, rather than columns.
       dtype: the dtype of the result.
 
     Returns:

@@ -72,7 +72,7 @@ def _quantile_of(
         a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
         return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:
-        q = convert(q, ensure_array(a).dtype)  # float8 dtypes have no promotion with others
+        q = convert(q, ensure_array(a).dtype)  # float8 dtypes do not promote with other dtypes
     a, q = promote_dtypes_inexact(a, q)
     a, q = ensure_array(a), ensure_array(q)
     if dtypes.issubdtype(a.dtype, np.complexfloating):
@@ -239,14 +239,14 @@ def quantile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
+      q: the parts, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
-      weights: how much each element counts, with ``method="inverted_cdf"``.
+      weights: the weight of each element, with ``method="inverted_cdf"``.
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
@@ -276,14 +276,14 @@ def nanquantile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
+      q: the parts, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
-      weights: how much each element counts, with ``method="inverted_cdf"``.
+      weights: the weight of each element, with ``method="inverted_cdf"``.
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
@@ -314,14 +314,14 @@ def percentile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
+      q: the parts, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
-      weights: how much each element counts, with ``method="inverted_cdf"``.
+      weights: the weight of each element, with ``method="inverted_cdf"``.
       out_sharding: how the result is laid out over the mesh.
 
     Returns:
@@ -360,14 +360,14 @@ def nanpercentile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
+      q: the parts, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
       method: interpolation between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
-      weights: how much each element counts, with ``method="inverted_cdf"``.
+      weights: the weight of each element, with ``method="inverted_cdf"``.
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,

@@ -128,7 +128,7 @@ def searchsorted(
       An integer array of the shape of ``v``.
 
     Raises:
-      ValueError: if ``a`` has not one dimension, or ``side`` or ``method`` is unknown.
+      ValueError: if ``a`` does not have one dimension, or ``side`` or ``method`` is unknown.
 
     Example:
       >>> from olympus_numpy import array
@@ -182,7 +182,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
       An integer array of the shape of ``x``.
 
     Raises:
-      ValueError: if ``bins`` has not one dimension.
+      ValueError: if ``bins`` does not have one dimension.
 
     Example:
       >>> from olympus_numpy import array

@@ -130,7 +130,7 @@ def unique(
       return_counts: whether to return the number of times that each distinct element occurs, too.
       axis: the axis whose slices are compared; by default, single elements are compared.
       equal_nan: whether NaNs count as equal.
-      size: the number of elements to return, so that the array may be traced.
+      size: the number of elements to return. If it is given, the array may be traced.
       fill_value: the value that fills up the result if there are fewer; the smallest element by
         default.
       sorted: has no effect: the result is always sorted.
@@ -264,7 +264,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
     Args:
       x: an array.
-      size: how many values to return, so that the array may be traced.
+      size: the number of values to return. If it is given, the array may be traced.
       fill_value: the value that fills up the result if there are fewer.
 
     Returns:
@@ -285,7 +285,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
 
     Args:
       x: an array.
-      size: how many values to return, so that the array may be traced.
+      size: the number of values to return. If it is given, the array may be traced.
       fill_value: the value that fills up the result if there are fewer.
 
     Returns:
@@ -306,7 +306,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
     Args:
       x: an array.
-      size: how many values to return, so that the array may be traced.
+      size: the number of values to return. If it is given, the array may be traced.
       fill_value: the value that fills up the result if there are fewer.
 
     Returns:
@@ -397,7 +397,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     Args:
       ar1: an array.
       ar2: an array.
-      size: the number of elements to return, so that the arrays may be traced.
+      size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer; the smallest element by
         default.
 
@@ -439,7 +439,7 @@ def setdiff1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of ``ar1`` are distinct; they keep their order.
-      size: the number of elements to return, so that the arrays may be traced.
+      size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer; zero by default.
 
     Returns:
@@ -480,7 +480,7 @@ def intersect1d(
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
       return_indices: whether to return the indices of their first occurrences in both arrays, too.
-      size: the number of elements to return, so that the arrays may be traced.
+      size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer; the smallest element by
         default.
 
@@ -548,7 +548,7 @@ def setxor1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
-      size: the number of elements to return, so that the arrays may be traced.
+      size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer; the smallest element by
         default.
 
@@ -566,7 +566,7 @@ def setxor1d(
     if size is None:
         for array in (first, second):
             concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
-    # NaN equals nothing: the result has one NaN for each operand that contains NaN.
+    # NaN equals nothing, so the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):
         _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)

@@ -197,7 +197,7 @@ def _negated(x: Any) -> Any:
 
 
 def _partitioned(a: Any, kth: int, axis: int) -> Any:
-    """Returns the smallest ``kth + 1`` elements, the largest of them last, then the others."""
+    """Returns the smallest ``kth + 1`` elements, with the largest of these last, then the rest."""
     a = ensure_array(a)
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]

@@ -434,7 +434,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
       An array of shape ``(len(x), N)`` and of the dtype of ``x``.
 
     Raises:
-      ValueError: if ``x`` has not one dimension, or ``N`` is negative.
+      ValueError: if ``x`` does not have one dimension, or ``N`` is negative.
 
     Example:
       >>> from olympus_numpy import array

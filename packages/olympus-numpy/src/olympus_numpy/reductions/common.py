@@ -41,7 +41,7 @@ def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
 
 
 def check_where(name: str, where: Any) -> None:
-    """Raises ValueError if a mask, where given, is not boolean."""
+    """Raises ValueError if a mask is given and not boolean."""
     if where is None:
         return
     check_arraylike(name, where)

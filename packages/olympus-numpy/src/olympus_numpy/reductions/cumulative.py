@@ -107,8 +107,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
       out: not supported.
 
     Returns:
-      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
-      that of ``a``, and of the default integer dtype for booleans.
+      An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
+      ``dtype`` if given, and else that of ``a``; booleans give the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -128,8 +128,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
       out: not supported.
 
     Returns:
-      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
-      that of ``a``, and of the default integer dtype for booleans.
+      An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
+      ``dtype`` if given, and else that of ``a``; booleans give the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -149,8 +149,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
       out: not supported.
 
     Returns:
-      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
-      that of ``a``, and of the default integer dtype for booleans.
+      An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
+      ``dtype`` if given, and else that of ``a``; booleans give the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -170,8 +170,8 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
       out: not supported.
 
     Returns:
-      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
-      that of ``a``, and of the default integer dtype for booleans.
+      An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
+      ``dtype`` if given, and else that of ``a``; booleans give the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array

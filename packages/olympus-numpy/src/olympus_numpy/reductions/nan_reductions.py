@@ -87,8 +87,8 @@ def nansum(
       where: which elements take part.
 
     Returns:
-      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
-      dtype of ``a``, narrow integers and booleans widened.
+      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      that of ``a``; narrow integers and booleans are widened.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -123,8 +123,8 @@ def nanprod(
       where: which elements take part.
 
     Returns:
-      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
-      dtype of ``a``, narrow integers and booleans widened.
+      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      that of ``a``; narrow integers and booleans are widened.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -159,8 +159,8 @@ def sum(
       promote_integers: whether integers narrower than the default are widened to it.
 
     Returns:
-      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
-      dtype of ``a``, narrow integers and booleans widened.
+      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      that of ``a``; narrow integers and booleans are widened.
 
     Example:
       >>> from olympus_numpy import array
@@ -199,8 +199,8 @@ def prod(
       promote_integers: whether integers narrower than the default are widened to it.
 
     Returns:
-      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
-      dtype of ``a``, narrow integers and booleans widened.
+      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      that of ``a``; narrow integers and booleans are widened.
 
     Example:
       >>> from olympus_numpy import array

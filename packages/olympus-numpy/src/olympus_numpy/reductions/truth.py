@@ -132,7 +132,7 @@ _count_nonzero = compiled(_number_of_nonzero, ("axis", "keepdims"), name="count_
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """Returns how many elements along axes are not zero.
+    """Returns the number of elements along axes that are not zero.
 
     Args:
       a: an array.

@@ -29,7 +29,7 @@ _TRANSCENDENTAL = frozenset(
 
 
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
-    """Estimates how much a function computes, and how much memory it reads and writes.
+    """Estimates the operations of a function, and the memory that it reads and writes.
 
     The estimate counts elementwise operations and products of arrays, also inside of `jit`. It
     leaves out loops and conditionals, since it is not known how often they run.
@@ -37,7 +37,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     Args:
       fun: a function of arrays.
       *args: the arguments of a call, arrays or `ShapeDtypeStruct`s.
-      **kwargs: keyword arguments, likewise.
+      **kwargs: the keyword arguments of the call, likewise arrays or `ShapeDtypeStruct`s.
 
     Returns:
       The `CostEstimate`.

@@ -26,7 +26,7 @@ class Blocked:
     """A dimension in blocks of one size; the index map counts blocks.
 
     Args:
-      block_size: how many elements a block has along the dimension.
+      block_size: the number of elements of a block along the dimension.
     """
 
     block_size: int
@@ -37,7 +37,7 @@ class Element:
     """A dimension in windows of one size; the index map counts elements, so windows may overlap.
 
     Args:
-      block_size: how many elements a window has along the dimension.
+      block_size: the number of elements of a window along the dimension.
       padding: the numbers of elements that the array seems to have before its first element and
         after its last one.
     """

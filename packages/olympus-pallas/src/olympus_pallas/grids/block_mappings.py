@@ -47,7 +47,7 @@ class BlockMapping:
       block_shape: one entry for each dimension of the array.
       transformed_block_aval: the type of the reference that the kernel takes.
       index_map_jaxpr: program from the indices in the grid to the index of the block.
-      index_map_out_tree: the structure of what the index map returned.
+      index_map_out_tree: the structure of the index map's result.
       array_aval: the type of the array.
       origin: name of the operand, for messages.
       transforms: transforms of the block in memory.
@@ -120,7 +120,7 @@ def map_blocks(
       origin: the operand's name, for messages.
       array_aval: the array's type.
       index_map_avals: the types of the index map's arguments.
-      index_map_tree: their structure, that of ``(args, kwargs)``.
+      index_map_tree: the structure ``(args, kwargs)`` of these arguments.
       debug: whether to print the mapping.
 
     Returns:

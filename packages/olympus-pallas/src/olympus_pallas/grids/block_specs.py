@@ -97,7 +97,7 @@ def block_mapping(
       origin: the operand's name, for messages.
       array_aval: the array's type.
       index_map_avals: the types of the index map's arguments.
-      index_map_tree: their structure, that of ``(args, kwargs)``.
+      index_map_tree: the structure ``(args, kwargs)`` of these arguments.
       debug: whether to print the mapping.
 
     Returns:

@@ -35,18 +35,18 @@ class GridMapping:
     """A grid of programs and the blocks that they see, for operands of given types.
 
     Attributes:
-      grid: the sizes; `dynamic_grid_dim` for those that are operands.
+      grid: the sizes of the grid; `dynamic_grid_dim` for a size that is an operand.
       grid_names: names of the dimensions, or None.
       block_mappings: one for each input that is cut, then one for each output.
       index_map_tree: the structure of the arguments of index maps.
       index_map_avals: the types of these arguments: indices, then references to prefetched scalars.
       vmapped_dims: the dimensions that `vmap` has added, which `program_id` does not count.
       scratch_avals: the types of the references to scratch buffers.
-      num_index_operands: how many operands are prefetched scalars.
-      num_inputs: how many inputs are cut into blocks.
-      num_outputs: how many outputs there are.
-      get_grid_indices: source of the index maps' indices, if not the grid.
-      local_grid_env: grid that `program_id` sees, if not this one.
+      num_index_operands: the number of operands that are prefetched scalars.
+      num_inputs: the number of inputs that are cut into blocks.
+      num_outputs: the number of outputs.
+      get_grid_indices: source of the index maps' indices, if they do not come from this grid.
+      local_grid_env: the grid that `program_id` sees, if it is not this grid.
       debug: whether to print the result.
     """
 
