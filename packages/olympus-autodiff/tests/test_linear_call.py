@@ -112,7 +112,7 @@ def test_derivatives_are_checked():
     check_grads(lambda x: lax.mul(lax.sin(x), x), (x,), order=2, eps=1e-2)
     check_grads(lambda x: lax.sin(x), (x,), order=1, modes=["fwd"], eps=1e-2)
     wrong = lambda p, t: (lax.sin(p[0]), lax.mul(f32(2), t[0]))  # noqa: E731
-    with pytest.raises(AssertionError, match="tangents of jvp"):
+    with pytest.raises(AssertionError, match="(?s)Not equal to tolerance.*tangent"):
         check_jvp(lax.sin, wrong, (x,), eps=1e-2)
     with pytest.raises(AssertionError, match="cotangents of vjp"):
         check_vjp(lax.sin, lambda x: (lax.sin(x), lambda ct: (ct,)), (x,), eps=1e-2)

@@ -62,7 +62,7 @@ def has_tangents(value):
     return get_aval(value).to_tangent_aval().dtype != dtypes.float0
 
 
-_SMOOTH_IN_LAST_ONLY = (lax.zeta_p, lax.polygamma_p, lax.regularized_incomplete_beta_p)
+_SMOOTH_IN_LAST_ONLY = (lax.polygamma_p, lax.regularized_incomplete_beta_p)
 
 
 def refusal(case):
