@@ -113,7 +113,7 @@ def test_bad_input():
         minimize(rosenbrock, start, method="Newton")
     with pytest.raises(ValueError, match="must have one axis"):
         minimize(rosenbrock, jnp.zeros((2, 2)), method="BFGS")
-    with pytest.raises(TypeError, match="must have a float dtype"):
+    with pytest.raises(TypeError, match="must have a float or complex dtype"):
         minimize(rosenbrock, jnp.zeros(2, int), method="BFGS")
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         minimize(rosenbrock, start, method="BFGS", options={"steps": 3})

@@ -20,6 +20,8 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import operand_avals
 from olympus_sharding import AxisType, NamedSharding, PartitionSpec, make_mesh
 from olympus_testing import cases
+from olympus_xla.arrays import transfer_guards
+from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.arrays.transfer import put_leaf
 from olympus_xla.calls import cold_evaluation, eager
 from olympus_xla.calls.exactness import exactness_rules
@@ -42,7 +44,10 @@ def cold_evaluation_set_to(level):
 
 
 @pytest.fixture(autouse=True)
-def exact():
+def exact(monkeypatch):
+    # Other tests of the process have set guards and layouts, with which programs are compiled.
+    monkeypatch.setattr(transfer_guards, "_in_use", False)
+    monkeypatch.setattr(layouts_in_use, "in_use", False)
     with cold_evaluation_set_to("exact"):
         yield
 

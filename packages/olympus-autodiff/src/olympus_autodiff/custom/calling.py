@@ -73,13 +73,13 @@ def positional_arguments(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{_unresolved(fun, what)}{error}") from None
-    keyword_only = list(bound.kwargs)
+    bound.apply_defaults()
+    keyword_only = [name for name in bound.kwargs if name in kwargs]
     if keyword_only:
         raise TypeError(
             f"{_unresolved(fun, what)}The following keyword arguments could not be resolved to "
             f"positions: {', '.join(keyword_only)}. Derivative rules take all arguments by position"
         )
-    bound.apply_defaults()
     return bound.args
 
 

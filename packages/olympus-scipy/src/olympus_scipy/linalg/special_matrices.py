@@ -413,7 +413,8 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
-    return jnp.asarray(_floats(entries[kind], n), np.float32)
+    with np.errstate(over="ignore"):
+        return jnp.asarray(_floats(entries[kind], n).astype(np.float32))
 
 
 def invpascal(n: int, kind: str = "symmetric") -> Array:

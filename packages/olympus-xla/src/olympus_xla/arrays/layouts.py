@@ -14,6 +14,7 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.records import Record
 
 from .._jaxlib import ArrayImpl, HloLayout, Sharding
+from .array import check_not_deleted
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
 
@@ -218,7 +219,17 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 def layout_of(array: ArrayImpl) -> Layout:
     """Returns the memory layout of an array."""
-    return Layout.from_pjrt_layout(array._pjrt_layout)
+    return Layout.from_pjrt_layout(pjrt_layout_of(array))
+
+
+def pjrt_layout_of(array: ArrayImpl) -> Any:
+    """Returns PJRT's record of the memory layout of an array.
+
+    Raises:
+      RuntimeError: the array has been deleted. jaxlib would end the process.
+    """
+    check_not_deleted(array)
+    return array._pjrt_layout
 
 
 def same_layout(first: Layout, second: Layout) -> bool:

@@ -42,7 +42,7 @@ from .._jaxlib import (
 from ..platforms.backends import default_sharding, device_sharding
 from .array import attach_members, check_not_deleted, host_value, is_wide, make_array
 from .compiled_copies import compiled_copies
-from .layouts import Format, Layout
+from .layouts import Format, Layout, layout_of
 from .transfer_guards import explicit_device_get, explicit_device_put
 
 __all__ = [
@@ -554,7 +554,7 @@ def _copy(self: ArrayImpl) -> ArrayImpl:
 
 def _format(self: ArrayImpl) -> Format:
     """Layout and sharding of the array."""
-    return Format(Layout.from_pjrt_layout(self._pjrt_layout), self.sharding)
+    return Format(layout_of(self), self.sharding)
 
 
 attach_members(

@@ -84,9 +84,20 @@ class ColdProgram:
             and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
             and all(_is_common(aval.dtype) for aval in avals)
             and not on_host(avals)
-            and all(aval.size <= _MOST_ELEMENTS for aval in avals)
+            and all(_is_small(aval) for aval in avals)
         )
         self.float_constants = any(map(_is_float, closed.consts)) or _has_floats(closed.jaxpr)
+
+
+def _is_small(aval: ShapedArray) -> bool:
+    """Returns whether an array has few elements; False for symbolic sizes."""
+    return all(type(size) is int for size in aval.shape) and aval.size <= _MOST_ELEMENTS
+
+
+def _is_of_instruction_set(primitive: Primitive) -> bool:
+    """Returns whether the reference evaluates a primitive; kernels run on simulated machines."""
+    expansion = expansion_rules.rules.get(primitive)
+    return expansion is None or expansion.__module__.startswith("olympus_ir.")
 
 
 def _is_common(dtype: Any) -> bool:
@@ -211,6 +222,8 @@ class _CloseTrace(EvaluationTrace):
     def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         self._left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
+        if not _is_of_instruction_set(primitive):
+            raise _AbandonedError
         if self._left < 0 or any(get_aval(arg).size > most for arg in args):
             raise _AbandonedError
         return reference_evaluator.evaluate(primitive, args, params)

@@ -99,6 +99,8 @@ def _divides(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
 
 
 def _converts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
+    if dtypes.is_extended(params["new_dtype"]) or dtypes.is_extended(avals[0].dtype):
+        return None
     old, new = avals[0].dtype, np.dtype(params["new_dtype"])
     from_float, to_float = (dtypes.issubdtype(dtype, np.inexact) for dtype in (old, new))
     if old == new or not (from_float or to_float):

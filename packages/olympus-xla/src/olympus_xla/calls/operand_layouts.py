@@ -11,7 +11,7 @@ from olympus_ir.types.extended_arrays import plain_array
 
 from .._jaxlib import ArrayImpl, JaxRuntimeError
 from ..arrays.compiled_copies import compiled_copies
-from ..arrays.layouts import Layout, layout_of, same_layout
+from ..arrays.layouts import Layout, layout_of, pjrt_layout_of, same_layout
 
 __all__ = [
     "as_executable_expects",
@@ -66,7 +66,7 @@ def _lies_as(array: ArrayImpl, layout: Any) -> bool:
     """Returns whether an array has a layout; None stands for the default one."""
     if layout is None:
         return same_layout(layout_of(array), _default(array.aval))
-    return array._pjrt_layout == layout
+    return pjrt_layout_of(array) == layout
 
 
 def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:

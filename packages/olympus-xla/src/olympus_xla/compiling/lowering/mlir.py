@@ -479,14 +479,14 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
       callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
+    is_default = limit == _FRAMES_IN_LOCATIONS  # then each call may have as many lines
     pieces = []
-    while limit:
+    while limit > 0:
         if traceback is not None:
             piece = _lines_of(traceback, limit)
             if piece != unknown_location():
                 pieces.append(piece)
-                if limit == 1:
-                    break
+                limit -= 0 if is_default else _count_of_lines(traceback)
         if callers is None:
             break
         traceback, callers = callers
@@ -497,6 +497,12 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
     else:
         inner = ir.Location.callsite(pieces[0], pieces[1:], context=context())
     return ir.Location.name(name, childLoc=inner, context=context())
+
+
+def _count_of_lines(traceback: Any) -> int:
+    """Returns the number of the user's lines in a traceback."""
+    codes, _ = traceback.raw_frames()
+    return sum(_file_name(code) is not None for code in codes)
 
 
 def _lines_of(traceback: Any, limit: int) -> Any:
