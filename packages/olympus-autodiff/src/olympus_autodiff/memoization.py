@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.tracing import current
+from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.settings import config
 from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.types import dtypes
@@ -25,7 +26,7 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
         memo = closed.memo
         found = memo.get(key)
         if found is None:
-            if enable_x64.value or not _has_64_bits(closed):
+            if enable_x64.value or wide_constants_allowed() or not _has_64_bits(closed):
                 found = function(closed, *args)
             else:  # the program was traced where 64-bit types were enabled
                 with enable_x64(True):

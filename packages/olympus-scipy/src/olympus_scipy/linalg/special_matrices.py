@@ -320,8 +320,8 @@ def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
     return int(n)
 
 
-def _floats(function: Callable[[int, int], Any], size: int) -> np.ndarray:
-    """Returns the matrix of a function's exact values, rounded to doubles."""
+def _floats(function: Callable[[int, int], Any], size: int, dtype: Any) -> np.ndarray:
+    """Returns the matrix of a function's exact values, rounded; large values are infinite."""
 
     def rounded(value: Any) -> float:
         try:
@@ -330,7 +330,8 @@ def _floats(function: Callable[[int, int], Any], size: int) -> np.ndarray:
             return math.inf if value > 0 else -math.inf
 
     entries = [[rounded(function(i, j)) for j in range(size)] for i in range(size)]
-    return np.array(entries).reshape(size, size)
+    with np.errstate(over="ignore"):
+        return np.array(entries).reshape(size, size).astype(dtype)
 
 
 def hilbert(n: int) -> Array:
@@ -376,7 +377,7 @@ def invhilbert(n: int) -> Array:
         binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
         return (-1) ** (i + j) * (i + j + 1) * binomials * math.comb(i + j, i) ** 2
 
-    return jnp.asarray(_floats(entry, _size(n)), float)
+    return jnp.asarray(_floats(entry, _size(n), dtypes.default_float_dtype()))
 
 
 _KINDS = ("symmetric", "lower", "upper")
@@ -413,8 +414,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
-    with np.errstate(over="ignore"):
-        return jnp.asarray(_floats(entries[kind], n).astype(np.float32))
+    return jnp.asarray(_floats(entries[kind], n, np.float32))
 
 
 def invpascal(n: int, kind: str = "symmetric") -> Array:
@@ -445,7 +445,7 @@ def invpascal(n: int, kind: str = "symmetric") -> Array:
         "lower": lower,
         "upper": lambda i, j: lower(j, i),
     }
-    return jnp.asarray(_floats(entries[kind], n), float)
+    return jnp.asarray(_floats(entries[kind], n, dtypes.default_float_dtype()))
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:

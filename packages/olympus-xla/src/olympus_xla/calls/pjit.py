@@ -67,7 +67,7 @@ def pjit(
       >>> import numpy as np
       >>> import olympus
       >>> from olympus.sharding import Mesh, PartitionSpec
-      >>> with Mesh(olympus.devices()[:1], ("i",)):
+      >>> with olympus.set_mesh(Mesh(olympus.devices()[:1], ("i",))):
       ...     pjit(lambda x: x + 1, in_shardings=PartitionSpec("i"))(np.zeros(2)).shape
       (2,)
     """
