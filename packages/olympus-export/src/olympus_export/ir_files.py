@@ -8,7 +8,7 @@ From the command line:
         --constants '{"z": 3.14159}' \\
         --ir_format HLO --ir_human_dest fn.txt --ir_dest fn.pb
 
-The order of the shapes is that of the program's parameters. Constants that are lists become arrays.
+The shapes are in the order of the program's parameters. Constants that are lists become arrays.
 Read an HLO program with the version of XLA that wrote it.
 """
 
@@ -90,8 +90,7 @@ def olympus_to_ir(
 
     Args:
       fn: the function, which is called with keyword arguments.
-      input_shapes: the names of arguments with their types, in the order of the program's
-        parameters.
+      input_shapes: pairs of an argument's name and type, in the order of the program's parameters.
       constants: the values of other arguments.
       format: ``"HLO"``, or ``"TF"`` for a graph of TensorFlow.
 

@@ -24,7 +24,7 @@ from .checking import check_module
 from .exported import Exported, call_exported_p
 from .safety_checks import DisabledSafetyCheck
 
-# Attributes of operands and results with a meaning at the boundary of a module only.
+# Attributes of operands and results that have a meaning only at the boundary of a module.
 _BOUNDARY_ATTRIBUTES = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.sharding")
 
 
@@ -66,7 +66,7 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
 
 
 def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Returns the values converted to types with other static sizes."""
+    """Converts values to the given types, which may have other static sizes."""
     types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
     return [
         value if value.type == kind else context.create("stablehlo.convert", kind, (value,))

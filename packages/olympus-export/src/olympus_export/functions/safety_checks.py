@@ -16,7 +16,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Allows a call on platforms other than those the function was exported for."""
+        """Allows a call on platforms for which the function was not exported."""
         return cls("platform")
 
     @classmethod

@@ -2,8 +2,8 @@
 """Foreign functions that an exported program may call.
 
 A later version of jaxlib may run an exported program, perhaps in years. The foreign functions below
-are those of jaxlib that keep their names and meanings. Users allow others, at their own risk, with
-`DisabledSafetyCheck.custom_call`.
+belong to jaxlib and keep their names and meanings. At their own risk, users can allow other foreign
+functions with `DisabledSafetyCheck.custom_call`.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def numpy_dtype(dtype: Any) -> np.dtype:
 def dtype_of_val(val: Any) -> Any:
     """Returns TensorFlow's dtype of a tensor, or of a value that becomes one.
 
-    32-bit types replace 64-bit ones if these are not enabled.
+    32-bit types replace 64-bit types if 64-bit types are not enabled.
 
     Args:
       val: a tensor, an array or a number.
@@ -52,7 +52,7 @@ def dtype_of_val(val: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    """Returns a value as a tensor with the dtype of the value as an array."""
+    """Returns a value as a tensor, with the dtype that the value would have as an array."""
     dtype = dtype_of_val(value)
     if isinstance(value, tf.Tensor | tf.Variable):
         tensor = tf.convert_to_tensor(value)
@@ -159,7 +159,7 @@ def convert(
 
 
 def _tensor_dtype(dtype: Any) -> Any:
-    """Returns TensorFlow's dtype of an operand or result; it is bool for float0."""
+    """Returns TensorFlow's dtype for an operand or result; float0 becomes bool."""
     return tf.bool if dtype == dtypes.float0 else tf.as_dtype(dtype)
 
 

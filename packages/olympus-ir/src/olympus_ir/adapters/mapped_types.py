@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of one example and of a whole batch, for libraries with their own batching."""
+"""Types of one example and of a whole batch, for libraries that define batching themselves."""
 
 from __future__ import annotations
 

@@ -122,7 +122,8 @@ def cur_qdd(x: Any) -> Any:
     """Returns the current type state of a mutable value.
 
     Args:
-      x: a value of a type whose ``has_qdd`` is True; its method ``cur_qdd`` is used if it has one.
+      x: a value of a type whose ``has_qdd`` is True. If the value has a method ``cur_qdd``, that
+        method is called.
 
     Raises:
       TypeError: the type of the value has no state.

@@ -255,8 +255,8 @@ def trace_to_olympuspr_dynamic(
     Args:
       fun: the function of flat operands.
       in_avals: the operands' types.
-      keep_inputs: which of the operands the function takes; all where not given. The program takes
-        the others too.
+      keep_inputs: a flag for each operand that tells whether the function takes it; by default the
+        function takes all. The program takes the other operands, too.
       lower: has no effect: programs are always in terms of plain arrays.
       auto_dce: whether to eliminate dead code.
 

@@ -124,7 +124,7 @@ def _hash(self: Literal) -> int | None:
 
 
 def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
-    """True if an operand, constant or result is of a high type, one made of several arrays."""
+    """True if an operand, constant or result is of a high type, which is made of several arrays."""
     atoms = (*self.constvars, *self.invars, *self.outvars)
     return any(getattr(atom.aval, "is_high", False) for atom in atoms)
 

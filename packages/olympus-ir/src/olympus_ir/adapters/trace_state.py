@@ -86,8 +86,8 @@ class set_current_trace(tracing.set_current_trace):
 
     Args:
       trace: the interpreter; None for plain evaluation.
-      check_leaks: whether values of the interpreter that are still referred to at the end are an
-        error.
+      check_leaks: whether to raise an error at the end if values of the interpreter are still
+        referred to.
     """
 
     __slots__ = ("check_leaks",)

@@ -30,8 +30,8 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-# Members that arrays on devices have and traced arrays lack. A plain AttributeError would suggest
-# that no array has them.
+# Members that arrays on devices have and traced arrays lack. They raise an error of their own,
+# because a plain AttributeError would suggest that no array has them.
 for _name in (
     "__dlpack__",
     "addressable_data",

@@ -57,7 +57,7 @@ def _strip_weak_type(self: AbstractValue) -> AbstractValue:
 
 
 def _normalize(self: Any) -> AbstractValue:
-    """Returns the type as a cache key of programs: without weak type."""
+    """Returns the type without weak type, as caches of programs use it in their keys."""
     return self.strip_weak_type()
 
 

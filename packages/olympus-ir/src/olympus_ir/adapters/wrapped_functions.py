@@ -82,7 +82,7 @@ class WrappedFun:
       f_transformed: the function with all transformations applied.
       transforms: pairs of a transformation and its static arguments, outermost first.
       stores: for each transformation its store, or None.
-      params: parameters of the call, as pairs.
+      params: parameters of the call, as pairs of name and value.
       in_type: the types of the operands, where they are known.
       debug_info: for error messages.
     """
@@ -191,7 +191,7 @@ def wrap_init(
     Args:
       f: the function.
       params: parameters of the call.
-      debug_info: for error messages; nothing is known where it is not given.
+      debug_info: for error messages; by default, it has no names.
 
     Example:
       >>> from olympus_ir.trees.flattening import debug_info
@@ -205,7 +205,7 @@ def wrap_init(
 
 
 def curried(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a call with the first argument alone returns a function of the others."""
+    """Decorator: a call with only the first argument returns a function of the other arguments."""
 
     @functools.wraps(function)
     def with_first(*args: Any, **kwargs: Any) -> Any:

@@ -68,21 +68,22 @@ def breakpoint(
 ) -> Any:
     """Opens a debugger when the program reaches this point, also if it is compiled or transformed.
 
-    The commands are those of Python's debugger that apply to a traced program: ``p`` and ``pp``
-    print an expression, ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source,
-    ``bt`` the frames, ``locals`` the variables, ``c`` continues, ``q`` ends the program, ``help``
-    lists them. Anything else is an expression to print.
+    The commands are a part of the commands of Python's debugger. ``p`` and ``pp`` print an
+    expression, ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source, ``bt`` the
+    frames, ``locals`` the variables, ``c`` continues, ``q`` ends the program, ``help`` lists the
+    commands. Anything else is an expression to print.
 
     Args:
-      backend: the name of a debugger; by default the registered one of the highest priority, which
-        is ``"cli"``, at the command line, unless others are registered.
+      backend: the name of a debugger; by default the registered debugger of the highest priority.
+        Unless others are registered, that is ``"cli"``, the debugger at the command line.
       filter_frames: whether to omit frames of libraries.
       num_frames: the number of frames to keep; None for all.
       ordered: whether breakpoints occur in the order of the program, also relative to other ordered
         effects.
       token: an array or pytree of arrays. The debugger opens once it is computed. The returned
         token must be used, because unused computations are removed.
-      **kwargs: options of the debugger; ``stdin`` and ``stdout`` of the one at the command line.
+      **kwargs: options of the debugger. The debugger at the command line takes ``stdin`` and
+        ``stdout``.
 
     Returns:
       ``token``, unchanged.

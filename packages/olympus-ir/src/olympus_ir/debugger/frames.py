@@ -115,7 +115,7 @@ def _source(frame: FrameType) -> tuple[tuple[str, ...], int]:
 
 
 class _Place:
-    """Placeholder for an array, by its position among those of all frames."""
+    """Placeholder for an array, by its position among the arrays of all frames."""
 
     __slots__ = ("position",)
 
@@ -144,7 +144,7 @@ def _without_arrays(value: Any, arrays: list[Any]) -> Any:
     try:
         leaves, tree = pytrees.tree_flatten(value)
         places = [leaf for leaf in leaves if _is_operand(leaf)]
-    except Exception:  # a class whose instances cannot be flattened yet: an attribute is missing
+    except Exception:  # an unfinished instance, which lacks attributes
         return value
     if not places:
         return value

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``debug_key_reuse``: detection of typed random keys that are used twice.
 
-Each key array has an array of booleans that marks its consumed keys. Slices and reshapes of keys
-share it, so that using a part marks that part of the whole. Programs are followed equation by
+Each key array has an array of booleans, which marks its consumed keys. Slices and reshapes of a key
+array share its marks, so the use of a part marks that part of the whole. The check follows programs
+equation by
 equation, into calls, loops and branches. Unknown operations consume nothing, and their results are
 new keys.
 """

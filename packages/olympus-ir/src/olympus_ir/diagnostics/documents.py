@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents: text with possible line breaks, laid out in a given width.
 
-The algebra is that of P. Wadler, A prettier printer (2003), without its search for alternatives.
+The algebra follows P. Wadler, A prettier printer (2003), without its search for alternatives.
 A document is built of texts, breaks, nesting and groups. If a group without newlines would reach
 beyond the width, all of its breaks become newlines. Otherwise each break becomes its flat text,
 usually a space. The text after a group is ignored.
@@ -18,7 +18,7 @@ _PLAIN = (RESET_COLOR, NORMAL)
 
 
 class Document:
-    """Base of the parts of a document.
+    """Base class of the parts of a document.
 
     Attributes:
       width: the number of columns without newlines.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that OLYMPUS raises, each of them also the builtin error a caller would expect.
+"""Errors that OLYMPUS raises; each is also the builtin error that a caller would expect.
 
 ``docs/errors.md`` has a section for each class: an example that fails, why, and how to repair it.
 Messages end with a reference to it.
@@ -253,7 +253,7 @@ class ShapeError(OlympusTypeError, ValueError):
 
 
 class ShardingTypeError(OlympusTypeError):
-    """The layouts of operands over explicit mesh axes do not determine that of the result."""
+    """The layouts of operands over explicit mesh axes do not determine the result's layout."""
 
 
 class TypePromotionError(OlympusError, ValueError):

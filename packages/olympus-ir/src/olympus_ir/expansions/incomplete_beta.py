@@ -29,9 +29,9 @@ def _log_ratio(x: Any, center: Any, distance: Any) -> Any:
 def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     """``x**a * y**b / beta(a, b)`` with ``y = 1 - x``.
 
-    For large a and b the exponents nearly cancel. There the powers are taken of the ratios to the
-    position of the maximum, a / (a + b), and Stirling's approximation simplifies the remaining
-    factor.
+    The product of the powers is largest at ``x = a / (a + b)``. For large a and b the exponents
+    nearly cancel. Then x and y are divided by their values at the maximum before the powers are
+    taken, and Stirling's approximation simplifies the remaining factor.
     """
     large = (a >= _STIRLING_FROM) & (b >= _STIRLING_FROM)
     c, d = where(large, a, _STIRLING_FROM), where(large, b, _STIRLING_FROM)

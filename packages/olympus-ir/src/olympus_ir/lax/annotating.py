@@ -76,7 +76,7 @@ def compute_on(compute_type: str) -> MarkedBlock:
 
     Args:
       compute_type: ``"device_host"`` for the host's processors, ``"device"``, ``"tpu_sparsecore"``,
-        or ``"gpu_stream:1"`` and its like.
+        or a stream of a GPU, such as ``"gpu_stream:1"``.
 
     Returns:
       A context manager, which is also a decorator.
@@ -235,7 +235,7 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
       A decorator.
 
     Raises:
-      ValueError: if the number of ``out_spaces`` is not that of the results.
+      ValueError: if the number of ``out_spaces`` is not the number of results.
 
     Example:
       >>> from olympus_ir import lax

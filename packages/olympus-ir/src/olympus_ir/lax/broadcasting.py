@@ -78,13 +78,13 @@ def broadcast_in_dim(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Broadcasts an array to a shape with more dimensions or larger ones.
+    """Broadcasts an array to a shape with more or larger dimensions.
 
     Args:
       operand: an array or scalar.
       shape: the shape of the result.
       broadcast_dimensions: for each dimension of the operand, the corresponding dimension of the
-        result. Their sizes are equal, or that of the operand is one.
+        result. Their sizes are equal, or the size of the operand's dimension is one.
       out_sharding: the sharding of the result.
 
     Returns:
@@ -92,7 +92,7 @@ def broadcast_in_dim(
 
     Raises:
       ShapeError: if ``broadcast_dimensions`` are not distinct dimensions of the result, one for
-        each of the operand, or sizes do not match.
+        each dimension of the operand, or sizes do not match.
       ValueError: if ``out_sharding`` splits a dimension of the operand in another way than the
         operand.
 

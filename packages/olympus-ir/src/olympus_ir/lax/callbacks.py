@@ -102,7 +102,7 @@ class _FlatCallback:
     Attributes:
       callback_func: the user's function.
       in_tree: the structure of ``(args, kwargs)``.
-      static_args: ``(position, value)`` of the leaves that are not arrays.
+      static_args: a pair ``(position, value)`` for each leaf that is not an array.
     """
 
     __slots__ = ("callback_func", "in_tree", "static_args")
@@ -133,10 +133,10 @@ class _FlatCallback:
 
 
 def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple, Any]:
-    """Splits leaves into arrays and the others.
+    """Splits leaves into arrays and other leaves.
 
     Returns:
-      The arrays; ``(position, value)`` of the others; and the structure.
+      The arrays, a pair ``(position, value)`` for each other leaf, and the structure.
     """
     leaves, in_tree = pytrees.tree_flatten((args, kwargs))
     arrays, others = [], []

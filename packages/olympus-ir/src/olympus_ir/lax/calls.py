@@ -133,7 +133,7 @@ for _primitive in (
     checkpoint_p,
     optimization_barrier_p,
 ):
-    # The types of the results are those of the program.
+    # The program already determines the types of the results.
     _primitive.spreads_varying = False
 
 

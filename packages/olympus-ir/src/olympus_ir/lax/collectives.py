@@ -136,7 +136,7 @@ def _reduction_type(
 ) -> tuple[ShapedArray, frozenset]:
     positional = {axis % operand.ndim for axis in axes if is_positional(axis)}
     shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
-    # Results of groups differ from one another; without groups they are equal along the axes.
+    # Different groups have different results. Without groups, the results are equal along the axes.
     varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
     return operand.update(shape=shape, vma=varying), named_effects(axes)
 

@@ -181,14 +181,15 @@ def dot_general(
     Args:
       lhs: an array.
       rhs: an array.
-      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``: the
-        dimensions summed over, and those that are paired and kept.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, the
+        dimensions summed over, and the dimensions that are paired and kept.
       precision: the precision on accelerators: one value, or one for each operand.
       preferred_element_type: the dtype of sums and of the result.
       out_sharding: the sharding of the result.
 
     Returns:
-      An array with the batch dimensions first, then the others of ``lhs``, then those of ``rhs``.
+      An array with the batch dimensions first, then the remaining dimensions of ``lhs``, then those
+      of ``rhs``.
 
     Raises:
       TypeError: if dimension numbers are out of range, repeated or overlapping, if paired

@@ -209,14 +209,14 @@ def conv_general_dilated(
     """The convolution of an array with a kernel, as in neural networks: the kernel is not flipped.
 
     Args:
-      lhs: the input, with a batch dimension, a feature dimension and n spatial ones.
+      lhs: the input, with a batch dimension, a feature dimension and n spatial dimensions.
       rhs: the kernel, with output features, input features and n spatial dimensions.
       window_strides: the distance between windows in each of the n spatial dimensions.
-      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after) of how many
-        zeros are added; negative numbers remove elements.
-      lhs_dilation: n integers: the distance between neighbouring elements of the input, with zeros
-        between them. With values above 1 the convolution is a transposed one.
-      rhs_dilation: n integers: the distance between neighbouring elements of the kernel.
+      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after), the numbers of
+        zeros to add; negative numbers remove elements.
+      lhs_dilation: n integers, the distance between neighbouring elements of the input, with zeros
+        between them. With values above 1 the convolution is a transposed convolution.
+      rhs_dilation: n integers, the distance between neighbouring elements of the kernel.
       dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. By default the
         order is batch, features, spatial dimensions for the input and output features, input
         features, spatial dimensions for the kernel.

@@ -277,7 +277,7 @@ def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int
     result's size to an array of the input's size.
 
     Raises:
-      ValueError: if ``padding`` is another word.
+      ValueError: if ``padding`` is neither ``"SAME"`` nor ``"VALID"``.
     """
     if padding == "SAME":
         total = window + stride - 2

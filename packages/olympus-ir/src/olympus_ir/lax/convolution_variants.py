@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations built on convolutions: transposed ones, patches, and kernels that vary by position."""
+"""Transposed convolutions, patches, and convolutions whose kernels vary by position."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ def conv_transpose(
 ) -> Array:
     """A transposed convolution, whose result is larger than its input by the strides.
 
-    It is the convolution of the input dilated by the strides, which is also the derivative of a
-    convolution.
+    It is the convolution of the input dilated by the strides. The derivative of a convolution has
+    this form, too.
 
     Args:
       lhs: the input.
       rhs: the kernel.
       strides: the strides of the convolution that is transposed.
-      padding: ``"SAME"`` or ``"VALID"``: the padding of the convolution that is transposed; or a
+      padding: ``"SAME"`` or ``"VALID"``, the padding of the convolution that is transposed; or a
         pair (before, after) for each dimension.
       rhs_dilation: the distance between neighbouring elements of the kernel.
       dimension_numbers: as in `conv_general_dilated`; by default features are the last dimension.
       transpose_kernel: whether to exchange the kernel's features and flip its spatial dimensions,
-        so that it is given as for the convolution that is transposed.
+        so that ``rhs`` is the kernel of the convolution that is transposed.
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
-      use_consistent_padding: whether pairs are the padding of the convolution that is transposed,
-        like words; otherwise they are the padding of the dilated input.
+      use_consistent_padding: whether pairs, like the two words, are the padding of the convolution
+        that is transposed. Otherwise pairs are the padding of the dilated input.
 
     Returns:
       An array in the order of ``dimension_numbers``.
@@ -241,7 +241,7 @@ def conv_general_dilated_local(
         (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])),
         precision=precision,
     )
-    # The product's dimensions: spatial ones, batch, features.
+    # The product's dimensions are in the order spatial dimensions, batch, features.
     order = [0] * len(out_spec)
     for source, place in enumerate((*out_spec[2:], *out_spec[:2])):
         order[place] = source

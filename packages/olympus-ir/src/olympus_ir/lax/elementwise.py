@@ -137,7 +137,7 @@ integer_pow_p = instruction("integer_pow", family="elementwise")
 integer_pow_p.elementwise = True
 pow_p = instruction("pow", family="elementwise")
 pow_p.elementwise = True
-# The sum of cotangents: `add` for any values that have a tangent space.
+# The sum of cotangents: like `add`, but for any values that have a tangent space.
 add_any_p = elementwise_primitive("add_any", Anything, Anything, linear_in=True)
 
 

@@ -34,7 +34,8 @@ def to_edtype(operand: Any, edtype: Any) -> Array:
     """Converts a plain array to an array of an extended dtype.
 
     Args:
-      operand: the array that holds the elements; its last dimensions are those of one element.
+      operand: the array that holds the elements; its last dimensions are the dimensions of one
+        element.
       edtype: the extended dtype.
 
     Returns:
@@ -50,7 +51,7 @@ def from_edtype(operand: Any) -> Array:
       operand: an array of an extended dtype.
 
     Returns:
-      An array with the dimensions of one element last.
+      The plain array, whose last dimensions are the dimensions of one element.
     """
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 

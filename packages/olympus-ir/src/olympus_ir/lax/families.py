@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constructors of primitives that share a shape rule: elementwise operations and reductions.
 
-A primitive is declared in one line; its shape rule, dtype checks and error messages come with the
-family. Elementwise operations of several operands take equal dtypes, and shapes that are equal but
-for scalars and dimensions of size one, which are spread over the others.
+One line declares a primitive. Its shape rule, dtype checks and error messages come from the
+family. Operands of an elementwise operation have equal dtypes. Their shapes are equal, except that
+scalars and dimensions of size one are broadcast.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def elementwise_primitive(
       result: returns the result's dtype, given the operands' dtypes and the parameters as
         keywords. By default, the result has the first operand's dtype.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.
-      family: the rule files the primitive belongs to.
+      family: the family of rules to which the primitive belongs.
       same_dtypes: whether the operands must agree in dtype.
       linear_in: the operands that the result is linear in; see `Primitive.linear_in`.
     """

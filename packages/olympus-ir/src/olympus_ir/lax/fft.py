@@ -117,7 +117,7 @@ def _irfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform over the last dimensions.
 
-    Forward transforms are not scaled; inverse ones are divided by the number of elements.
+    Forward transforms are not scaled. Inverse transforms are divided by the number of elements.
 
     Args:
       x: an array of numbers. Real numbers are converted if the transform takes complex ones.

@@ -288,7 +288,8 @@ def _scalar_start_indices(
 ) -> list[Any]:
     """One scalar index for each dimension, negative ones counted from the end if that is allowed.
 
-    Concrete integers are normalized at once, traced ones by a comparison and a selection.
+    Concrete integers are normalized at once. Traced integers are normalized by a comparison and a
+    selection.
     """
     shape = shape_of(operand)
     if isinstance(start_indices, Array):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules of the instruction set that are loaded with the first use of one of their names.
 
-Few programs use them (benchmark "import the NumPy interface"). A test compares the names with those
-that the modules export.
+Few programs use these modules, and imports are faster without them (benchmark "import the NumPy
+interface"). A test compares the names with the names that the modules export.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _partial_results(
     pairs = combine(every_other(elems, 0, size - 1), every_other(elems, 1, size))
     num_pairs = size // 2
     odd = _partial_results(combine, pairs, num_pairs, axis)
-    # Results at even positions lack one element.
+    # A result at an even position combines the result before it with one more element.
     before = part(odd, 0, num_pairs - 1) if size % 2 == 0 else odd
     even = combine(before, every_other(elems, 2, size))
     even = [

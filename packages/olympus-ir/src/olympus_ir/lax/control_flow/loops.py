@@ -173,7 +173,7 @@ class _WhileProgram:
 
 
 def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
-    """The positions in the carry that can become constants of the body, and the others."""
+    """The positions in the carry that can become constants of the body, and all other positions."""
     used = used_variables(condition.closed.jaxpr)
     moved, kept = [], []
     for place, (var, atom, cond_var) in enumerate(
@@ -256,8 +256,8 @@ def fori_loop(
                 val = body_fun(i, val)
             return val
 
-    With bounds that are known while tracing it is a `scan`, which can be differentiated in reverse
-    mode; otherwise a `while_loop`.
+    If the bounds are known while tracing, the loop is a `scan`, which can be differentiated in
+    reverse mode. Otherwise it is a `while_loop`.
 
     Args:
       lower: the first integer.
@@ -318,7 +318,7 @@ def _known(bound: Any) -> Any:
 
 
 def _of_one_type(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Converts the bounds of a loop to one dtype: a weakly typed integer takes the other's."""
+    """Converts the bounds of a loop to one dtype: a weakly typed bound takes the other's dtype."""
     avals = get_aval(lower), get_aval(upper)
     if all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
         lower_is_weak, upper_is_weak = (aval.weak_type for aval in avals)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operands and results of `scan` and `while`, by role.
 
-An equation lists its operands one after the other and says in two parameters how many there are of
-each role. `ScanLayout` and `WhileLayout` read these parameters and split operands, or flags and
-types of operands, into named parts. `ScanOperands` and `WhileOperands` hold the parts; rules that
-make a new loop build them and take operands and parameters from there.
+An equation lists its operands one after the other. Two of its parameters state the number of
+operands of each role. `ScanLayout` and `WhileLayout` read these parameters and split operands, or
+flags and types of operands, into named parts. `ScanOperands` and `WhileOperands` hold the parts. A
+rule that makes a new loop builds one of these objects, and takes the operands and parameters of the
+new equation from it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class ScanOperands(NamedTuple, Generic[T]):
 
     @property
     def flat(self) -> list[T]:
-        """The operands in the order of the equation, which is also that of the body's inputs."""
+        """The operands in the order of the equation, in which the body also takes its inputs."""
         return [*self.consts, *self.carry, *self.xs]
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitives of control flow, whose parameters are programs, and the types of their results.
+"""Primitives of control flow, whose parameters are programs, and the types of the results.
 
-All inputs of the programs are operands of the equation: a program in a parameter has no constants,
-and values that the traced function closes over are the first operands.
+All inputs of the programs are operands of the equation. A program in a parameter has no constants.
+Values that the traced function closes over are the first operands.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The types of the results are those of the program.
+    # The programs already determine the types of the results.
     _primitive.spreads_varying = False
 
 
@@ -87,7 +87,9 @@ def stacked_aval(aval: Any, length: int) -> Any:
 
 
 def sliced_aval(aval: Any) -> Any:
-    """The type of one slice along the first dimension; for references, of a reference to a slice.
+    """The type of one slice along the first dimension.
+
+    For a reference, it is the type of a reference to one slice.
 
     Raises:
       ValueError: if the first dimension is split over mesh axes.

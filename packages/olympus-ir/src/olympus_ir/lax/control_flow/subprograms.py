@@ -139,8 +139,8 @@ def run_with_mutables(
 
     Args:
       error: the error that names the first object.
-      run: ``run(states, wrap)`` returns the result and the states after it. ``wrap(function)`` is
-        the function with the states as first argument and as second result.
+      run: ``run(states, wrap)`` returns the result and the states after it. ``wrap(function)``
+        takes the states as its first argument and returns them as its second result.
     """
     return mutable_types.threading(error, run)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expansions of linear algebra into loops of simpler operations.
 
-They define primitives on platforms without a routine for them, and derivatives where there is no
-closed form. Each works on one matrix.
+Platforms that lack a routine for a primitive use its expansion. Expansions also give derivatives
+where there is no closed form. Each expansion works on one matrix.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def lu_pivots_to_permutation(pivots: Any, *, permutation_size: int) -> Any:
 
 
 def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
-    """A counting loop with a 32-bit counter, whatever the default integer dtype is."""
+    """A counting loop with a 32-bit counter, for any default integer dtype."""
     return lax.fori_loop(
         0, count, lambda k, state: body(lax.convert_element_type(k, np.int32), state), start
     )

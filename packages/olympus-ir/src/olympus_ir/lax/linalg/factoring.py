@@ -271,7 +271,7 @@ def geqp3(
 
     Args:
       a: matrices of shape ``(..., m, n)``.
-      jpvt: an int32 for each column; columns for which it is not zero come first, in their order.
+      jpvt: an int32 for each column; columns with a nonzero value come first, in their order.
       use_magma: whether MAGMA computes on GPUs; None to use it if it is installed.
 
     Returns:
@@ -364,7 +364,7 @@ def ormqr(
       taus: the reflections' factors.
       c: the matrices to multiply.
       left: whether the product of reflections is the left factor.
-      transpose: whether it is transposed and conjugated.
+      transpose: whether the product of reflections is transposed and conjugated.
 
     Returns:
       An array of the shape of ``c``.

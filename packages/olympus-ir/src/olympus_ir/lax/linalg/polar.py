@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The polar decomposition by weighted Halley iterations, which suit accelerators.
 
-The iteration is that of Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the
+The iteration is due to Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the
 matrix polar decomposition" (2010). Steps use the stable QR while the weights are large, and the
 cheaper Cholesky factorization afterwards.
 """
@@ -93,7 +93,7 @@ def qdwh(
       dynamic_shape: numbers of rows and columns; the rest of the matrix is ignored.
 
     Returns:
-      ``u``, ``h``, the number of steps, and whether they converged.
+      ``u``, ``h``, the number of steps, and whether the steps converged.
 
     Raises:
       ValueError: if ``x`` is not a matrix with at least as many rows as columns.

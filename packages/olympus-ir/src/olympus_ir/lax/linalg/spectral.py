@@ -101,8 +101,9 @@ def eig(
 
     Args:
       x: square matrices of shape ``(..., n, n)``.
-      compute_left_eigenvectors: whether to compute vectors with ``v.conj() @ x = w * v.conj()``.
-      compute_right_eigenvectors: whether to compute vectors with ``x @ v = w * v``.
+      compute_left_eigenvectors: whether to compute the vectors for which
+        ``v.conj() @ x = w * v.conj()``.
+      compute_right_eigenvectors: whether to compute the vectors for which ``x @ v = w * v``.
       enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are
         meaningful only for functions that do not depend on the vectors' phases, and for distinct
         eigenvalues; neither is checked.
