@@ -101,7 +101,7 @@ class COO(OLYMPUSSparse):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """Makes a sparse matrix of a dense one; see `coo_fromdense`."""
+        """Makes a sparse matrix from a dense one; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -156,7 +156,7 @@ class COO(OLYMPUSSparse):
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
     def _with_values(self, data: Any) -> COO:
-        """Returns the matrix with other values at the same places."""
+        """Returns the matrix with other values at the same coordinates."""
         return _make((data, self.row, self.col), self._info)
 
     def __matmul__(self, other: Any) -> Any:
@@ -181,7 +181,7 @@ def matrix_product(mat: Any, other: Any, matvec: Any, matmat: Any) -> Any:
 
 
 def diagonal(N: int, M: int, k: int) -> tuple[int, int, int]:
-    """Returns the number of elements of a diagonal, and the row and column of the first."""
+    """Returns the number of elements of a diagonal, and the row and column of its first element."""
     row, col = max(-k, 0), max(k, 0)
     return max(0, min(N - row, M - col)), row, col
 
@@ -204,7 +204,7 @@ def _unflatten(info: COOInfo, buffers: Any) -> COO:
 pytrees.register_pytree_node(COO, _flatten, _unflatten)
 
 
-# ---- operations on coordinates, which compressed rows have in common ----
+# ---- operations on coordinates, which `CSR` and `CSC` use, too ----
 
 
 def places(row: Any, col: Any) -> Any:
@@ -280,7 +280,7 @@ define_batching_by_expansion(coo_fromdense_p)
 
 
 def known_count(mat: Any, nse: int | None, name: str) -> int:
-    """Returns the number of nonzero elements of a concrete matrix, unless ``nse`` is given."""
+    """Returns ``nse`` if it is given, else the number of nonzero elements of a concrete matrix."""
     if mat.ndim != 2:
         raise ValueError(f"{name} makes matrices, got an array of shape {mat.shape}")
     context = (
@@ -297,7 +297,7 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 
     Args:
       mat: the dense matrix.
-      nse: the number of entries; by default the number of nonzero elements, of a concrete matrix.
+      nse: the number of entries; by default the number of nonzero elements of a concrete matrix.
       index_dtype: the dtype of rows and columns.
 
     Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creation of sparse arrays of any format: `empty` and `eye`; and `todense`."""
+"""Creation of sparse arrays of any format with `empty` and `eye`, and conversion with `todense`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ define_batching_by_expansion(todense_p)
 def todense(arr: Any) -> Any:
     """Converts a sparse array to a dense one; returns a dense array unchanged.
 
-    In a function transformed by `sparsify`, it makes values dense that are dense to the function.
+    In a function transformed by `sparsify`, sparse values look dense. There, it makes them dense.
 
     Args:
       arr: a sparse array of any format, or a dense array.
@@ -85,7 +85,7 @@ def empty(
       index_dtype: the dtype of indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       **kwds: for BCOO and BCSR the numbers ``n_batch`` and ``n_dense`` of batch and dense
-        dimensions, and ``nse``, the number of entries, all of which are padding.
+        dimensions, and the number ``nse`` of entries, which are all padding.
 
     Returns:
       A sparse array of the format.
@@ -231,13 +231,13 @@ def _eye_bcoo(
     if (n_batch, n_dense) == (0, 0):
         buffers = jnp.ones(count, dtype), jnp.asarray(places.astype(index_dtype))
         return make(buffers, info)
-    # Entries in each batch: where dimensions are batch or dense ones, most are zero.
+    # With batch or dense dimensions, entries are stored for each batch, and most are zero.
     dense = np.zeros((N, M), bool)
     dense[tuple(places.T)] = True
     one = jnp.ones((), dtype)
     stored = np.any(dense, axis=1)
     if n_dense == 0 and n_batch == 1:
-        # The column of each row; out of bounds where the diagonal has left the matrix.
+        # The column of the entry in each row; out of bounds in rows that the diagonal misses.
         column = np.where(stored, dense.argmax(1), M)
         values = np.expand_dims(stored, 1)
         indices = column[:, None, None]

@@ -111,7 +111,7 @@ class _Compressed(OLYMPUSSparse):
         return array
 
     def _with_values(self: Matrix, data: Any) -> Matrix:
-        """Returns the matrix with other values at the same places."""
+        """Returns the matrix with other values at the same coordinates."""
         return self._make((data, self.indices, self.indptr), self.shape)
 
 
@@ -141,7 +141,7 @@ class CSR(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """Makes a sparse matrix of a dense one; see `csr_fromdense`."""
+        """Makes a sparse matrix from a dense one; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def todense(self) -> Any:
@@ -180,7 +180,7 @@ class CSC(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """Makes a sparse matrix of a dense one; see `csr_fromdense`."""
+        """Makes a sparse matrix from a dense one; see `csr_fromdense`."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def todense(self) -> Any:
@@ -271,7 +271,7 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 
     Args:
       mat: the dense matrix.
-      nse: the number of entries; by default the number of nonzero elements, of a concrete matrix.
+      nse: the number of entries; by default the number of nonzero elements of a concrete matrix.
       index_dtype: the dtype of columns and of row pointers.
 
     Returns:

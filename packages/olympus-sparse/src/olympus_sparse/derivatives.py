@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives with respect to sparse arrays: with respect to the values of their entries."""
+"""Derivatives with respect to sparse arrays, that is, to the values of their entries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _with_values(tree: Any, values: Any) -> Any:
 
 
 def _replaced(array: Any, data: Any) -> Any:
-    """Returns a sparse array with other values at the same places."""
+    """Returns a sparse array with other values at the same coordinates."""
     buffers, tree = pytrees.tree_flatten(array)
     return pytrees.tree_unflatten(tree, [data, *buffers[1:]])
 
@@ -65,12 +65,12 @@ def _of_values(
     """Differentiates a function with respect to the values of its sparse arguments.
 
     Args:
-      transformation: the derivative for dense arrays.
+      transformation: the transformation that differentiates with respect to dense arrays.
       fun: the function.
       argnums: the positions of the arguments.
       has_aux: whether the function returns auxiliary data too.
-      finish: makes the result from the transformation's result, the differentiated arguments and
-        whether there is a single argument.
+      finish: a function that makes the result. Its arguments are the transformation's result, the
+        differentiated arguments, and whether there is a single argument.
       options: further arguments of the transformation.
     """
 
@@ -107,9 +107,10 @@ def _gradients(given: Any, arguments: Sequence[Any], single: bool) -> Any:
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the gradient of ``fun``; like `olympus.grad`, with sparse arguments.
+    """Returns a function that computes the gradient of ``fun``; arguments may be sparse.
 
-    The gradient with respect to a sparse array is a sparse array with the same coordinates.
+    It is like `olympus.grad`. The gradient with respect to a sparse array is a sparse array with
+    the same coordinates.
 
     Args:
       fun: a function of dense and sparse arrays with a scalar result.
@@ -141,7 +142,7 @@ def grad(
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
-    """Returns a function for the value and the gradient of ``fun``, with sparse arguments.
+    """Returns a function for the value and the gradient of ``fun``; arguments may be sparse.
 
     Args:
       fun: a function of dense and sparse arrays with a scalar result.
@@ -215,7 +216,10 @@ def _jacobian(transformation: Callable[..., Any]) -> Any:
 
 
 def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> Any:
-    """Returns the Jacobian of one argument: a sparse array with batch dimensions for the result."""
+    """Returns the Jacobian of one argument.
+
+    For a sparse argument it is a sparse array with the result's dimensions as batch dimensions.
+    """
     if not _is_sparse(argument):
         return values
     shape = (*out_shape, *argument.shape)
@@ -237,9 +241,10 @@ _jacrev = _jacobian(autodiff.jacrev)
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the Jacobian of ``fun`` in forward mode, with sparse arguments.
+    """Returns a function for the Jacobian of ``fun`` in forward mode; arguments may be sparse.
 
-    The Jacobian of a sparse array is a sparse array; the result's dimensions are batch dimensions.
+    The Jacobian with respect to a sparse array is a sparse array. Its batch dimensions are the
+    dimensions of the result.
 
     Args:
       fun: a function of dense and sparse arrays with dense results.
@@ -266,7 +271,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Returns a function for the Jacobian of ``fun`` in reverse mode, with sparse arguments.
+    """Returns a function for the Jacobian of ``fun`` in reverse mode; arguments may be sparse.
 
     Args:
       fun: a function of dense and sparse arrays with dense results.

@@ -44,8 +44,8 @@ def random_bcoo(
       key: a random key.
       shape: the shape of the array.
       dtype: the dtype of values.
-      indices_dtype: the dtype of coordinates; if None int32, or int64 for large shapes.
-      nse: the number of entries in each batch; below one, the fraction of elements.
+      indices_dtype: the dtype of coordinates. If None, it is int32, or int64 for large shapes.
+      nse: the number of entries in each batch. A number below one is a fraction of the elements.
       n_batch: the number of batch dimensions.
       n_dense: the number of dense dimensions.
       unique_indices: whether the coordinates of entries are distinct.
@@ -85,7 +85,7 @@ def random_bcoo(
 
     batches = math.prod(batch)
     data_key, *index_keys = random.split(key, batches + 1)
-    # Without 64-bit types, the default means singles: no need to warn.
+    # Without 64-bit types, the default dtype becomes float32 without a warning.
     value_dtype = dtypes.canonicalize_dtype(np.dtype(dtype))
     data = generator(data_key, shape=(*batch, count, *dense), dtype=value_dtype, **kwds)
 

@@ -18,7 +18,7 @@ __all__ = ["check_vmap"]
 
 
 class Vmap(Protocol):
-    """`vmap(fun, in_axes=..., out_axes=...) -> batched function`."""
+    """Type of a transformation `vmap(fun, in_axes=..., out_axes=...) -> batched function`."""
 
     def __call__(self, fun: Callable, /, *, in_axes: Any, out_axes: Any) -> Callable: ...
 
@@ -34,19 +34,19 @@ def check_vmap(
 ) -> None:
     """Compares a batched function with a loop over the batch.
 
-    First all batchable arguments are batched, then each one alone, along the first dimension and
-    along the last. The batch dimension of the results is moved, too.
+    It first batches all batchable arguments, then each one alone, along the first dimension and
+    along the last. It also moves the batch dimension of the results.
 
     Args:
       fun: a function of arrays.
       examples: one tuple of arguments for each batch element, all of the same shapes and dtypes.
       vmap: the transformation. It is an argument because this package depends on olympus-ir only.
       batchable: the positions of arguments that may be batched; all if None.
-      rtol: the relative tolerance; by default that of the dtype.
+      rtol: the relative tolerance; by default the tolerance of the dtype.
       atol: the absolute tolerance, by default ``rtol``.
 
     Raises:
-      AssertionError: if results differ.
+      AssertionError: results differ.
     """
     for in_axes, out_axis in _ways_to_batch(examples, batchable):
         # An argument that is not batched has the value of the first example.

@@ -22,13 +22,16 @@ _TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 2e-2, "complex64"
 
 
 class Jvp(Protocol):
-    """`jvp(fun, primals, tangents) -> (results, tangents of results)`."""
+    """Type of a transformation `jvp(fun, primals, tangents) -> (results, tangents of results)`."""
 
     def __call__(self, fun: Callable, primals: Sequence, tangents: Sequence, /) -> tuple: ...
 
 
 class Vjp(Protocol):
-    """`vjp(fun, *primals) -> (results, function from cotangents to a tuple of cotangents)`."""
+    """Type of a transformation `vjp(fun, *primals) -> (results, function of cotangents)`.
+
+    The function maps cotangents of the results to a tuple of cotangents of the primals.
+    """
 
     def __call__(self, fun: Callable, /, *primals: Any) -> tuple: ...
 
@@ -47,24 +50,24 @@ def check_grads(
 ) -> None:
     """Compares derivatives of a function with finite differences, in a random direction.
 
-    The transformations are arguments because this package depends on olympus-ir only. Derivatives
-    of higher order are derivatives, in each mode, of those of the previous order.
+    The transformations are arguments because this package depends on olympus-ir only. For a higher
+    order, it differentiates the derivatives of the previous order in each mode.
 
     Args:
-      fun: a function of arrays or pytrees of arrays, all inexact; it may close over others.
+      fun: a function of arrays or pytrees of arrays of inexact dtypes; it may close over others.
       args: the point of differentiation.
       order: the highest order to check.
       jvp: forward differentiation; not checked if None.
-      vjp: reverse differentiation, compared with finite differences by the pairing of tangents and
-        cotangents; not checked if None.
-      rtol: the relative tolerance; by default one that finite differences of the dtype attain.
+      vjp: reverse differentiation; not checked if None. Products of tangents and cotangents are
+        compared with finite differences.
+      rtol: the relative tolerance; by default one that finite differences in the dtype attain.
       atol: the absolute tolerance, by default ``rtol``.
       step: the length of the step of the finite difference.
       seed: the seed of the random directions.
 
     Raises:
-      AssertionError: if a derivative is wrong.
-      TypeError: if neither ``jvp`` nor ``vjp`` is given.
+      AssertionError: a derivative is wrong.
+      TypeError: neither ``jvp`` nor ``vjp`` is given.
     """
     if jvp is None and vjp is None:
         raise TypeError("check_grads needs a transformation to check: give `jvp` or `vjp`")
@@ -159,7 +162,7 @@ def check_vjp(
 
 
 def _random_like(tree: Any, generator: np.random.Generator) -> Any:
-    """Random values of the tangent types of arrays."""
+    """Draws random values of the tangent types of arrays."""
 
     def random_leaf(leaf: Any) -> np.ndarray:
         aval = array_aval(leaf)
@@ -177,7 +180,7 @@ def _random_like(tree: Any, generator: np.random.Generator) -> Any:
 def _finite_difference(
     fun: Callable[..., Any], args: tuple, tangents: tuple, step: float | None
 ) -> Any:
-    """The derivative of ``fun`` in the direction of the tangents, by a central difference."""
+    """Returns the central difference of ``fun`` in the direction of the tangents."""
     names = [np.dtype(array_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]
     if step is None:
         step = max((_STEPS.get(name, 1e-1) for name in names), default=1e-1)

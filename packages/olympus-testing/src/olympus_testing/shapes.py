@@ -18,15 +18,17 @@ def check_shape_rule(case: Case) -> None:
     """Compares the types that a primitive's shape rule infers with the reference's results.
 
     Raises:
-      AssertionError: if shapes or dtypes differ.
+      AssertionError: shapes or dtypes differ.
     """
     with case.context(), np.errstate(all="ignore"):
         avals = tuple(get_aval(arg) for arg in case.args)
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
-        if rule is None or rule in array_rules:  # an expansion, or a rule on arrays
+        if (
+            rule is None or rule in array_rules
+        ):  # the primitive has an expansion, or a rule on arrays
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
-        else:  # a rule on NumPy arrays, without the evaluator's own check
+        else:  # calls a rule on NumPy arrays directly, which skips the evaluator's check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)
     values = results if case.primitive.multiple_results else [results]
     found = [(np.shape(value), np.asarray(value).dtype) for value in values]

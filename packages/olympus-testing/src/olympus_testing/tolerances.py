@@ -13,8 +13,8 @@ from olympus_ir.types import dtypes
 
 __all__ = ["assert_close", "tolerance"]
 
-# Relative and absolute tolerance of one operation: several units in the last place, because
-# compilers approximate mathematical functions.
+# Relative and absolute tolerance of one operation. They are several units in the last place,
+# because compilers approximate mathematical functions.
 _TOLERANCES = {
     "float64": 1e-11,
     "complex128": 1e-11,
@@ -23,11 +23,11 @@ _TOLERANCES = {
     "float16": 2e-3,
     "bfloat16": 2e-2,
 }
-_SMALL_FLOATS = 0.25  # of 8 bits and less: about one unit in the last place
+_SMALL_FLOATS = 0.25  # for floats of 8 bits or fewer: about one unit in the last place
 
 
 def tolerance(dtype: Any) -> float:
-    """The relative tolerance of values of a dtype; zero for integers and booleans.
+    """Returns the relative tolerance of values of a dtype; zero for integers and booleans.
 
     Example:
       >>> tolerance("float32")
@@ -54,7 +54,7 @@ def assert_close(
     Args:
       actual: the values to test.
       expected: the expected values, in the same structure.
-      rtol: the relative tolerance; by default that of the dtype.
+      rtol: the relative tolerance; by default the tolerance of the dtype.
       atol: the absolute tolerance; by default ``rtol``.
       check_dtypes: whether dtypes must be equal, too.
       check_weak_types: whether weak types must be equal, too.
@@ -91,7 +91,7 @@ def _assert_leaf_close(
             f"{message}: weak type {actual_aval!r} != {expected_aval!r}"
         )
     dtype = expected_aval.dtype
-    if dtype == dtypes.float0:  # has no values to compare
+    if dtype == dtypes.float0:  # float0 arrays have no values to compare
         assert actual_aval.shape == expected_aval.shape, (
             f"{message}: shape of {actual_aval} != {expected_aval}"
         )
@@ -115,7 +115,7 @@ def _assert_leaf_close(
 
 
 def _comparable(value: Any) -> np.ndarray:
-    """Converts values to a dtype that NumPy compares: floats to doubles; others are unchanged."""
+    """Converts floats to doubles, which NumPy can compare; returns other values unchanged."""
     array = np.asarray(value)
     if dtypes.issubdtype(array.dtype, np.floating):
         return array.astype(np.float64)

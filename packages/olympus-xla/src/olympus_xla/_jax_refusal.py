@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusal of JAX beside OLYMPUS in one process, whichever of them is imported first.
+"""Refusal to run JAX and OLYMPUS in one process, whichever is imported first.
 
-Both attach methods to the same C++ class of arrays, so the second import would change the arrays of
-the first.
+Both attach methods to the same C++ class of arrays. So the package that is imported second would
+change the arrays of the other.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _REASON = "both attach their own methods to jaxlib's array type. Use them in two
 def refuse_jax() -> None:
     """Raises ImportError if JAX has been imported."""
     spec = getattr(sys.modules.get("jax"), "__spec__", None)
-    # Priming publishes an empty module of this name for a moment, and `olympus.compat` gives the
-    # name to OLYMPUS.
+    # A module named `jax` need not be JAX: `prime` installs an empty one for a moment, and
+    # `olympus.compat` gives the name to OLYMPUS.
     if spec is not None and spec.name != "olympus":
         raise ImportError(
             f"JAX is imported in this process, and OLYMPUS cannot run beside it: {_REASON}find who "
@@ -32,13 +32,16 @@ def refuse_jax() -> None:
 
 
 def refuse_later_import() -> None:
-    """Makes ``import jax`` raise ImportError from now on where JAX is installed."""
+    """Makes later imports of an installed JAX raise ImportError."""
     if not any(isinstance(finder, _JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _JaxFinder())
 
 
 class _JaxFinder(MetaPathFinder):
-    """Finds JAX, for programs that ask whether it is installed, and refuses to load it."""
+    """Finder that finds JAX but refuses to load it.
+
+    Programs that ask whether JAX is installed still get an answer.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to the jaxlib runtime: the only module of olympus-xla that knows its versions.
+"""Access to the jaxlib runtime; no other module of olympus-xla depends on its version.
 
-Every other module takes clients, arrays, shardings and executables from here. What differs between
-jaxlib 0.10 and 0.12 is a function of this module; no other module asks for a version.
+Other modules take clients, arrays, shardings and executables from here. For each difference between
+jaxlib 0.10 and 0.12, this module has a function.
 
-Importing the module registers, for the process, what jaxlib's C++ call paths look up in Python.
-It creates no client: `prime` completes the registrations with the first client that is made.
+jaxlib's C++ call paths look up types and settings in Python. Importing the module registers these
+for the process. It creates no client: `prime` completes the registrations with the first client.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
     from jaxlib.mlir import passmanager
     from jaxlib.mlir._mlir_libs import _tpu_ext, _triton_ext
 else:
-    # For programs that keep executables on disk: it loads OpenSSL.
+    # Only programs that keep executables on disk need hashlib, which loads OpenSSL.
     hashlib = deferred("hashlib", milliseconds=3.0)
-    # For profiles, plugins and passes of the compiler.
+    # Only profiles, plugins and passes of the compiler need these.
     _profile_data = deferred("jaxlib._profile_data", milliseconds=0.3)
     _profiler = deferred("jaxlib._profiler", milliseconds=0.4)
     _xla = deferred("jaxlib._xla", milliseconds=0.2)
     xla_client = deferred("jaxlib.xla_client", milliseconds=7.0)
-    # For kernels.
+    # Only kernels need these.
     passmanager = deferred("jaxlib.mlir.passmanager", milliseconds=10.0)
     _tpu_ext = deferred("jaxlib.mlir._mlir_libs._tpu_ext", milliseconds=10.0)
     _triton_ext = deferred("jaxlib.mlir._mlir_libs._triton_ext", milliseconds=13.0)
-    # For linear algebra.
+    # Only linear algebra needs these.
     cpu_sparse = deferred("jaxlib.cpu_sparse", milliseconds=0.9)
     lapack = deferred("jaxlib.lapack", milliseconds=1.6)
     gpu_linalg = deferred("jaxlib.gpu_linalg", milliseconds=2.7)
@@ -148,7 +148,7 @@ if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
 # ---- names that are the same in all supported versions ----
 
 JAXLIB_VERSION: str = jaxlib.version.__version__
-# XLA's C++ headers.
+# The folder of XLA's C++ headers.
 INCLUDE_DIR = os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
 _IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 
@@ -186,7 +186,7 @@ ExecutionStage = _jax.ffi.ExecutionStage
 ifrt_programs = _jax.ifrt_programs
 gloo_collectives = _jax.make_gloo_tcp_collectives
 pjit_function = _jax.pjit
-# Of MLIR values and types: tuples and lists are nodes, and nothing else is.
+# Registry for trees of MLIR values and types, in which only tuples and lists are nodes.
 ir_tree_registry = _jax.pytree.PyTreeRegistry(
     enable_none=False,
     enable_tuple=True,
@@ -199,8 +199,8 @@ global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
 
-# Modules of jaxlib that only clients and profiles need, with the names that this module offers of
-# them; importing this package does not load them (benchmark "import the NumPy interface").
+# Modules of jaxlib that only clients and profiles need, with their names that this module exports.
+# Importing this package does not load them (benchmark "import the NumPy interface").
 _LATER = {
     "_profile_data": "ProfileData ProfileEvent ProfilePlane",
     "_profiler": (
@@ -236,7 +236,8 @@ def _collect_deferred(phase: str, info: dict[str, Any]) -> None:
     _jax.collect_garbage()
 
 
-# C++ defers giving up Python references that it drops without holding the interpreter's lock.
+# C++ may drop Python references while it does not hold the interpreter's lock. It releases them
+# later, in this callback.
 gc.callbacks.append(_collect_deferred)
 
 
@@ -244,19 +245,19 @@ def _keep_shards(arrays: Sequence[Any], sharding: Any, aval: Any) -> Sequence[An
     return arrays
 
 
-# Asked for when an array is assembled with checks: ours are made before, in `assemble_array`'s
-# callers. 0.10 calls it on the instance, 0.12 on the class; a static method serves both.
+# C++ calls this method when it assembles an array with checks. Callers of `assemble_array` check
+# before. jaxlib 0.10 calls it on the instance, 0.12 on the class; a static method serves both.
 ArrayImpl._check_and_rearrange = staticmethod(_keep_shards)
 
 _primed = False
 
 
 def prime(client: Any) -> None:
-    """Makes C++ find our types, through the first client of the process.
+    """Makes C++ cache the types of OLYMPUS, by use of the first client of the process.
 
-    jaxlib imports two classes from Python modules of fixed names when C++ first makes an array, and
-    caches them: the type of abstract values, and (0.12) that of typed NumPy arrays. This function
-    installs such modules temporarily, and takes each of these paths once.
+    When C++ first makes an array, jaxlib imports two classes from Python modules of fixed names and
+    caches them. They are the type of abstract values and, in 0.12, the type of typed NumPy arrays.
+    This function installs such modules temporarily, and makes C++ import each class once.
     """
     global _primed
     if _primed:
@@ -300,7 +301,7 @@ if _IS_0_12:
     collectives_need_bound = False
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-        """Returns the C++ object that makes an array of one result of an executable."""
+        """Returns the C++ object that makes an array from one result of an executable."""
         return _jax.array_result_handler(aval, sharding, committed)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
@@ -309,12 +310,12 @@ if _IS_0_12:
         return value
 
 else:
-    # Some tens of multi-device CPU programs in flight leave a collective one participant short,
-    # which ends the process.
+    # If some tens of multi-device CPU programs are in flight, a collective may lack a participant.
+    # This ends the process.
     collectives_need_bound = True
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-        """Returns the C++ object that makes an array of one result of an executable."""
+        """Returns the C++ object that makes an array from one result of an executable."""
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
@@ -323,9 +324,9 @@ else:
 
 
 def assemble_array(aval: Any, sharding: Any, shards: Sequence[Any], committed: bool) -> Any:
-    """Returns an array made of one array per local device, in the sharding's order.
+    """Returns an array made from one array per local device, in the sharding's order.
 
-    Checks nothing: the caller ensures that shapes, dtypes and devices fit.
+    It checks nothing. The caller ensures that shapes, dtypes and devices fit.
     """
     return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
 
@@ -336,7 +337,7 @@ def copy_arrays_to_shardings(
     shardings: Sequence[Any],
     semantics: Sequence[Any],
 ) -> list[Any]:
-    """Copies arrays between devices; the pattern of their shards stays the same."""
+    """Copies arrays between devices; the partition into shards stays the same."""
     return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics
     )
@@ -345,14 +346,14 @@ def copy_arrays_to_shardings(
 # ---- profiles ----
 
 
-# Types of jaxlib that are created again after their last reference is dropped.
+# Types of jaxlib. The references keep them alive: jaxlib would create a dropped type again.
 _kept_types: list[type] = []
 
 
 def prime_profile_data() -> None:
     """Makes C++ create the types that read profiles.
 
-    jaxlib 0.12 makes them on first use, and Python warns of them because they name no module. If
+    jaxlib 0.12 creates the types on first use. Python then warns that they name no module. If
     warnings are errors, this would end the process.
     """
     if _kept_types:
@@ -369,7 +370,9 @@ def prime_profile_data() -> None:
 
 
 def set_effort(build: Any, name: str, effort: float) -> None:
-    """Sets the effort of the compiler, from -1 to 1; newer compilers have levels only.
+    """Sets the effort of the compiler, a number from -1 to 1.
+
+    Newer compilers have effort levels only.
 
     Raises:
       ValueError: this jaxlib has no effort of this name.
@@ -398,16 +401,16 @@ _plugins: dict[str, Any] = {}
 
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
-    """Returns compile-only devices of a machine that a loaded plugin describes."""
+    """Returns compile-only devices of a machine, which a loaded plugin describes."""
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
 
 
 def described_devices(devices: Sequence[Any]) -> list[Any]:
-    """Returns descriptions of devices, for compilation only; CPUs are returned unchanged."""
+    """Returns compile-only descriptions of devices; returns CPUs unchanged."""
     if devices[0].platform == "cpu":
-        return list(devices)  # the CPU's compiler needs a client that runs programs
+        return list(devices)  # the compiler for CPUs needs a client that can run programs
     return _jax.get_topology_for_devices(list(devices))._make_compile_only_devices()
 
 
@@ -441,8 +444,8 @@ def build_identity() -> str:
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:
         path = os.path.join(folder, name)
-        # The libraries have hundreds of megabytes. Their ends suffice: they hold the linker's
-        # identification of the build and the addresses of everything between.
+        # The libraries have hundreds of megabytes, so only both ends of a file are read. They hold
+        # the linker's identification of the build and the addresses of the rest of the file.
         size, ends = os.path.getsize(path), 1 << 16
         with open(path, "rb") as file:
             digest.update(size.to_bytes(8, "little") + file.read(ends))
@@ -452,7 +455,10 @@ def build_identity() -> str:
 
 
 def serialize_executable(executable: Any) -> bytes | None:
-    """Returns a loaded executable as bytes; None if parts cannot be written (sorts on CPUs)."""
+    """Returns a loaded executable as bytes, or None if a part cannot be serialized.
+
+    Sorts on CPUs are such parts.
+    """
     try:
         return executable.serialize()
     except JaxRuntimeError as error:
@@ -462,7 +468,7 @@ def serialize_executable(executable: Any) -> bytes | None:
 
 
 def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
-    """Loads the result of an executable's ``serialize()``. Its code must be trusted: it runs."""
+    """Loads the result of an executable's ``serialize()``, whose code must be trusted."""
     return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
 
 
@@ -474,13 +480,13 @@ def hlo_without_metadata(executable: Any) -> list[str]:
 
 
 def refine_shapes(bytecode: bytes) -> bytes:
-    """Returns a module, as bytecode, with dynamic shapes inferred from those of its operands."""
+    """Returns the bytecode of a module with dynamic shapes inferred from the operands' shapes."""
     return _jax.mlir.refine_polymorphic_shapes(
         bytecode, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )
 
 
-# StableHLO in its portable form, and from HLO.
+# Functions for StableHLO in its portable form, and for conversion from HLO.
 stablehlo_functions = _jax.mlir
 
 
@@ -500,7 +506,7 @@ def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:
-    """Returns a module in StableHLO's portable form; operations of Shardy stay unchanged."""
+    """Returns a module in the portable form of StableHLO; Shardy's operations stay unchanged."""
     return _jax.mlir.serialize_portable_artifact(module, version, True)
 
 
@@ -513,7 +519,7 @@ def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
 
 
 def register_kernel_dialect(context: Any, name: str) -> None:
-    """Registers a dialect of kernels, Triton's or the TPU's, with an MLIR context."""
+    """Registers the dialect of Triton's or the TPU's kernels with an MLIR context."""
     extensions = {"triton": _triton_ext, "tpu": _tpu_ext}
     if name not in extensions:
         raise ValueError(f"`name` must be the dialect of kernels 'triton' or 'tpu', got {name!r}")
@@ -521,7 +527,7 @@ def register_kernel_dialect(context: Any, name: str) -> None:
 
 
 def run_mlir_passes(operation: Any, pipeline: str) -> None:
-    """Runs passes on an MLIR operation; their results may have operations of unknown dialects."""
+    """Runs passes on an MLIR operation; they may produce operations of unregistered dialects."""
     context = operation.context
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True
@@ -536,14 +542,14 @@ def run_mlir_passes(operation: Any, pipeline: str) -> None:
 
 @functools.cache
 def register_lapack() -> None:
-    """Registers LAPACK's routines with XLA; loads those of SciPy, which jaxlib calls."""
-    lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads what all routines call
+    """Registers LAPACK's routines with XLA; loads SciPy's routines, which jaxlib calls."""
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads SciPy's routines
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
 
 
 def register_called_routines(program: bytes) -> None:
-    """Registers LAPACK's routines if a program of another process calls them."""
+    """Registers LAPACK's routines if a program calls them; another process may have made it."""
     if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
         register_lapack()
 
@@ -578,8 +584,8 @@ def export_dlpack(
 ) -> Any:
     """Returns a dlpack capsule of the memory of a single-device array.
 
-    The capsule holds a handle of its own: deleting an array while a capsule made from that very
-    object is alive would abort the process.
+    The capsule is made from another handle of the same memory. Otherwise, deletion of the array
+    while the capsule is alive would abort the process.
     """
     handle = array._fully_replicated_shard()
     if _IS_0_12:

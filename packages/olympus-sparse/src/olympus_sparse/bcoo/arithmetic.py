@@ -29,8 +29,8 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
       v: the dense array, which broadcasts to the shape of ``sp_mat``.
 
     Returns:
-      The values of the product, which has the coordinates of ``sp_mat``: an array of the shape of
-      ``sp_mat.data`` with batch dimensions broadcast.
+      The values of the product, an array of the shape of ``sp_mat.data`` with batch dimensions
+      broadcast. The product has the coordinates of ``sp_mat``.
 
     Raises:
       NotImplementedError: ``v`` does not broadcast to the shape of ``sp_mat``.
@@ -54,7 +54,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
         )
     v = lax.expand_dims(v, tuple(range(len(shape) - v.ndim)))
     n_batch, n_sparse = sp_mat.n_batch, sp_mat.n_sparse
-    # Where the dense array is the same along sparse dimensions, their coordinates do not matter.
+    # Coordinates do not matter in sparse dimensions along which the dense array has size one.
     alike = tuple(d for d in range(n_batch, n_batch + n_sparse) if v.shape[d] == 1)
     columns = np.array([d - n_batch for d in range(n_batch, n_batch + n_sparse) if d not in alike])
     v = lax.squeeze(v, alike)
@@ -108,7 +108,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         match = jnp.all(lhs_each[:, None, both] == rhs_each[None, :, both], axis=-1)
         match &= in_bounds(lhs_each, lhs._sparse_shape)[:, None]
         match &= in_bounds(rhs_each, rhs._sparse_shape)[None, :]
-        # Along a dimension of size one the other operand has the coordinate.
+        # Along a dimension of size one, the coordinate comes from the other operand.
         single = lhs_sparse[None, None, :] == 1
         columns = jnp.where(single, rhs_each[None, :], lhs_each[:, None])
         columns = jnp.where(match[..., None], columns, jnp.asarray(padding(sparse_shape, columns)))
@@ -154,7 +154,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     summed = [axis - n_batch for axis in axes if n_batch <= axis < n_batch + n_sparse]
     data, indices = lax.reduce_sum(mat.data, dense), mat.indices
     if summed:
-        # Padding is recognized by all coordinates, and some are dropped here.
+        # Padding is recognized by all coordinates. Some are dropped here, so padding becomes zero.
         inside = in_bounds(indices, mat._sparse_shape)
         inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
         data = jnp.where(inside, data, jnp.zeros((), data.dtype))

@@ -16,10 +16,10 @@ __all__ = ["BCOO", "Layout", "layout_of"]
 
 
 class Layout(NamedTuple):
-    """Numbers of batch, sparse and dense dimensions, in this order, and of entries.
+    """Number of dimensions of each kind (batch, sparse, dense, in this order), and of entries.
 
     Attributes:
-      n_batch: the number of batch dimensions; each index has its own list of entries.
+      n_batch: the number of batch dimensions; each batch has its own list of entries.
       n_sparse: the number of sparse dimensions, in which entries have coordinates.
       n_dense: the number of dense dimensions; each entry is an array of this rank.
       nse: the number of entries in each batch.
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(data: Any, indices: Any, shape: Sequence[int]) -> Layout:
-    """Returns the layout of buffers and a shape.
+    """Returns the layout of an array with the given buffers and shape.
 
     Raises:
       ValueError: the buffers do not match the shape.
@@ -68,10 +68,10 @@ class BCOO(OLYMPUSSparse):
     """Sparse array of entries with coordinates, in batches.
 
     The dimensions are batch, sparse and dense dimensions, in this order. Each batch has ``nse``
-    entries: their coordinates in the sparse dimensions, and their values, which are arrays if there
-    are dense dimensions. Entries with equal coordinates add up, and entries with coordinates out of
-    bounds are ignored, so that ``nse`` need not depend on values. Batch dimensions of size one in a
-    buffer broadcast.
+    entries. An entry has coordinates in the sparse dimensions, and a value, which is an array if
+    there are dense dimensions. Entries with equal coordinates add up. Entries with coordinates out
+    of bounds are padding, which is ignored, so that ``nse`` need not depend on values. Batch
+    dimensions of size one in a buffer broadcast.
 
     Args:
       args: the values, of shape ``(*batch, nse, *dense)``, and the coordinates, of shape
@@ -96,7 +96,7 @@ class BCOO(OLYMPUSSparse):
     indices: Any
     indices_sorted: bool
     unique_indices: bool
-    # In a function that is being made sparse: arrays that share it have entries at the same places.
+    # Used by `sparsify`: arrays with the same object have entries at the same coordinates.
     _places: object = None
 
     def __init__(

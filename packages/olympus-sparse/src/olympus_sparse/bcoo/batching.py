@@ -25,7 +25,7 @@ def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
 
 
 def without_lead(results: Sequence[Any], axis_size: int) -> tuple[list[Any], list[Any]]:
-    """Returns results and their batch dimensions; results that all examples share have none."""
+    """Returns results and their batch dimensions; a result that all examples share has none."""
     shared = [out.shape[0] == 1 and axis_size != 1 for out in results]
     return (
         [lax.squeeze(out, (0,)) if each else out for out, each in zip(results, shared)],
@@ -38,11 +38,11 @@ def batched_info(info: SparseInfo, axis_size: int) -> SparseInfo:
     return info._replace(shape=(axis_size, *info.shape))
 
 
-# ---- as containers of `vmap` ----
+# ---- sparse arrays as arguments and results of `vmap` ----
 
 
 def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
-    """Returns one example of a sparse array, with the buffers of all, and the mapped axes."""
+    """Returns a sparse array of one example that holds all buffers, and the mapped axes."""
     name, n_batch = type(array).__name__, array.n_batch
     dim = axis + array.ndim if axis < 0 else axis
     if not 0 <= dim < n_batch:
@@ -68,7 +68,7 @@ def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
 
 
 def _join(example: Any, axis: int, size: int) -> Any:
-    """Returns a sparse array of all examples, with a batch dimension for them."""
+    """Returns a sparse array of all examples, with a new batch dimension."""
     name = type(example).__name__
     ndim = len(example.shape) + 1
     dim = axis + ndim if axis < 0 else axis

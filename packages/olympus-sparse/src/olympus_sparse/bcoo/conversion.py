@@ -72,7 +72,7 @@ def _bcoo_todense_batching(axis_size: int, args: Any, batch_dims: Any, *, spinfo
 
 
 def sum_to(values: Any, shape: tuple[int, ...]) -> Any:
-    """Sums over those leading dimensions that have size one in a shape."""
+    """Sums over the leading dimensions that have size one in ``shape``."""
     spread = tuple(axis for axis, size in enumerate(shape) if size == 1 and values.shape[axis] != 1)
     return lax.expand_dims(lax.reduce_sum(values, spread), spread) if spread else values
 
@@ -145,9 +145,9 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     Args:
       sparr: the sparse array; its values are ignored.
       arr: the dense array, of the same shape.
-      assume_unique: whether every entry gets the value at its coordinates. Otherwise, of entries
-        with equal coordinates the first gets the value and the others zero, so that they add up to
-        it. ``sparr.unique_indices`` by default.
+      assume_unique: whether every entry gets the value at its coordinates; by default
+        ``sparr.unique_indices``. If False, the first of several entries with equal coordinates gets
+        the value. The others get zero, so that they add up to the value.
 
     Returns:
       A `BCOO` with the coordinates of ``sparr``.
@@ -207,7 +207,7 @@ def bcoo_fromdense_p(
 
 def _values(mat: Any, indices: Any) -> Any:
     values = look_up(mat, indices)
-    if indices.shape[1] == 0 and indices.shape[0] > 1:  # one coordinate exists, for the first entry
+    if indices.shape[1] == 0 and indices.shape[0] > 1:  # only the first entry has a place
         values = values.at[1:].set(0)
     return values
 
@@ -231,7 +231,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
     """Checks that an array has enough dimensions for ``n_batch`` and ``n_dense``.
 
     Raises:
-      ValueError: it cannot.
+      ValueError: the array has too few dimensions.
     """
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
         raise ValueError(
@@ -260,8 +260,8 @@ def bcoo_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch; by default as many as a concrete array needs. If
-        there are more nonzero elements, the last ones are dropped.
+      nse: the number of entries in each batch. By default it is the number that a concrete array
+        needs. If there are more nonzero elements, the last ones are dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of coordinates.

@@ -33,7 +33,7 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """Returns a convolution of two sparse arrays, of one example and feature, in one dimension.
+    """Returns a one-dimensional convolution of two sparse arrays with one example and one feature.
 
     The result has an entry for each pair of entries.
 
@@ -41,11 +41,11 @@ def bcoo_conv_general_dilated(
       lhs: the array, of shape ``(1, 1, size)`` or as ``dimension_numbers`` says.
       rhs: the kernel, of shape ``(1, 1, size)`` or as ``dimension_numbers`` says.
       window_strides: the distance between windows, a tuple of one.
-      padding: a pair of numbers of zeros before and after, in a sequence, ``"SAME"``, ``"VALID"``
-        or ``"SAME_LOWER"``.
+      padding: ``"SAME"``, ``"VALID"``, ``"SAME_LOWER"``, or a sequence of one pair: the numbers of
+        zeros before and after.
       lhs_dilation: the distance between elements of ``lhs``, a tuple of one.
       rhs_dilation: the distance between elements of ``rhs``, a tuple of one.
-      dimension_numbers: as of `lax.conv_general_dilated`.
+      dimension_numbers: as for `lax.conv_general_dilated`.
       feature_group_count: must be one.
       batch_group_count: must be one.
       precision: has no effect.
@@ -116,7 +116,7 @@ def bcoo_conv_general_dilated(
     out = make((data, jnp.stack(columns, axis=1)), SparseInfo(tuple(shape)))
     first_sparse = numbers.out_spec[2]
     if first_sparse:
-        # The dimensions in front have size one: they need no coordinates.
+        # The dimensions in front have size one, so they need no coordinates.
         data = lax.expand_dims(data, tuple(range(first_sparse)))
         indices = lax.expand_dims(out.indices[:, first_sparse:], tuple(range(first_sparse)))
         out = make((data, indices), out._info)
@@ -124,7 +124,7 @@ def bcoo_conv_general_dilated(
 
 
 def _entries(mat: BCOO, dim: int) -> tuple[Any, Any]:
-    """Returns the values, and the coordinates in ``dim``; other dimensions have size one."""
+    """Returns the values and their coordinates in ``dim``; other dimensions have size one."""
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0, on_inefficient=None)
     inside = in_bounds(mat.indices, mat.shape)
     places = jnp.where(inside, mat.indices[:, dim], mat.shape[dim]).astype(mat.indices.dtype)

@@ -107,7 +107,7 @@ def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: 
 
 
 def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int, ...]) -> BCOO:
-    """Returns the array of the entries whose coordinates are all kept; others become padding."""
+    """Returns the array of the entries whose coordinates are all kept; the rest become padding."""
     kept = jnp.all(kept, axis=-1)
     sparse_shape = shape[n_batch : n_batch + indices.shape[-1]]
     indices = jnp.where(kept[..., None], indices, jnp.asarray(padding(sparse_shape, indices)))
@@ -117,7 +117,7 @@ def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """Slices a sparse array with fixed sizes at a computed start.
+    """Slices a sparse array; the start may be computed, the sizes are fixed.
 
     Args:
       mat: the sparse array.
@@ -200,7 +200,7 @@ def bcoo_gather(
       slice_sizes: the sizes of the windows.
       unique_indices: ignored.
       indices_are_sorted: ignored.
-      mode: the treatment of windows out of bounds: they are clamped.
+      mode: the treatment of windows out of bounds; they are clamped.
       fill_value: ignored.
 
     Returns:
@@ -246,14 +246,14 @@ def bcoo_gather(
     data = lax.reshape(data, (*batch_shape, *data.shape[1:]))
     indices = lax.reshape(indices, (*batch_shape, *indices.shape[1:]))
     out = make((data, indices), info._replace(shape=(*batch_shape, *info.shape)))
-    # Where dimensions of windows come before those of places, the order of dimensions changes.
+    # If window dimensions come before the dimensions of starts, the dimensions are transposed.
     n_places = len(batch_shape)
     windows = iter(range(n_places, out.ndim))
     places = iter(range(n_places))
     order = [next(windows) if dim in offset_dims else next(places) for dim in range(out.ndim)]
     if order == sorted(order):
         return out
-    # Batch dimensions that come after sparse ones become sparse, as do dense ones before them.
+    # Batch dimensions that come after a sparse one become sparse. So do dense ones before one.
     sparse_start, dense_start = out.n_batch, out.n_batch + out.n_sparse
     n_batch = next((at for at, dim in enumerate(order) if dim >= sparse_start), len(order))
     n_dense = next((at for at, dim in enumerate(order[::-1]) if dim < dense_start), len(order))

@@ -32,8 +32,8 @@ def bcoo_update_layout(
       mat: the sparse array.
       n_batch: the number of batch dimensions; unchanged if None.
       n_dense: the number of dense dimensions; unchanged if None.
-      on_inefficient: the response to a result that stores many zeros, as when batch or dense
-        dimensions are added: ``"error"``, ``"warn"`` or None.
+      on_inefficient: ``"error"``, ``"warn"`` or None; the response to a result that stores many
+        zeros. Additional batch or dense dimensions may have this effect.
 
     Returns:
       A `BCOO` equal to ``mat``.
@@ -112,7 +112,7 @@ def _spread(buffer: Any, axis: int, size: int) -> Any:
 
 
 def _dense_as_sparse(mat: BCOO) -> BCOO:
-    """Makes the first dense dimension the last sparse one: entries are split."""
+    """Makes the first dense dimension the last sparse one; this splits entries."""
     n_batch, nse = mat.n_batch, mat.nse
     size = mat.data.shape[n_batch + 1]
     data = lax.reshape(
@@ -129,7 +129,7 @@ def _dense_as_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_dense(mat: BCOO) -> BCOO:
-    """Makes the last sparse dimension the first dense one: each entry is one row, mostly zero."""
+    """Makes the last sparse dimension the first dense one; entries become rows, mostly zero."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[-1]
     numbers = jnp.arange(size, dtype=mat.indices.dtype)
@@ -141,7 +141,7 @@ def _sparse_as_dense(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_batch(mat: BCOO) -> BCOO:
-    """Makes the first sparse dimension the last batch one: each batch has all entries."""
+    """Makes the first sparse dimension the last batch one; each batch stores all entries."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[0]
     batch = jnp.arange(size, dtype=mat.indices.dtype)

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _take(data: Any, places: Any) -> Any:
-    """Gathers entries; ``[nse, *dense], [count] -> [count, *dense]``, zero out of bounds."""
+    """Gathers entries, zero out of bounds; ``[nse, *dense], [count] -> [count, *dense]``."""
     return look_up(data, places[:, None])
 
 
@@ -58,7 +58,7 @@ def bcoo_sort_indices_p(data: Any, indices: Any, *, spinfo: SparseInfo) -> list[
 def _bcoo_sort_indices_jvp(primals: Any, tangents: Any, *, spinfo: SparseInfo) -> Any:
     data, indices = primals
     nse, n_batch = indices.shape[-2], indices.ndim - 2
-    # The places are what becomes of the places in order.
+    # Sorting the numbers 0, 1, 2, ... as values gives the previous position of each entry.
     places = jnp.broadcast_to(jnp.arange(nse, dtype=np.int32), (*indices.shape[:-2], nse))
     n_dense = data.ndim - 1 - n_batch
     shape = spinfo.shape[: len(spinfo.shape) - n_dense]
@@ -117,7 +117,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
-    """Returns the first ``nse`` distinct coordinates, and the index among them of each entry."""
+    """Returns the first ``nse`` distinct coordinates, and for each entry the index of its own."""
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
     sparse_shape = spinfo.shape[n_batch : n_batch + n_sparse]
 
@@ -185,8 +185,8 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as a concrete array
-        needs.
+      nse: the number of entries of the result in each batch. By default it is the number that a
+        concrete array needs.
 
     Returns:
       A `BCOO` equal to ``mat``.
@@ -200,7 +200,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     n_batch, n_dense = mat.n_batch, mat.n_dense
     zero = mat.data == 0
     zero = jnp.all(zero, axis=tuple(range(zero.ndim - n_dense, zero.ndim)))
-    # An entry that batches share is zero where it is so in all of them.
+    # An entry whose coordinates batches share is zero if its value is zero in all of them.
     shared = tuple(
         axis for axis in range(n_batch) if mat.indices.shape[axis] == 1 and zero.shape[axis] != 1
     )
@@ -216,8 +216,8 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as a concrete array
-        needs. If there are more, the last ones are dropped.
+      nse: the number of entries of the result in each batch. By default it is the number that a
+        concrete array needs. If there are more, the last ones are dropped.
 
     Returns:
       A `BCOO` with sorted and distinct coordinates.
@@ -235,7 +235,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def without_duplicates(mat: BCOO, nse: int | None) -> BCOO:
-    """Adds up entries with equal coordinates; zeros stay."""
+    """Adds up entries with equal coordinates, and keeps entries that are zero."""
     if nse is None:
         sparse_shape = mat._sparse_shape
         counts = over_batches(
@@ -260,7 +260,7 @@ def _known(counts: Any) -> int:
 
 
 def limited(mat: BCOO, nse: int) -> BCOO:
-    """Sums duplicate entries if there are more than ``nse`` entries, so that ``nse`` remain.
+    """Sums duplicates if there are more than ``nse`` entries; the result has ``nse`` entries.
 
     ``nse`` must not be less than the number of distinct indices.
     """

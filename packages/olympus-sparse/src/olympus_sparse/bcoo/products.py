@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of BCOO and dense arrays.
 
-Both primitives gather, for each entry, its factor. `bcoo_dot_general` multiplies the entry's value
-by it and adds up. `bcoo_dot_general_sampled` computes the elements of a dense product at some
-coordinates only, which are the derivatives with respect to the values of entries.
+Both primitives gather a factor for each entry. `bcoo_dot_general` multiplies the entry's value by
+the factor and adds up the products. `bcoo_dot_general_sampled` computes the elements of a dense
+product at some coordinates only. These elements are the derivatives with respect to the values of
+entries.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ DotDimensionNumbers = tuple[
 
 
 class Pairing(NamedTuple):
-    """Dimension numbers of a product: paired dimensions, and free ones."""
+    """Dimension numbers of a product: pairs of dimensions, and free dimensions."""
 
     contracted: list[tuple[int, int]]
     batch: list[tuple[int, int]]
@@ -101,7 +102,7 @@ def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequenc
 
 
 def _by_one(dims: Sequence[int]) -> tuple[int, ...]:
-    """Shifts dimensions by one for a new leading dimension."""
+    """Adds one to each dimension, to make room for a new leading dimension."""
     return tuple(dim + 1 for dim in dims)
 
 
@@ -129,7 +130,7 @@ def bcoo_dot_general_p(
     pairs = pairing(numbers, lhs.ndim, rhs.ndim)
     n_batch = lhs.n_batch
     rhs_of_lhs = {**dict(pairs.batch), **dict(pairs.contracted)}
-    # A dimension in front of rhs for each batch dimension; those of size one are shared.
+    # rhs gets a leading dimension for each batch dimension of lhs; those of size one broadcast.
     paired = {rhs_of_lhs[dim]: dim for dim in range(n_batch) if dim in rhs_of_lhs}
     rest = [dim for dim in range(rhs.ndim) if dim not in paired]
     rhs = lax.transpose(rhs, (*sorted(paired, key=lambda dim: paired[dim]), *rest))
@@ -149,7 +150,7 @@ def bcoo_dot_general_p(
 
 
 def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:
-    """Makes contracted batch dimensions sparse, in the first positions."""
+    """Makes contracted batch dimensions of lhs its first sparse dimensions."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     n_batch = lhs.n_batch
     contracted = [dim for dim in range(n_batch) if dim in lhs_contract]
@@ -172,10 +173,10 @@ def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:
 
 
 class _ProductOfBatch:
-    """Product of one batch, which `over_batches` applies to each.
+    """Product of one batch, which `over_batches` applies to each batch.
 
-    ``labels`` describe the result's dimensions: pairs of the operand, ``"lhs"`` or ``"rhs"``, and
-    the dimension.
+    ``labels`` has a pair for each dimension of the result: the operand that the dimension comes
+    from, ``"lhs"`` or ``"rhs"``, and its number there.
     """
 
     def __init__(self, lhs: BCOO, pairs: Pairing, rhs_dims: list[int], dtype: Any) -> None:
@@ -185,13 +186,13 @@ class _ProductOfBatch:
         dense_start = n_batch + n_sparse
         place = {dim: position for position, dim in enumerate(rhs_dims)}
         contracted, batch = pairs.contracted, pairs.batch
-        # Sparse dimensions that are looked up in rhs, and those in which entries are added up.
+        # Pairs of dimensions by which rhs is looked up, and sparse dimensions of the result.
         looked_up = [(l, r) for l, r in (*contracted, *batch) if l in sparse]
         self.look_up_columns = [l - n_batch for l, _ in looked_up]
         self.added = [d for d in sparse if d not in dict(contracted)]
         self.add_columns = [d - n_batch for d in self.added]
         self.add_shape = tuple(lhs.shape[d] for d in self.added)
-        # The first coordinates alone are in order where all of them are.
+        # If coordinates are sorted, so are their first columns, but not other columns.
         self.in_order = lhs.indices_sorted and self.add_columns == list(range(len(self.added)))
         dense_contracted = [(l, r) for l, r in contracted if l >= dense_start]
         dense_batch = [(l, r) for l, r in batch if l >= dense_start]
@@ -202,7 +203,7 @@ class _ProductOfBatch:
             *pairs.rhs_free,
         ]
         self.rhs_order = tuple(place[r] for r in order)
-        # Of data, [nse, *dense], and of what has been looked up, [nse, *dense, *free].
+        # Dimensions of data, [nse, *dense], and of the factors from rhs, [nse, *dense, *free].
         count = len(dense_contracted)
         self.contract = (
             [l - dense_start + 1 for l, _ in dense_contracted],
@@ -267,10 +268,10 @@ def _bcoo_dot_general_transpose(
 
 
 def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs: Pairing) -> Any:
-    """Multiplies the cotangent and rhs over the free dimensions of rhs, at coordinates of lhs."""
+    """Contracts the cotangent and rhs over rhs's free dimensions, at the coordinates of lhs."""
     count_batch, count_free = len(pairs.batch), len(pairs.lhs_free)
     ct_free = range(count_batch + count_free, cotangent.ndim)
-    # Dimensions of the product: batch, lhs free, then those that were contracted, as in rhs.
+    # Dimensions of the product: batch, free ones of lhs, then contracted ones in the order of rhs.
     contracted = sorted(pairs.contracted, key=lambda pair: pair[1])
     labels = [*(l for l, _ in pairs.batch), *pairs.lhs_free, *(l for l, _ in contracted)]
     order = sorted(range(len(labels)), key=lambda position: labels[position])
@@ -281,7 +282,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
     if order == sorted(order):
         values = bcoo_dot_general_sampled_p.bind(cotangent, rhs, indices, dimension_numbers=numbers)
         return sum_to(values, aval.shape).astype(aval.dtype)
-    # The places are given in the order of lhs: reorder the columns and the batches.
+    # The coordinates are in the order of lhs, so their columns and batches are reordered.
     n_batch = indices.ndim - 2
     lhs_of = labels
     if [dim for dim in lhs_of if dim < n_batch] == lhs_of[:n_batch]:
@@ -294,7 +295,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
         inverse = np.argsort(batch_order).tolist()
         values = lax.transpose(values, (*inverse, n_batch))
         return sum_to(values, aval.shape).astype(aval.dtype)
-    # A batch dimension follows a sparse one: compute the whole product, then extract.
+    # A batch dimension follows a sparse one. The whole product is computed, then sampled.
     product = _contract(cotangent, rhs, numbers, aval.dtype)
     product = lax.transpose(product, tuple(order))
     values = bcoo_extract_p.bind(indices, product, assume_unique=True)
@@ -304,7 +305,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
 def _cotangent_of_rhs(
     cotangent: Any, data: Any, indices: Any, rhs: Any, pairs: Pairing, spinfo: SparseInfo
 ) -> Any:
-    """Multiplies lhs and the cotangent over the free dimensions of lhs."""
+    """Contracts lhs and the cotangent over the free dimensions of lhs."""
     count = len(pairs.batch)
     numbers = (
         (tuple(pairs.lhs_free), tuple(range(count, count + len(pairs.lhs_free)))),
@@ -335,7 +336,7 @@ def _bcoo_dot_general_batching(
     shared = batch_dims[0] is None and batch_dims[1] is None
     options = {"preferred_element_type": params["preferred_element_type"]}
     if shared:
-        # Only rhs is batched: its batch dimension becomes a free dimension.
+        # Only rhs is batched, so its batch dimension becomes a free dimension.
         numbers = ((lhs_contract, _by_one(rhs_contract)), (lhs_batch, _by_one(rhs_batch)))
         out = bcoo_dot_general_p.bind(
             *args[:2], rhs, dimension_numbers=numbers, lhs_spinfo=params["lhs_spinfo"], **options
@@ -377,7 +378,7 @@ def bcoo_dot_general_sampled_p(A: Any, B: Any, indices: Any, *, dimension_number
     )
     dtype = jnp.result_type(A.dtype, B.dtype)
 
-    # Both as [*batch, *looked up, *contracted, *shared dense, *own dense].
+    # Brings A or B into the order [*batch, *looked up, *contracted, *shared dense, *own dense].
     def arranged(array: Any, side: int) -> tuple[Any, list[int]]:
         lead_dims = [place[side] for place in batch]
         columns = [column for column, place in enumerate(sparse) if place[side] is not None]
@@ -449,8 +450,8 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
     Args:
       A: the left operand.
       B: the right operand.
-      indices: the coordinates of the elements, of shape (*batch, nse, n_sparse): batch dimensions
-        are the first of the product, dimensions without coordinates the last.
+      indices: the coordinates of the elements, of shape (*batch, nse, n_sparse). Batch dimensions
+        are the first dimensions of the product, dimensions without coordinates its last.
       dimension_numbers: as for `lax.dot_general`.
 
     Returns:

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _parts(permutation: Sequence[int], layout: Layout) -> tuple[list[int], list[int], list[int]]:
-    """Returns the permutations of the batch, the sparse and the dense dimensions, each from zero.
+    """Returns the permutations of batch, sparse and dense dimensions, each numbered from zero.
 
     Raises:
       NotImplementedError: the permutation mixes kinds of dimensions.
@@ -137,7 +137,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     )
     shape = tuple(mat.shape[axis] for axis in permutation)
     n_batch = mat.n_batch
-    # The order of entries only depends on the order of sparse dimensions.
+    # Whether entries are sorted depends only on the order of sparse dimensions.
     sparse = permutation[n_batch : n_batch + mat.n_sparse]
     in_order = mat.indices_sorted and list(sparse) == sorted(sparse)
     return make(tuple(buffers), SparseInfo(shape, in_order, mat.unique_indices))
@@ -158,7 +158,7 @@ def bcoo_broadcast_in_dim(
       mat: the sparse array.
       shape: the shape of the result.
       broadcast_dimensions: for each dimension of ``mat``, the dimension of the result.
-      sharding: must be None: sparse arrays are placed by their buffers.
+      sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:
       A `BCOO`.
@@ -186,7 +186,7 @@ def bcoo_broadcast_in_dim(
         batch_end = sparse_end = dims[n_batch] if n_dense else len(shape)
     nse = mat.nse
     entry_axis = batch_end
-    # Batch and dense dimensions.
+    # Batch and dense dimensions are broadcast.
     data_dims = (
         *dims[:n_batch],
         entry_axis,
@@ -195,7 +195,8 @@ def bcoo_broadcast_in_dim(
     data = lax.broadcast_in_dim(mat.data, (*shape[:batch_end], nse, *shape[sparse_end:]), data_dims)
     index_dims = (*dims[:n_batch], entry_axis, entry_axis + 1)
     indices = lax.broadcast_in_dim(mat.indices, (*shape[:batch_end], nse, n_sparse), index_dims)
-    # Sparse dimensions: a column of coordinates for each, entries repeated where it is spread.
+    # Each sparse dimension has a column of coordinates. Entries repeat along new dimensions and
+    # those that grow from size one.
     columns: list[Any] = []
     old = dict(zip(dims[n_batch : n_batch + n_sparse], range(n_sparse)))
     spread = []
@@ -210,7 +211,7 @@ def bcoo_broadcast_in_dim(
     unchanged = repeats == 1 and list(old) == list(range(batch_end, sparse_end))
     if repeats != 1:
         offsets = np.indices(spread).reshape(len(spread), -1).T.astype(indices.dtype)
-        # Coordinates of padding in a dimension of size one stay out of bounds.
+        # Coordinates of padding in a dimension of size one must stay out of bounds.
         inside = in_bounds(mat.indices, mat._sparse_shape)
         inside = lax.broadcast_in_dim(inside, indices.shape[:-1], index_dims[:-1])
         indices = indices[..., None, :]
@@ -325,7 +326,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 
 def _concatenate_batches(operands: Sequence[BCOO], dimension: int, shape: tuple[int, ...]) -> BCOO:
-    """Joins arrays along a batch dimension: those with fewer entries are padded."""
+    """Joins arrays along a batch dimension; arrays with fewer entries are padded."""
     n_batch = operands[0].n_batch
     nse = max(operand.nse for operand in operands)
     datas, all_indices = [], []
@@ -362,7 +363,7 @@ def bcoo_reshape(
       mat: the sparse array.
       new_sizes: the new shape. It must not mix batch, sparse and dense dimensions.
       dimensions: the order in which the dimensions of ``mat`` are read.
-      sharding: must be None: sparse arrays are placed by their buffers.
+      sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:
       A `BCOO`.
@@ -417,7 +418,7 @@ def bcoo_reshape(
     sparse, new_sparse = mat._sparse_shape, new_shape[new_batch:new_sparse_end]
     if sparse != new_sparse:
         if not new_sparse:
-            # Where no coordinates are left, padding must be zero.
+            # If no sparse dimension is left, the values of padding must be zero.
             inside = in_bounds(indices, sparse)
             inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
             data = jnp.where(inside, data, jnp.zeros((), data.dtype))
@@ -427,7 +428,10 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns how many leading dimensions have the product ``size``; ``ones`` includes later 1s."""
+    """Returns how many leading dimensions have the product ``size``.
+
+    ``ones`` says whether to count following dimensions of size one, too.
+    """
     product = 1
     for count, each in enumerate(shape):
         if product == size and (each != 1 or (not ones and count)):
@@ -443,7 +447,7 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
     inside = in_bounds(indices, shape)
     out_of_bounds = jnp.asarray(padding(new_shape, indices))
     columns: list[Any] = []
-    # Runs of dimensions are converted one by one, so that numbers stay small.
+    # Each run of dimensions is converted separately, so that numbers stay small.
     for old_dims, new_dims in _runs(shape, new_shape):
         if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
             columns += [indices[..., dim] for dim in old_dims]
@@ -461,7 +465,7 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
 
 
 def _runs(shape: tuple[int, ...], new_shape: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Splits two shapes of equal size into the shortest runs of dimensions of equal product."""
+    """Splits two shapes of equal size into the shortest runs of dimensions with equal products."""
     if 0 in shape:
         return [(list(range(len(shape))), list(range(len(new_shape))))]
     runs: list[tuple[list[int], list[int]]] = []
@@ -540,7 +544,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
     Args:
       arr: the sparse array.
-      dimensions: the dimensions to be left out.
+      dimensions: the dimensions to remove.
 
     Raises:
       ValueError: a dimension's size is not one.
@@ -566,7 +570,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     shape = tuple(size for dim, size in enumerate(arr.shape) if dim not in dimensions)
     if columns:
         kept = [column for column in range(n_sparse) if column not in columns]
-        # Padding must not come into bounds.
+        # The coordinates of padding must stay out of bounds.
         inside = jnp.all(arr.indices[..., np.array(columns)] < 1, axis=-1)
         expanded = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
         data = jnp.where(expanded, data, jnp.zeros((), data.dtype))

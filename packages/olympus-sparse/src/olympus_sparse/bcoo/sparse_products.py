@@ -47,7 +47,7 @@ def bcoo_spdot_general_p(
     n_batch = lhs.n_batch
     dtype = np.dtype(preferred_element_type)
 
-    # Batch dimensions in the order of the result; those of lhs alone have size one in rhs.
+    # Batch dimensions get the order of the result. Those that only lhs has get size one in rhs.
     lhs_order = [l for l, _ in pairs.batch] + [d for d in pairs.lhs_free if d < lhs.n_batch]
     rhs_order = [r for _, r in pairs.batch]
     alone = tuple(range(len(pairs.batch), n_batch))
@@ -161,13 +161,13 @@ def bcoo_dot_general(
     Args:
       lhs: the left operand.
       rhs: the right operand.
-      dimension_numbers: as of `lax.dot_general`.
+      dimension_numbers: as for `lax.dot_general`.
       precision: has no effect.
       preferred_element_type: the dtype in which products are added up.
-      out_sharding: must be None: sparse arrays are placed with their buffers.
+      out_sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:
-      A sparse array where both operands are sparse, else a dense one.
+      A sparse array if both operands are sparse, else a dense one.
 
     Raises:
       TypeError: shapes do not fit.
@@ -192,7 +192,8 @@ def bcoo_dot_general(
         return _spdot_general(lhs, rhs, numbers, dtype)
     if isinstance(lhs, BCOO):
         return _dot_general(lhs, rhs, numbers, dtype)
-    # The result has the dimensions that the operands have alone in the opposite order.
+    # The operands are swapped, so the free dimensions of rhs come before those of lhs. The
+    # transposition at the end restores their order.
     contract, batch = numbers
     out = _dot_general(rhs, lhs, (contract[::-1], batch[::-1]), dtype)
     count = len(batch[0])
@@ -213,7 +214,7 @@ def _dot_general(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
 
 
 def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
-    """Returns the sparse product; brings operands into a layout that the primitive takes."""
+    """Returns the sparse product; converts operands to layouts that the primitive supports."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     if lhs.n_dense or rhs.n_dense:
         raise NotImplementedError(
@@ -270,12 +271,13 @@ def _batches_wanted(mat: BCOO, batch: tuple[int, ...], free: Any) -> tuple[BCOO,
 
     Args:
       mat: the operand.
-      batch: the dimensions that both operands have in the product.
-      free: for the left operand, the contracted dimensions: the other batch dimensions are kept.
+      batch: the operand's dimensions that are batch dimensions of the product.
+      free: for the left operand, the contracted dimensions; its other batch dimensions are kept.
+        None for the right operand.
 
     Returns:
-      The operand with the kept batch dimensions in front, and the new position of each dimension
-      where it is now.
+      The operand with the kept batch dimensions in front, and the new position of each of its
+      previous dimensions.
     """
     kept = list(batch)
     if free is not None:

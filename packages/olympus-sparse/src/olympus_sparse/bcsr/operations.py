@@ -116,8 +116,8 @@ def bcsr_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch; by default as many as a concrete array needs. If
-        there are more nonzero elements, the last ones are dropped.
+      nse: the number of entries in each batch. By default it is the number that a concrete array
+        needs. If there are more nonzero elements, the last ones are dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of columns and of row pointers.
@@ -232,13 +232,13 @@ def bcsr_dot_general(
       dimension_numbers: as for `lax.dot_general`.
       precision: ignored.
       preferred_element_type: the dtype of the accumulation.
-      out_sharding: must be None: sparse arrays are placed by their buffers.
+      out_sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:
       A dense array.
 
     Raises:
-      NotImplementedError: the operands are of other formats.
+      NotImplementedError: ``lhs`` is not a `BCSR`, or ``rhs`` is not dense.
 
     Example:
       >>> import numpy as np
@@ -268,7 +268,7 @@ def bcsr_dot_general(
     )
 
 
-# ---- by way of BCOO ----
+# ---- operations on a BCOO with the same entries ----
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
@@ -276,8 +276,8 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as a concrete array
-        needs.
+      nse: the number of entries of the result in each batch. By default it is the number that a
+        concrete array needs.
 
     Returns:
       A `BCSR` with distinct coordinates.
@@ -296,8 +296,8 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch; by default as many as a concrete array
-        needs.
+      nse: the number of entries of the result in each batch. By default it is the number that a
+        concrete array needs.
 
     Returns:
       A `BCSR` equal to ``mat``.

@@ -37,7 +37,7 @@ class OLYMPUSSparse:
       shape: the shape of the array.
     """
 
-    # NumPy leaves operators to sparse arrays on the right.
+    # For operators with a NumPy array on the left, NumPy calls the method of the sparse array.
     __array_priority__: ClassVar[int] = 100
     __array_ufunc__: ClassVar[None] = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
@@ -84,7 +84,7 @@ class OLYMPUSSparse:
                 if getattr(self, kind, 0):
                     text += f", {kind}={getattr(self, kind)}"
         except (AttributeError, IndexError, TypeError):
-            # Within a tree of something other than arrays, as of axes or shardings.
+            # The buffers of a pytree may be other objects than arrays, such as axes or shardings.
             return f"{name}(<invalid>)"
         buffer = self.data
         if not hasattr(buffer, "_trace"):
@@ -114,7 +114,7 @@ class OLYMPUSSparse:
             buffer.block_until_ready()
         return self
 
-    # ---- operations, as far as a format has them ----
+    # ---- operations, which a format need not have ----
 
     def _unsupported(self, operation: str) -> NotImplementedError:
         return NotImplementedError(

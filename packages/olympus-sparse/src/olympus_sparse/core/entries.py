@@ -32,7 +32,7 @@ __all__ = [
 
 
 def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
-    """Vectorizes a function over leading dimensions; those of size one broadcast.
+    """Vectorizes a function over leading dimensions; dimensions of size one broadcast.
 
     Args:
       fun: the function of one example.
@@ -40,7 +40,7 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
       *operands: the operands.
 
     Returns:
-      The results; a batch dimension has size one if all operands have.
+      The results. A batch dimension has size one if it has size one in all operands.
     """
     return nfold_vmap(fun, n_batch)(*operands)
 
@@ -60,7 +60,7 @@ def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def look_up(array: Any, indices: Any) -> Any:
-    """Gathers the values of an array at coordinates; zero at those out of bounds.
+    """Gathers the values of an array at coordinates; values out of bounds are zero.
 
     ``[*sparse, *rest], [nse, n_sparse] -> [nse, *rest]``
     """
@@ -143,8 +143,8 @@ def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
       shape: the sizes of the dimensions.
 
     Returns:
-      The sorted coordinates, with those out of bounds last; the number of each; and the number of
-      each entry. Coordinates out of bounds have the number ``nse``.
+      The sorted coordinates, with those out of bounds last; the number of each sorted coordinate;
+      and the number of each entry. Coordinates out of bounds have the number ``nse``.
     """
     nse = indices.shape[0]
     inside = in_bounds(indices, shape)
@@ -169,7 +169,7 @@ def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
-    """Returns for each entry whether no earlier entry has the same coordinates."""
+    """Returns, for each entry, whether it is the first with its coordinates."""
     nse = indices.shape[0]
     if nse == 0:
         return jnp.zeros(0, bool)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vmap` over several leading dimensions; those of size one broadcast."""
+"""`vmap` over several leading dimensions; dimensions of size one broadcast."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["broadcasting_vmap", "nfold_vmap"]
 def broadcasting_vmap(
     fun: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0, out_axes: int = 0
 ) -> Callable[..., Any]:
-    """Vectorizes a function over array axes; those of size one broadcast.
+    """Vectorizes a function over array axes; axes of size one broadcast.
 
     Args:
       fun: the function of one example.
       in_axes: the axis of each argument; None for an argument that all examples share.
-      out_axes: the axis of results, which has size one if it has for all arguments.
+      out_axes: the axis of results. It has size one if the axes of all arguments have size one.
 
     Returns:
       The vectorized function.

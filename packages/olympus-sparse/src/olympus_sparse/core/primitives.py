@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declaration of the primitives of sparse arrays by their expansions.
 
-A primitive is declared once, as a function of `lax` operations: its expansion. Types of results
-follow from it, every evaluator runs it, and it is batched if the primitive has no better batching
-rule. The primitives make programs readable, and derivatives of sparse operations sparse.
+A primitive is declared once by its expansion, a function of `lax` operations. The types of results
+follow from the expansion, and every evaluator runs it. A primitive without a batching rule of its
+own is batched by batching the expansion. The primitives make programs readable, and derivatives of
+sparse operations sparse.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def sparse_primitive(
 def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
     """Defines the JVP rule of a primitive that is linear in each of some operands.
 
-    Other operands are constant. Of several results only the first has a tangent; the others are
-    indices.
+    Other operands are constant. If there are several results, only the first has a tangent: the
+    others are indices.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

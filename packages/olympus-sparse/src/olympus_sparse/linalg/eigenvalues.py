@@ -2,10 +2,12 @@
 """`lobpcg_standard`: the largest eigenvalues of a symmetric linear operator.
 
 Knyazev: Toward the optimal preconditioned eigensolver: locally optimal block preconditioned
-conjugate gradient method. SIAM J. Sci. Comput. 23 (2001). The bases are those of Duersch, Shao,
-Yang, Gu: A robust and efficient implementation of LOBPCG. SIAM J. Sci. Comput. 40 (2018), which
-keep it stable: the basis of each step, of the current vectors, the previous directions and the
-residuals, is orthonormalized block by block; directions in the span of others become zero.
+conjugate gradient method. SIAM J. Sci. Comput. 23 (2001).
+
+Each step has a basis of the current vectors, the previous directions and the residuals. For
+stability, the basis is orthonormalized block by block, and directions in the span of others become
+zero. These bases are those of Duersch, Shao, Yang, Gu: A robust and efficient implementation of
+LOBPCG. SIAM J. Sci. Comput. 40 (2018).
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     Args:
       A: a symmetric matrix, dense or sparse, of shape (n, n), or a function that applies the
         operator to the columns of an array of shape (n, k).
-      X: the start: linearly independent columns, of shape (n, k) with 5 k < n. k eigenvalues are
-        computed.
+      X: the initial vectors, linearly independent columns of shape (n, k) with 5 k < n. The
+        function computes k eigenvalues.
       m: the greatest number of steps.
       tol: the tolerance: an eigenpair has converged if ``||A v - λ v||`` is below ``10 n tol (|λ| +
         ||A v||)``; the machine epsilon of the dtype by default.
@@ -54,7 +56,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
       k); and the number of steps.
 
     Raises:
-      ValueError: shapes do not fit, dtypes differ, or are not real floating.
+      ValueError: shapes do not fit, or dtypes differ or are not real floating dtypes.
 
     Example:
       >>> import numpy as np
@@ -84,10 +86,10 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
 
 
 def _check_result(A: Callable[[Any], Any], X: Any) -> None:
-    """Checks that an operator keeps shape and dtype.
+    """Checks that an operator keeps the shape and the dtype of its operand.
 
     Raises:
-      ValueError: it does not.
+      ValueError: the result of the operator has another shape or dtype.
     """
     out = eval_shape(A, X)
     if out.dtype != X.dtype:
@@ -130,7 +132,7 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
         basis = jnp.concatenate([state.vectors, state.directions, searched], axis=1)
         mixture = _best_mixture(basis, A(basis), k)
         vectors = _straightened(_product(basis, mixture))
-        # The part of the step that does not come from the vectors before.
+        # The part of the step outside of the span of the previous vectors.
         moved = _product(basis[:, k:], mixture[k:])
         directions = _orthonormal(_orthonormal(moved), vectors)
         return rated(vectors, directions, state.step + 1)
@@ -146,12 +148,12 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
 def _best_mixture(basis: Any, images: Any, count: int) -> Any:
     """Returns the Rayleigh-Ritz coefficients of the largest eigenvalues, in descending order.
 
-    Zero columns of the basis, which are spanned by others, are ignored.
+    Zero columns of the basis, which stand for dependent columns, are ignored.
     """
     gram = _product(basis.T, images)
     gram = (gram + gram.T) / 2
     missing = jnp.sum(basis * basis, axis=0) < 0.5
-    # Below all eigenvalues.
+    # A value below all eigenvalues.
     low = -2 * jnp.linalg.norm(gram) - 1
     gram = gram + jnp.diag(jnp.where(missing, low, jnp.zeros((), gram.dtype)))
     _, vectors = jnp.linalg.eigh(gram)
@@ -162,7 +164,7 @@ def _orthonormal(vectors: Any, *others: Any) -> Any:
     """Returns an orthonormal basis of the columns' span, orthogonal to the columns of ``others``.
 
     Linearly dependent columns become zero. One round loses digits if columns are nearly dependent,
-    so there are two.
+    so there are two rounds.
     """
     for _ in range(2):
         for _ in range(2):
@@ -190,7 +192,7 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
 
 
 def _straightened(vectors: Any) -> Any:
-    """Returns the nearest orthonormal columns to nearly orthonormal ones (Löwdin)."""
+    """Returns the orthonormal columns nearest to nearly orthonormal ones (Löwdin's method)."""
     values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
     factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
     return _product(vectors, _product(mixture * factors[None, :], mixture.T))

@@ -19,7 +19,7 @@ from ..core.primitives import define_batching_by_expansion, sparse_primitive
 from ..core.rows import compressed, rows_of
 from ..csr import csr_matvec_p
 
-# Few programs solve sparse systems on the host.
+# SciPy is imported on first use, since few programs solve sparse systems on the host.
 if TYPE_CHECKING:
     import scipy.sparse as scipy_sparse
     import scipy.sparse.linalg as scipy_linalg
@@ -49,7 +49,7 @@ def _spsolve_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     data, indices, indptr, b = primals
     data_dot, _, _, b_dot = tangents
     x = spsolve_p.bind(data, indices, indptr, b, **params)
-    # A dx = db - dA x
+    # the tangent dx solves A dx = db - dA x
     right = instantiate(b_dot)
     if data_dot.__class__ is not Zero:
         shape = (b.size, b.size)

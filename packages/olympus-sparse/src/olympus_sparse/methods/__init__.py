@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods and operators of the array classes, attached when this folder is imported.
 
-They are functions transformed by `sparsify`, so they stand above `sparsification`.
+They are functions transformed by `sparsify`, so the modules here import `sparsification`.
 """
 
 from __future__ import annotations

@@ -33,18 +33,18 @@ def _fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCOO:
-    """Makes a sparse array of a dense one; see `bcoo_fromdense`."""
+    """Makes a sparse array from a dense one; see `bcoo_fromdense`."""
     return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
 def _from_scipy_sparse(
     cls: type[BCOO], mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
 ) -> BCOO:
-    """Makes a sparse array of an array of `scipy.sparse`.
+    """Makes a sparse array from an array of `scipy.sparse`.
 
     Args:
       mat: the array.
-      index_dtype: the dtype of coordinates; int32 where None.
+      index_dtype: the dtype of coordinates; int32 if None.
       n_dense: must be zero.
       n_batch: must be zero.
     """
@@ -77,7 +77,7 @@ def _update_layout(
 
 
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-    """Returns the array with entries at the same place summed.
+    """Returns the array with entries at equal coordinates added up.
 
     Args:
       nse: the number of entries of the result; see `bcoo_sum_duplicates`.
@@ -94,12 +94,12 @@ def _sort_indices(self: BCOO) -> BCOO:
 
 
 def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
-    """Returns the array with its dimensions in another order; by default the opposite one."""
+    """Returns the array with its dimensions in another order; by default in reverse order."""
     order = range(self.ndim)[::-1] if axes is None else [axis % self.ndim for axis in axes]
     return bcoo_transpose(self, permutation=tuple(order))
 
 
-# ---- what NumPy's functions do ----
+# ---- methods that call NumPy's functions ----
 
 
 def _reshape(self: BCOO, *args: Any, **kwargs: Any) -> BCOO:
@@ -114,7 +114,7 @@ def _astype(self: BCOO, *args: Any, **kwargs: Any) -> BCOO:
 
 
 def _sum(self: BCOO, *args: Any, **kwargs: Any) -> Any:
-    """Returns sums along axes; see `olympus.numpy.sum`. The sum of all is a dense scalar."""
+    """Returns sums along axes; the sum over all axes is a dense scalar. See `olympus.numpy.sum`."""
     return sparsify(lambda array: jnp.sum(array, *args, **kwargs))(self)
 
 
@@ -142,12 +142,12 @@ def operator(fun: Any, *, reflected: bool = False) -> Any:
 
 
 def _operand(value: Any) -> Any:
-    """Returns the other operand: nested sequences are arrays, too."""
+    """Returns the operand of an operator; converts nested sequences to arrays."""
     return jnp.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def _power(self: BCOO, exponent: Any) -> Any:
-    # The exponent must be known: only for positive ones do zeros stay zero.
+    # The exponent must be concrete, because zeros stay zero only if it is positive.
     return sparsify(lambda array: jnp.power(array, exponent))(self)
 
 

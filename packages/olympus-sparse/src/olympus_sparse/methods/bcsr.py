@@ -27,18 +27,18 @@ def _fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCSR:
-    """Makes a sparse array of a dense one; see `bcsr_fromdense`."""
+    """Makes a sparse array from a dense one; see `bcsr_fromdense`."""
     return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
 def _from_scipy_sparse(
     cls: type[BCSR], mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
 ) -> BCSR:
-    """Makes a sparse array of a matrix of `scipy.sparse`.
+    """Makes a sparse array from a matrix of `scipy.sparse`.
 
     Args:
       mat: the matrix.
-      index_dtype: the dtype of columns and of where rows begin; int32 where None.
+      index_dtype: the dtype of columns and of row pointers; int32 if None.
       n_dense: must be zero.
       n_batch: must be zero.
     """
@@ -58,12 +58,12 @@ def _todense(self: BCSR) -> Any:
 
 
 def _sum_duplicates(self: BCSR, nse: int | None = None) -> BCSR:
-    """Returns the array with entries at the same place summed; see `bcsr_sum_duplicates`."""
+    """Returns the array with entries at equal coordinates added up; see `bcsr_sum_duplicates`."""
     return bcsr_sum_duplicates(self, nse=nse)
 
 
 def _transpose(self: BCSR, *args: Any, **kwargs: Any) -> BCSR:
-    """Not supported: the transpose of compressed rows is compressed columns."""
+    """Raises an error, because the transpose of compressed rows is compressed columns."""
     raise NotImplementedError("Transpose is not implemented.")
 
 

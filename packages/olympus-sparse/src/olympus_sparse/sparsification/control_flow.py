@@ -2,8 +2,8 @@
 """Sparse rules of calls, branches and loops: their programs run on sparse arrays.
 
 Sparse arrays are pytrees, so branches and loops take them as they are. Results of branches and the
-carry of a loop need one structure. Where structures differ in static properties of the order of
-entries alone, these are dropped.
+carry of a loop need one structure. If structures differ only in whether entries are known to be
+sorted or unique, these properties are dropped.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _tangent_array(primal: Any, tangent: Any) -> Any:
 
 
 def _tangent_tree(primal: Any, tangent: Any) -> Any:
-    """Returns the tangent of a sparse array as a pytree: indices have no tangent."""
+    """Returns the tangent of a sparse array as a pytree, in which indices have no tangent."""
     if not is_sparse(primal):
         return to_dense(tangent)
     buffers, tree = pytrees.tree_flatten(primal)
@@ -122,7 +122,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _less_known(value: Any) -> Any:
-    """Forgets that the entries of a sparse array are sorted or unique."""
+    """Returns a sparse array whose entries are not known to be sorted or unique."""
     buffers, _ = value.tree_flatten()
     plain = value._info._replace(indices_sorted=False, unique_indices=False)
     return type(value).tree_unflatten(plain._asdict(), buffers)
@@ -159,11 +159,11 @@ def _settled(step: Callable[[Sequence[Any]], Sequence[Any]], init: Sequence[Any]
     """Converts the initial carry so that one step keeps its structure.
 
     Args:
-      step: from a carry to the next carry.
+      step: a function from a carry to the next carry.
       init: the carry before the loop.
 
     Returns:
-      The converted carry, and for each element of a step's result its conversion.
+      The converted carry, and a conversion for each element of the step's result.
     """
     init = list(init)
     while True:
@@ -246,7 +246,7 @@ def _scan(
 
 
 class _Rows:
-    """Operand of a scan, split along its first dimension; a sparse one is given by its buffers."""
+    """Operand of a scan, split along its first dimension; holds the buffers of a sparse operand."""
 
     def __init__(self, array: Any) -> None:
         self.info = None

@@ -35,11 +35,11 @@ def as_bcoo(value: Any) -> Any:
 
 
 def _on_values(primitive: Primitive, *, additive: bool = False) -> Callable[..., Any]:
-    """Returns the rule of an operation on each value.
+    """Returns the rule of an operation that acts on each value separately.
 
     Args:
       primitive: the operation.
-      additive: whether it may be applied to parts of a sum.
+      additive: whether the operation may be applied to each term of a sum.
     """
 
     def rule(operand: Any, **params: Any) -> Any:
@@ -51,7 +51,7 @@ def _on_values(primitive: Primitive, *, additive: bool = False) -> Callable[...,
 
 
 def _without_duplicates(mat: BCOO) -> BCOO:
-    """Adds up entries with equal coordinates, and keeps their number."""
+    """Adds up entries with equal coordinates; the number of entries stays the same."""
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=mat.nse)
     return make(tuple(buffers), SparseInfo(mat.shape, True, True))
 
@@ -118,7 +118,7 @@ def _sum(lhs: Any, rhs: Any, what: str) -> Any:
 def _joined(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Concatenates the entries of two arrays, which adds the arrays."""
     n_batch = lhs.n_batch
-    # Buffers have the size one in batch dimensions in which both have it.
+    # A batch dimension has size one if both buffers have size one.
     buffers = []
     for left, right in ((lhs.data, rhs.data), (lhs.indices, rhs.indices)):
         batch = np.broadcast_shapes(left.shape[:n_batch], right.shape[:n_batch])

@@ -37,7 +37,7 @@ def is_sparse(value: Any) -> bool:
     return isinstance(value, SPARSE_TYPES)
 
 
-# Of these, a zero does not give a zero.
+# These primitives do not map zero to zero.
 _DENSE_RESULTS = frozenset(
     "acos acosh bessel_i0e cos cosh eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne "
     "not rsqrt digamma".split()
@@ -55,7 +55,7 @@ def _missing(primitive: Primitive) -> NotImplementedError:
 
 
 def apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """Applies a primitive to operands of which some are sparse; returns a list of results."""
+    """Applies a primitive to operands, some of them sparse; returns a list of results."""
     rule = sparse_rules.get(primitive)
     if rule is None:
         raise _missing(primitive)
@@ -67,8 +67,8 @@ def run(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     """Runs a program on dense and sparse arrays.
 
     Args:
-      closed: the program, of dense arrays.
-      args: its operands, of which some may be sparse.
+      closed: the program, which was traced with dense arrays.
+      args: the operands of the program, some of which may be sparse.
 
     Returns:
       The results.
@@ -101,7 +101,7 @@ def _step(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
     if any(map(is_sparse, operands)):
         return apply(equation.primitive, operands, equation.params)
     if not equation.effects and all(var.aval.size == 1 for var in equation.outvars):
-        # Scalars that are known stay so: rules may ask whether they are zero.
+        # Known scalars stay concrete, because rules may ask whether they are zero.
         if current.trace is not evaluation_trace and not find_tracers(operands):
             with set_current_trace(evaluation_trace):
                 return bind_equation(equation, operands)
@@ -113,7 +113,7 @@ def run_function(flat: Callable[..., Sequence[Any]], values: Sequence[Any]) -> l
 
     Args:
       flat: a function from arrays to a sequence of arrays.
-      values: its operands, of which some may be sparse.
+      values: the arguments of the function, some of which may be sparse.
 
     Returns:
       The results.

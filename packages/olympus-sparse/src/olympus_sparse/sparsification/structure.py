@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse rules of operations on shapes and places, of sums along axes, and of products."""
+"""Sparse rules of operations on shapes and coordinates, of sums along axes, and of products."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _split(operand: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
 
 @sparse_rules.define(lax.pad_p)
 def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
-    """Pads with zeros: moves coordinates, and pads dense dimensions."""
+    """Pads with zeros by moving coordinates and padding dense dimensions."""
     if is_sparse(padding_value):
         raise NotImplementedError("sparse rule for pad with a sparse value is not implemented.")
     mat = as_bcoo(operand)
@@ -187,7 +187,7 @@ def _known_zero(value: Any) -> bool:
 
 @sparse_rules.define(lax.select_n_p)
 def _select_n(which: Any, *cases: Any) -> Any:
-    """Selects by a dense condition: the sum of the selected entries of all cases."""
+    """Selects by a dense condition; the result is the sum of the selected entries of all cases."""
     if is_sparse(which):
         raise NotImplementedError(
             "sparse rule for select_n with a sparse condition is not implemented."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracers of sparse arrays: a function is run on them, operation by operation."""
+"""Tracers of sparse arrays, on which a function runs operation by operation."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["SparseTracer", "call_with_tracers"]
 
 @register_tracer_type
 class SparseTracer(Tracer):
-    """Stands for a sparse array, or a dense one, while a function of dense arrays is run.
+    """Tracer that stands for a sparse or dense array while a function of dense arrays runs.
 
     Args:
-      trace: the trace that it belongs to.
+      trace: the trace of the tracer.
       spvalue: the array.
     """
 
@@ -40,7 +40,7 @@ class SparseTracer(Tracer):
 
     @property
     def spenv(self) -> Any:
-        """The trace, which knows the arrays of the function."""
+        """The trace of the tracer."""
         return self._trace
 
     @property
@@ -49,7 +49,7 @@ class SparseTracer(Tracer):
         return ShapedArray(value.shape, value.dtype) if is_sparse(value) else get_aval(value)
 
     def full_lower(self) -> SparseTracer:
-        """Returns the tracer itself: it has no simpler form."""
+        """Returns the tracer itself, since it has no simpler form."""
         return self
 
 
@@ -83,7 +83,7 @@ class SparseTrace(Trace):
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
     ) -> Sequence[Any]:
-        # Differentiation happens outside or inside of the sparse trace: call the plain function.
+        # Differentiation happens outside or inside of the sparse trace, so the rule is not needed.
         return fun(*args)
 
     def process_custom_vjp_call(

@@ -26,9 +26,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
     Args:
       f: the function.
-      use_tracer: whether to run the function on tracers of sparse arrays, operation by operation,
-        instead of tracing it to a program. Functions with control flow and compiled functions need
-        the latter.
+      use_tracer: whether to run the function on tracers of sparse arrays, operation by operation.
+        By default the function is traced to a program. Functions with control flow and compiled
+        functions need the default.
 
     Returns:
       A function of dense and sparse arrays, with dense and sparse results.

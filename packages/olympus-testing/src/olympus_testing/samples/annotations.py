@@ -15,7 +15,7 @@ _two_devices = (MemorySpace.Device, MemorySpace.Device)
 
 
 class _Layout(NamedTuple):
-    """An order of dimensions, like the layouts of packages that know devices."""
+    """Order of dimensions in memory, like the layouts of packages that depend on devices."""
 
     major_to_minor: tuple[int, ...]
     tiling: Any = None

@@ -25,7 +25,7 @@ def _call(vmap_method: str) -> Operation:
         result = ShapeDtypeStruct(x.shape, x.dtype)
         return [lax.pure_callback(_hypotenuse, result, x, y, vmap_method=vmap_method)]
 
-    # Derivatives of functions that are not traced are unknown.
+    # Callbacks are not traced, so their derivatives are unknown.
     return Operation(
         vmap_method,
         (_vector, _vector),

@@ -84,7 +84,7 @@ sample(
 )
 
 
-# ---- functions with custom rules, which are the true derivatives ----
+# ---- functions with custom rules that give the true derivatives ----
 
 
 def _jvp(x: Any, y: Any, x_tangent: Any, y_tangent: Any) -> list[Any]:

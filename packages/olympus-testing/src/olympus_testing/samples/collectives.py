@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives: reductions only, because a primitive alone has no named axis."""
+"""Samples of collectives.
+
+There are reductions only, because a primitive alone has no named axis.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ _while_params = recorded_params(
 
 
 def _while(label: str, limit: Any, **options: Any) -> Operation:
-    # Reverse mode would need all carries, whose number is unknown.
+    # Reverse mode would need the carries of all steps, and the number of steps is unknown.
     operands = (limit, _vector, np.int32(0), _vector)
     return Operation(
         label, operands, _while_params, differentiable=(1, 3), modes=("forward",), **options
@@ -133,7 +133,7 @@ sample(
 
 
 def _linear_solve_params(with_transpose: bool) -> Callable[[Any], dict[str, Any]]:
-    """The parameters of a diagonal solve, whose diagonal is a constant of each program."""
+    """Returns the parameters of a diagonal solve; the diagonal is a constant of each program."""
 
     def params(dtype: Any) -> dict[str, Any]:
         avals = [ShapedArray(_vector.shape, dtype)] * 2
@@ -154,13 +154,13 @@ def _linear_solve_params(with_transpose: bool) -> Callable[[Any], dict[str, Any]
 
 
 def _diagonal(generator: Any, dtype: Any) -> Any:
-    # All programs share the diagonal: derivatives of solutions assume that they are consistent.
+    # All programs have the same diagonal, because derivatives assume consistent programs.
     return np.array([0.5, 1.5, -2.0]).astype(dtype)
 
 
 sample(
     lax.linear_solve_p,
-    # Derivatives with respect to the diagonals would differentiate the solver, which has none.
+    # Derivatives with respect to the diagonals would need a derivative of the solver; it has none.
     Operation(
         "transposable",
         (*[_diagonal] * 4, _vector),

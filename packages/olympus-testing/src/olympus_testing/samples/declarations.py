@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declaration of samples: for each primitive, representative operands and parameters.
+"""Declaration of samples: representative operands and parameters for each primitive.
 
-A sample is declared once; the tests of every package are generated from it. A declaration lists
+A sample is declared once. The tests of every package are generated from it. A declaration lists
 `Operation`s, each of which yields one `Case` for each dtype.
 """
 
@@ -53,7 +53,7 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 # Derivatives are compared with finite differences in double precision only.
 _DIFFERENTIATED = frozenset(map(np.dtype, ("float64", "complex128")))
 
-# From a primitive to a function without arguments that returns its cases.
+# A table from a primitive to a function without arguments that returns its cases.
 samples: RuleTable[Callable[[], list[Case]]] = RuleTable(
     "sample", package="olympus_testing", folder="samples"
 )
@@ -61,13 +61,13 @@ samples: RuleTable[Callable[[], list[Case]]] = RuleTable(
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """An array operand with pseudo-random elements, the same in every run.
+    """Array operand with pseudo-random elements, which are the same in every run.
 
     Attributes:
-      shape: its shape.
-      domain: the range of its elements; for complex numbers, of both parts. For integers both ends
-        are included.
-      dtype: its dtype; that of the case if None.
+      shape: the shape.
+      domain: the range of the elements; for complex numbers, the range of both parts. For integers
+        it includes both ends.
+      dtype: the dtype; the dtype of the case if None.
     """
 
     shape: tuple[int, ...] = ()
@@ -92,7 +92,7 @@ class Operand:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """One application of a primitive to concrete operands.
+    """Application of a primitive to concrete operands.
 
     Attributes:
       primitive: the primitive.
@@ -105,9 +105,9 @@ class Case:
       order: the highest order of derivatives to compare.
       modes: the supported modes of differentiation: "forward", "reverse" or both.
       batchable: the positions of operands that may be batched.
-      tolerance: a relative tolerance that replaces that of the dtype.
-      canonical: for results with several legal forms, such as eigenvectors of any phase: a function
-        from results to what all forms have in common.
+      tolerance: a relative tolerance that replaces the tolerance of the dtype.
+      canonical: a function for results with several legal forms, such as eigenvectors of any phase.
+        It maps all legal forms of the results to the same values.
     """
 
     primitive: Primitive
@@ -152,7 +152,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """One application of a primitive, for several dtypes.
+    """Application of a primitive, for several dtypes.
 
     Attributes:
       label: a description.
@@ -165,7 +165,7 @@ class Operation:
       modes: as in `Case`.
       batchable: the operands that may be batched: all (True), those at the given positions, or none
         (False).
-      tolerance: a relative tolerance that replaces that of the dtype.
+      tolerance: a relative tolerance that replaces the tolerance of the dtype.
       canonical: as in `Case`.
     """
 
@@ -183,7 +183,7 @@ class Operation:
     canonical: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     def cases(self, primitive: Primitive) -> list[Case]:
-        """One case for each dtype."""
+        """Returns one case for each dtype."""
         return [self._case(primitive, np.dtype(dtype)) for dtype in self.dtypes]
 
     def _case(self, primitive: Primitive, dtype: np.dtype) -> Case:
@@ -230,7 +230,7 @@ _SPECIAL_VALUES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
 
 @dataclasses.dataclass(frozen=True)
 class Unary:
-    """An elementwise operation of one operand.
+    """Elementwise operation of one operand.
 
     Attributes:
       domain: the range of the operand's elements.
@@ -253,7 +253,7 @@ class Unary:
     prefix: str = ""
 
     def cases(self, primitive: Primitive) -> list[Case]:
-        """Cases of several shapes and dtypes."""
+        """Returns cases of several shapes and dtypes."""
 
         def operation(label: str, operand: Any, dtypes_of_case: Sequence[Any], **changes: Any):
             options = {
@@ -280,11 +280,11 @@ class Unary:
 
 @dataclasses.dataclass(frozen=True)
 class Binary:
-    """An elementwise operation of two operands.
+    """Elementwise operation of two operands.
 
     Attributes:
       domain: the range of the first operand's elements.
-      second_domain: the range of the second operand's elements; that of the first operand if None.
+      second_domain: the range of the second operand's elements; ``domain`` if None.
       dtypes: the dtypes; the first one is tested with more shapes.
       second_dtype: the dtype of the second operand, if it differs from the first one's.
       params: the parameters.
@@ -307,7 +307,7 @@ class Binary:
     prefix: str = ""
 
     def cases(self, primitive: Primitive) -> list[Case]:
-        """Cases of several shapes and dtypes: equal ones, scalars, and sizes of one."""
+        """Returns cases of several dtypes and shapes: equal shapes, scalars, and sizes of one."""
         found = []
 
         def add(label: str, operands: tuple, dtypes_of_case: Sequence[Any], **changes: Any) -> None:
@@ -346,7 +346,7 @@ def sample(primitive: Primitive, *declarations: Any) -> None:
       *declarations: `Unary`, `Binary`, `Operation`, or `Case` objects.
 
     Raises:
-      ValueError: if the primitive has a sample already.
+      ValueError: the primitive has a sample already.
 
     Example:
       >>> from olympus_ir import lax
@@ -367,7 +367,7 @@ def sample(primitive: Primitive, *declarations: Any) -> None:
 
 
 def cases(*primitives: Primitive, families: Iterable[str] = ()) -> list[Case]:
-    """The cases of the given primitives, of all in the given families, or of all with samples.
+    """Returns the cases of primitives, of families of primitives, or of all that have samples.
 
     Args:
       *primitives: the primitives.

@@ -29,7 +29,7 @@ sample(lax.neg_p, Unary(dtypes=NUMBERS))
 sample(
     lax.sign_p,
     Unary(domain=(0.2, 2.0), dtypes=FLOATS + INTEGERS),
-    # The derivative is defined as zero, which is wrong for complex numbers.
+    # The derivative is defined as zero, which differs from finite differences on complex numbers.
     Unary(dtypes=COMPLEXES, differentiable=False),
 )
 sample(lax.abs_p, Unary(domain=(0.2, 2.0), dtypes=FLOATS + COMPLEXES + SIGNED_INTEGERS))
@@ -150,8 +150,8 @@ sample(lax.erf_p, Unary())
 sample(lax.erfc_p, Unary())
 sample(lax.erf_inv_p, Unary(domain=(-0.9, 0.9)))
 sample(lax.lgamma_p, Unary(domain=(0.3, 4.0)))
-# Digamma's value at its pole in zero is not tested: XLA returns NaN up to jaxlib 0.10, and
-# negative infinity later.
+# The value of digamma at its pole at zero is not tested, because XLA returns NaN up to jaxlib 0.10
+# and negative infinity later.
 sample(lax.digamma_p, Unary(domain=(0.3, 4.0), special_values=False))
 
 # ---- complex numbers ----
@@ -316,7 +316,7 @@ samples.exempt(
     lax.stage_p, reason="no program contains it: tracing leaves the operand in its place"
 )
 sample(lax.copy_p, Operation("matrix", (Operand((2, 3)),), dtypes=NUMBERS + BOOLS))
-# Its derivative is defined as zero.
+# The derivative of `stop_gradient` is defined as zero, so it is not compared.
 sample(
     lax.stop_gradient_p,
     Operation("matrix", (Operand((2, 3)),), dtypes=NUMBERS + BOOLS, differentiable=False),

@@ -75,8 +75,8 @@ sample(
 
 # ---- gather and scatter ----
 
-# Ways to index an operand of shape (4, 5) or (3, 4, 5): the operand's shape, that of the indices,
-# the dimension numbers of gather, and the windows' sizes.
+# Ways to index an operand of shape (4, 5) or (3, 4, 5). Each has the operand's shape, the shape of
+# the indices, the dimension numbers of gather, and the windows' sizes.
 _GATHERS: dict[str, tuple] = {
     "elements": ((4, 5), (3, 2), lax.GatherDimensionNumbers((), (0, 1), (0, 1)), (1, 1)),
     "rows": ((4, 5), (3, 1), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 5)),
@@ -129,7 +129,7 @@ sample(
 
 
 def _updates_shape(label: str) -> tuple[int, ...]:
-    """The shape of gather's result, which is that of the scatter's updates."""
+    """Returns the shape of the result of gather, which the updates of scatter have, too."""
     _, indices_shape, numbers, slice_sizes = _GATHERS[label]
     window = [
         size
@@ -142,7 +142,10 @@ def _updates_shape(label: str) -> tuple[int, ...]:
 
 
 def _distinct_indices(label: str) -> Callable[[np.random.Generator, Any], np.ndarray]:
-    """Index vectors whose windows do not overlap, because the order of updates is unspecified."""
+    """Returns a function that draws index vectors whose windows do not overlap.
+
+    They must not overlap because the order of updates is unspecified.
+    """
 
     def draw(generator: np.random.Generator, dtype: Any) -> np.ndarray:
         _, indices_shape, _, _ = _GATHERS[label]
@@ -205,7 +208,7 @@ sample(
     ),
     _scatter("rows", _Mode.CLIP, _distinct_indices("rows"), None),
     _scatter("rows", _Mode.PROMISE_IN_BOUNDS, _distinct_indices("rows"), None),
-    # Like `scatter_apply`, which ignores the updates.
+    # A scatter like that of `scatter_apply`, which ignores the updates.
     _scatter(
         "elements",
         _Mode.CLIP,

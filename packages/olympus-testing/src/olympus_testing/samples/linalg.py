@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of linear algebra.
 
-Matrices are well conditioned: a diagonal is added to the random elements.
+A diagonal is added to the random elements, so that matrices are well conditioned.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Draw = Callable[[np.random.Generator, Any], np.ndarray]
 
 
 def matrices(*shape: int, hermitian: bool = False, dominant: float = 0.0) -> Draw:
-    """Random matrices.
+    """Returns a function that draws random matrices.
 
     Args:
-      *shape: their shape.
+      *shape: the shape of the matrices.
       hermitian: whether they are Hermitian.
       dominant: the number added to the diagonal, increased by one in each row.
     """
@@ -47,20 +47,20 @@ def matrices(*shape: int, hermitian: bool = False, dominant: float = 0.0) -> Dra
 
 
 def triangular(size: int) -> Draw:
-    """Random upper triangular matrices with distinct diagonal elements."""
+    """Returns a function that draws upper triangular matrices with distinct diagonal elements."""
     full = matrices(size, size, dominant=2.0)
     return lambda generator, dtype: np.triu(full(generator, dtype))
 
 
 def reflections(rows: int, columns: int) -> list[Draw]:
-    """Reflections as `geqrf` returns them: the vectors in a matrix, and the factors."""
+    """Returns functions that draw reflections in the form of `geqrf`: vectors and factors."""
 
     def pair(generator: np.random.Generator, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         a = matrices(rows, columns)(np.random.default_rng(int(generator.integers(2**31))), dtype)
         below = np.tril(a, -1)
         return a, (2 / (1 + (np.abs(below) ** 2).sum(0))).astype(dtype)
 
-    # Operands are drawn independently; vectors may have any length.
+    # Each operand is drawn independently. The vectors may have any length.
     return [
         lambda generator, dtype: pair(generator, dtype)[0],
         lambda generator, dtype: pair(generator, dtype)[1][: min(rows, columns)],
@@ -68,7 +68,7 @@ def reflections(rows: int, columns: int) -> list[Draw]:
 
 
 def lines(vectors: np.ndarray) -> np.ndarray:
-    """The projections onto the columns of matrices, which do not depend on phases."""
+    """Returns the projections onto the columns of matrices, which do not depend on phases."""
     return np.einsum("...ij,...kj->...jik", vectors, vectors.conj())
 
 
@@ -148,7 +148,7 @@ sample(
 
 sample(
     linalg.cholesky_p,
-    # Only Hermitian changes have a derivative; the tests of the rules cover it.
+    # The derivative exists for Hermitian tangents only; the tests of the rules cover it.
     Operation(
         "matrix",
         (matrices(3, 3, hermitian=True, dominant=4.0),),
@@ -279,7 +279,7 @@ def _eig_params(left: bool, right: bool, derivatives: bool = False) -> dict[str,
 
 
 def _sorted_spectrum(results: list[np.ndarray]) -> list[np.ndarray]:
-    """Sorted eigenvalues, with the lines that the eigenvectors span."""
+    """Returns the sorted eigenvalues, and the projections onto the eigenvectors."""
     values, *vectors = results
     order = np.lexsort([np.imag(values).round(3), np.real(values).round(3)], axis=-1)
     found = [np.take_along_axis(values, order, -1)]
@@ -329,7 +329,7 @@ def _lines_and_values(results: list[np.ndarray]) -> list[np.ndarray]:
 _EIGH = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
 sample(
     linalg.eigh_p,
-    # As with Cholesky factors, only Hermitian changes have derivatives.
+    # As with Cholesky factors, derivatives exist for Hermitian tangents only.
     *[
         Operation(
             label,
@@ -357,7 +357,7 @@ sample(
 
 
 def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
-    """Singular values, and the products of the corresponding vectors."""
+    """Returns the singular values, and the products of the corresponding vectors."""
     values, *vectors = results
     if not vectors:
         return results
@@ -373,7 +373,7 @@ def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
 _SVD = {"full_matrices": False, "compute_uv": True, "subset_by_index": None, "algorithm": None}
 sample(
     linalg.svd_p,
-    # For complex matrices, tangents of singular vectors are determined up to those of their phases.
+    # For complex matrices, phases leave the tangents of singular vectors undetermined.
     *[
         Operation(
             f"{label}_{kind}",
@@ -419,7 +419,7 @@ sample(
 _SCHUR = {"compute_schur_vectors": True, "sort_eig_vals": False, "select_callable": None}
 sample(
     linalg.schur_p,
-    # Triangular matrices, whose Schur form is the matrix itself, so that no phase is arbitrary.
+    # The Schur form of a triangular matrix is the matrix itself, so that no phase is arbitrary.
     Operation("triangular", (triangular(3),), _SCHUR, INEXACT, differentiable=False),
     Operation(
         "form",

@@ -12,7 +12,7 @@ from olympus_ir import lax
 from .declarations import Operand, Operation, sample, samples
 
 _WORDS = Operand((4,), (0, 2**32 - 1), np.uint32)
-# The counter wraps around.
+# From this state, the counter wraps around.
 _AT_THE_END = np.array([1, 2, 0xFFFFFFFE, 0xFFFFFFFF], np.uint32)
 
 

@@ -14,7 +14,7 @@ from .declarations import samples
 
 
 def written_in_place(x: Any, y: Any) -> list[Any]:
-    """Reads, writes and adds at static indices."""
+    """Reads from, writes to and adds to a reference at static indices."""
     ref = references.new_ref(x)
     ref[0] = lax.mul(ref[1], y[0])
     references.addupdate(ref, slice(1, None), lax.sin(y[1:]))
@@ -23,7 +23,7 @@ def written_in_place(x: Any, y: Any) -> list[Any]:
 
 
 def written_in_loops(x: Any, y: Any) -> list[Any]:
-    """Writes at computed indices in a loop and in one of two branches."""
+    """Writes to a reference at computed indices, in a loop and in one of two branches."""
     ref = references.new_ref(x)
 
     def body(total: Any, place: Any) -> Any:

@@ -16,7 +16,8 @@ from .declarations import FLOATS, INTEGERS, NUMBERS, Operand, Operation, sample
 
 _FEW = (np.float32, np.float64)
 
-# Label, shape, and the window: dimensions, strides, padding, dilations of base and window.
+# From a label to the shape of the operand and the window: its dimensions, strides, padding, and the
+# dilations of base and window.
 _geometries: dict[str, tuple] = {
     "plain": ((5,), (2,), (1,), ((0, 0),), (1,), (1,)),
     "matrix": ((4, 5), (2, 3), (1, 2), ((1, 0), (0, 2)), (1, 1), (1, 1)),
@@ -38,12 +39,12 @@ def _window(label: str, dilations: bool = True) -> tuple[tuple, dict[str, Any]]:
 
 
 def _reductions(dtypes: tuple, without_elements: tuple = ()) -> list[Operation]:
-    """One operation for each geometry.
+    """Returns one operation for each geometry.
 
     Args:
       dtypes: the dtypes of the first geometry.
-      without_elements: the labels of geometries with windows of padding only, whose extrema are
-        infinite.
+      without_elements: the labels of geometries that have windows of padding only. The extrema of
+        such windows are infinite.
     """
     found = []
     for label in _geometries:
