@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases of compilation, timed for listeners and for the log.
 
-The events have JAX's names, by which programs that count or time compilations know them.
+The events have JAX's names, which programs that count or time compilations expect.
 """
 
 from __future__ import annotations

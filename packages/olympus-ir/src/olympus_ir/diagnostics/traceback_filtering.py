@@ -3,7 +3,7 @@
 
 A public function that calls user code, or is called from it, is wrapped in `api_boundary`. When an
 exception passes, the frames below the boundary that lie in a library folder are taken out. The flag
-``olympus_traceback_filtering`` says how, and ``off`` keeps them.
+``olympus_traceback_filtering`` selects the way; ``off`` keeps the frames.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -
       parameter: the name of the parameter.
       axis: its value.
       operand: the type of the operand.
-      ndim: the number of axes; that of the operand if not given.
+      ndim: the number of axes; by default the rank of the operand.
     """
     count = operand.ndim if ndim < 0 else ndim
     if not 0 <= axis < count:

@@ -48,7 +48,7 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed convolution, whose result is larger than its input by the strides.
+    """A transposed convolution, whose strides enlarge the result instead of reducing it.
 
     It is the convolution of the input dilated by the strides. The derivative of a convolution has
     this form, too.

@@ -100,7 +100,7 @@ def while_loop(
 
 
 def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
-    """A loop whose functions use mutable objects: their states join the carry."""
+    """Runs a loop whose functions use mutable objects; the objects' states join the carry."""
 
     def run(states: Any, wrap: Any) -> Any:
         condition, body = wrap(cond_fun), wrap(body_fun)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched loops, in which each example iterates while its own condition holds.
+"""Batched `while` loops, in which each example iterates while its own condition holds.
 
 The condition of such a `while` returns an array of booleans. Its dimensions are the leading
 dimensions of all carried values. The loop runs while any of the booleans is true; examples whose

@@ -124,7 +124,7 @@ def scan(
 
 
 def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
-    """A loop whose function uses mutable objects: their states join the carry."""
+    """Runs a loop whose function uses mutable objects; the objects' states join the carry."""
 
     def run(states: Any, wrap: Any) -> Any:
         step = wrap(f)
