@@ -62,7 +62,7 @@ def _swapped_norm(norm: Any) -> str:
 
 
 def _scale(kind: FftType, norm: str, size: int) -> float:
-    """Returns the factor between `lax.fft`, whose inverses divide by the size, and a norm."""
+    """Returns the factor that changes the result of `lax.fft` from "backward" to another norm."""
     inverse = kind in _INVERSE
     if norm == "ortho":
         return math.sqrt(size) if inverse else 1 / math.sqrt(size)
@@ -86,11 +86,12 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
 
 
 def _plain_transform(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """Transforms the last dimensions, in groups as large as one operation takes."""
+    """Transforms the last dimensions, in groups as large as one operation supports."""
     if len(lengths) <= MAX_FFT_RANK:
         return lax.fft(x, kind, lengths)
     rest, last = lengths[:-MAX_FFT_RANK], lengths[-MAX_FFT_RANK:]
-    # Of a real transform, the last dimension has the full length on the side of real numbers.
+    # In a real transform, only the array of real numbers has the full length along the last
+    # dimension.
     if kind is FftType.IRFFT:
         return lax.fft(_leading_transform(x, FftType.IFFT, rest, len(last)), kind, last)
     partial = lax.fft(x, kind, last)
@@ -198,12 +199,12 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
     Args:
       a: an array of numbers.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
+      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: "backward" does not scale, "forward" divides by the length, "ortho" by its root.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -218,12 +219,12 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Args:
       a: an array of numbers.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
+      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: "backward" divides by the length, "forward" does not, "ortho" divides by its root.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -240,7 +241,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Args:
       a: an array of real numbers.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
+      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: as in `fft`.
 
@@ -302,7 +303,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Args:
       a: an array of real numbers.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
+      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: as in `ifft`.
 
@@ -335,11 +336,12 @@ def fftn(
     Args:
       a: an array of numbers.
       s: how many elements to transform along each dimension; all of them if it is None.
-      axes: the dimensions; the last ones, as many as ``s`` has, or all if both are None.
+      axes: the dimensions. If None, they are the last ``len(s)`` dimensions, or all if ``s`` is
+        None too.
       norm: as in `fft`.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -364,7 +366,7 @@ def ifftn(
       norm: as in `ifft`.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -380,7 +382,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Returns the transform of real numbers along several dimensions; half of the last is kept.
+    """Returns the transform of real numbers along several dimensions; keeps half of the last one.
 
     Args:
       a: an array of real numbers.
@@ -389,7 +391,8 @@ def rfftn(
       norm: as in `fft`.
 
     Returns:
-      An array of a complex dtype; of the last axis, half of the frequencies and one are kept.
+      An array of a complex dtype. The size along the last axis is ``n // 2 + 1`` for the length
+      ``n``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -414,7 +417,7 @@ def irfftn(
       norm: as in `ifft`.
 
     Returns:
-      An array of a floating dtype, of the shape of ``a`` but for the lengths given.
+      An array of a floating dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -435,11 +438,12 @@ def fft2(
     Args:
       a: an array of numbers.
       s: how many elements to transform along each dimension; all of them if it is None.
-      axes: the dimensions; the last ones, as many as ``s`` has, or all if both are None.
+      axes: the dimensions. If None, they are the last ``len(s)`` dimensions, or all if ``s`` is
+        None too.
       norm: as in `fft`.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -464,7 +468,7 @@ def ifft2(
       norm: as in `ifft`.
 
     Returns:
-      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+      An array of a complex dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -489,7 +493,8 @@ def rfft2(
       norm: as in `fft`.
 
     Returns:
-      An array of a complex dtype; of the last axis, half of the frequencies and one are kept.
+      An array of a complex dtype. The size along the last axis is ``n // 2 + 1`` for the length
+      ``n``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -514,7 +519,7 @@ def irfft2(
       norm: as in `ifft`.
 
     Returns:
-      An array of a floating dtype, of the shape of ``a`` but for the lengths given.
+      An array of a floating dtype, with the shape of ``a`` except for the given lengths.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -554,7 +559,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     Args:
       n: the length of the transform.
       d: the distance between samples.
-      dtype: of the result; the default float dtype if it is None.
+      dtype: the dtype of the result; the default float dtype if it is None.
       device: where to put the result.
 
     Returns:
@@ -577,7 +582,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     Args:
       n: the length of the transform.
       d: the distance between samples.
-      dtype: of the result; the default float dtype if it is None.
+      dtype: the dtype of the result; the default float dtype if it is None.
       device: where to put the result.
 
     Returns:
@@ -599,7 +604,7 @@ def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:
         axes = tuple(range(len(shape)))
     elif isinstance(axes, int | np.integer):
         axes = (int(axes),)
-    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)  # an axis may occur twice
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)  # repeated axes are allowed
     shifts = tuple(-(shape[axis] // 2) if inverse else shape[axis] // 2 for axis in axes)
     return roll(x, shifts, axes)
 

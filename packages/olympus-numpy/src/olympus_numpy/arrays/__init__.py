@@ -3,5 +3,5 @@
 
 `creation` makes arrays of values; `shaping`, `joining`, `flipping` and `repeating` rearrange them;
 `selection` and `nonzero` choose elements by conditions; `host` reads files and describes shapes.
-Imports `core` alone.
+This folder imports only `core`.
 """

@@ -67,18 +67,18 @@ def array(
 ) -> Array:
     """Returns an array with the values of any array-like object.
 
-    Python scalars keep a weak dtype, which gives way to that of other operands.
+    Python scalars keep a weak dtype: promotion prefers the dtype of other operands.
 
     Args:
       object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
         or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
       dtype: the dtype; that of the values by default.
       *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
-      copy: whether the result must not share memory with an array given.
+      copy: whether the result must not share memory with ``object``.
       order: only ``"K"`` and None are supported.
       ndmin: the least number of dimensions; leading ones are added.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array with the dimensions of the nesting, at least ``ndmin``; of ``dtype``, or of the
@@ -104,7 +104,7 @@ def array(
 
 
 def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
-    """Returns the arguments copy, order and ndmin of `array`, given by position."""
+    """Returns the arguments copy, order and ndmin of `array` that were given by position."""
     if len(args) > len(defaults):
         raise TypeError(
             f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
@@ -126,19 +126,19 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns a value as an array; an array of the requested dtype is returned itself.
+    """Returns a value as an array. An array of the requested dtype is returned as is.
 
     Args:
-      a: what `array` takes.
+      a: a value that `array` accepts.
       dtype: the dtype; that of the values by default.
       order: only ``"K"`` and None are supported.
-      copy: whether to copy an array in any case.
+      copy: whether to always copy an array.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
-      An array of the shape of the values; ``a`` itself if it is an array already and neither a
-      dtype, a copy nor another place is asked for.
+      An array of the shape of the values. It is ``a`` itself if that is an array, and no other
+      dtype, no copy and no other place is requested.
 
     Raises:
       ValueError: if ``a`` is a NumPy masked array.
@@ -180,7 +180,8 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if convert_itself is not None:
         return _make(function, convert_itself(), dtype, must_copy)
     if isinstance(value, int | float | complex):
-        # Typed scalars, enumerations and other subclasses of Python's numbers, as `jit` takes them.
+        # Typed scalars, enumerations and other subclasses of Python's numbers, which `jit` also
+        # accepts.
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
         return _from_scalar(base(value), dtype)
     if value is None:
@@ -239,7 +240,7 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
 
 
 def convert_exactly(value: Any, dtype: Any) -> Any:
-    """Converts a Python scalar to a dtype of 64 bits, where a compiled function would narrow it."""
+    """Converts a Python scalar to a 64-bit dtype; a compiled function would narrow the scalar."""
     return _from_scalar(value, dtype) if value.__class__ in _python_scalars else value
 
 
@@ -269,7 +270,7 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
 
 
 def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
-    """Makes an array of a nested sequence of NumPy values and Python scalars alone."""
+    """Makes an array of a nested sequence that contains only NumPy values and Python scalars."""
     if dtype is None and leaves:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):
@@ -342,8 +343,8 @@ def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Returns an array converted to a dtype.
 
-    Complex numbers lose their imaginary parts, floats their fractions; conversion to bool says
-    whether a number is not zero.
+    Conversion to a real dtype drops imaginary parts. Conversion to integers drops fractions.
+    Conversion to bool gives whether a number is not zero.
 
     Args:
       x: an array or scalar.
@@ -352,8 +353,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       device: the device or sharding to put the result on.
 
     Returns:
-      An array of the shape of ``x`` and of ``dtype``; ``x`` itself if it has that dtype already and
-      no copy is asked for.
+      An array of the shape of ``x`` and of ``dtype``. It is ``x`` itself if it already has that
+      dtype and no copy is requested.
 
     Example:
       >>> astype(array([0.5, 2.0]), int)
@@ -372,7 +373,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """Converts an array to a canonical dtype; the uncompiled `astype`."""
+    """Converts an array to a canonical dtype: `astype` without compilation."""
     if x.dtype == dtype:
         return convert(x, dtype)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -439,7 +440,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and dtype.
@@ -459,7 +460,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and dtype.
@@ -472,13 +473,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """Returns an array whose contents are not specified: in fact zeros.
+    """Returns an array of unspecified contents, which are zeros in this implementation.
 
     Args:
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and dtype. Its elements are zero, where NumPy leaves them
@@ -525,7 +526,7 @@ def full(
       fill_value: a scalar, or an array that broadcasts to the shape.
       dtype: the dtype; the value's by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and dtype; of a weak dtype if ``fill_value`` is a Python scalar
@@ -589,7 +590,7 @@ def zeros_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.
@@ -616,7 +617,7 @@ def ones_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.
@@ -667,7 +668,7 @@ def full_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.
@@ -712,7 +713,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Args:
       x: an object with ``__dlpack__``.
       device: the device to put the array on.
-      copy: False to refuse a copy.
+      copy: False raises an error instead of copying.
 
     Returns:
       An array of the same shape and dtype. It shares the memory of ``x`` if the device allows it.

@@ -26,15 +26,17 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     """Flattens a pytree of arrays into one vector; also returns the inverse function.
 
-    Arrays of different dtypes are promoted to a common one; the way back restores their own.
+    Arrays of different dtypes are promoted to a common dtype. The inverse function restores the
+    original dtypes.
 
     Args:
       pytree: a pytree of arrays and scalars.
 
     Returns:
       The vector, and a function from a vector of the same length to a pytree of the same structure.
-      Where all dtypes are equal, the function takes vectors of any dtype and keeps it; otherwise
-      it takes those of the common dtype only. Functions for pytrees alike are equal.
+      If all dtypes are equal, the function accepts vectors of any dtype and keeps that dtype.
+      Otherwise it accepts only vectors of the common dtype. The functions of pytrees with equal
+      structures, shapes and dtypes are equal.
 
     Example:
       >>> import numpy as np
@@ -66,7 +68,7 @@ class _Unravel:
       tree: the structure of the pytree.
       shapes: the shapes of its leaves.
       dtypes: the dtypes of its leaves.
-      common: the dtype of the vector; None where all arrays have the dtype of the vector.
+      common: the dtype of the vector; None if all leaves have the same dtype.
     """
 
     __slots__ = ("common", "dtypes", "shapes", "tree")
@@ -108,6 +110,6 @@ def _restore(part: Any, dtype: Any) -> Array:
     """Converts a part of a vector back to its leaf's dtype."""
     if not dtypes.issubdtype(part.dtype, np.complexfloating):
         return lax.convert_element_type(part, dtype)
-    with warnings.catch_warnings():  # leaves that were real have zero imaginary parts
+    with warnings.catch_warnings():  # the imaginary parts of real leaves are zero
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         return lax.convert_element_type(part, dtype)

@@ -134,12 +134,12 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """Rolls elements along axes: those that leave at one end enter at the other.
+    """Rolls elements along axes. Elements that leave at one end enter at the other end.
 
     Args:
       a: an array.
-      shift: how far, for all axes or one by one; it may be traced.
-      axis: the axis or axes; by default, the array is rolled flat.
+      shift: the distance, one for all axes or one for each axis; it may be traced.
+      axis: the axis or axes; by default, the flattened array is rolled.
 
     Returns:
       An array of the shape and dtype of ``a``.

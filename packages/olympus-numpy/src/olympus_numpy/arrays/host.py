@@ -52,7 +52,7 @@ iterable = np.iterable
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Sets how arrays, NumPy's included, are printed; see ``numpy.set_printoptions``.
+    """Sets how arrays, including NumPy's, are printed; see ``numpy.set_printoptions``.
 
     Args:
       *args: passed to ``numpy.set_printoptions``.
@@ -118,8 +118,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       **kwargs: likewise.
 
     Returns:
-      An array; a NumPy array if its dtype is not supported, such as that of objects; NumPy's
-      mapping from names to arrays if the file holds several.
+      An array, or a NumPy array if the dtype is not supported, such as that of objects. If the file
+      contains several arrays, the result is NumPy's mapping from names to arrays.
 
     Example:
       >>> import io
@@ -145,7 +145,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
       string: the text.
       dtype: the dtype.
       count: how many to read; all if -1.
-      sep: what separates them.
+      sep: the separator of the numbers.
 
     Returns:
       An array of one dimension and the given dtype.
@@ -210,7 +210,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
     Args:
       buffer: an object with the buffer protocol.
-      dtype: how the bytes are read.
+      dtype: the dtype of the elements.
       count: how many elements to read; all if -1.
       offset: how many bytes to skip.
 
@@ -230,16 +230,16 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """Returns the text that NumPy shows for an array.
+    """Returns the text with which NumPy represents an array.
 
     Args:
       arr: an array.
-      max_line_width: after how many characters a new line begins.
+      max_line_width: the number of characters after which a new line begins.
       precision: how many digits are shown.
       suppress_small: whether numbers close to zero are shown as zero.
 
     Returns:
-      The text, as ``numpy.array_repr`` has it: ``array(...)`` with the dtype.
+      The text in the form of ``numpy.array_repr``: ``array(...)`` with the dtype.
 
     Example:
       >>> array_repr(asarray([1, 2]))
@@ -258,7 +258,7 @@ def array_str(
 
     Args:
       a: an array.
-      max_line_width: after how many characters a new line begins.
+      max_line_width: the number of characters after which a new line begins.
       precision: how many digits are shown.
       suppress_small: whether numbers close to zero are shown as zero.
 
@@ -308,7 +308,7 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
-    """Returns the shape of an array; of a sequence, with a warning."""
+    """Returns the shape of an array, or with a warning that of a sequence."""
     a = to_array(a)
     if not is_valid_value(a):
         warn_user(
@@ -362,11 +362,11 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Args:
       filt: a concrete array.
       trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
-      axis: the dimensions that are trimmed, all by default. Of each, the slices at the ends
-        go that hold zeros alone.
+      axis: the dimensions that are trimmed, all by default. Along each dimension, the slices at the
+        ends that contain only zeros are removed.
 
     Returns:
-      An array of as many dimensions and of the dtype of ``filt``.
+      An array of the rank and dtype of ``filt``.
 
     Raises:
       ValueError: if ``trim`` is none of ``"fb"``, ``"f"`` and ``"b"``.

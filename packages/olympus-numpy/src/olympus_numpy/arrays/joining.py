@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joining arrays, and cutting them apart."""
+"""Joining arrays, and splitting them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
 
 def _sequence(name: str, arrays: Any) -> Any:
-    """Returns the operands of a joining function as a list; an array as its slices."""
+    """Returns the operands of a joining function as a list; converts an array to its slices."""
     if isinstance(arrays, np.ndarray | Array):
         if arrays.ndim and arrays.shape[0] == 0:
             raise ValueError(f"Need at least one array to {name}, got an array of {arrays.shape}.")
@@ -307,11 +307,12 @@ def block(arrays: Any) -> Array:
     """Assembles an array from nested lists of blocks.
 
     Args:
-      arrays: an array, or a list of them joined along the last dimension, or a list of these joined
-        along the one before, and so on.
+      arrays: an array, or nested lists of arrays. The innermost lists are joined along the last
+        dimension, the lists around them along the second last dimension, and so on.
 
     Returns:
-      An array of the common dtype, with as many dimensions as the deepest block or the nesting has.
+      An array of the common dtype. Its rank is the largest rank of a block, or the depth of nesting
+      if that is greater.
 
     Example:
       >>> from olympus_numpy import ones, zeros
@@ -352,7 +353,7 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
     return concatenate([_block(x, depth - 1, ndim) for x in arrays], axis=-depth)
 
 
-# ---- cutting apart ----
+# ---- splitting ----
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
@@ -360,7 +361,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
     Args:
       ary: an array.
-      indices_or_sections: into how many equal parts, or the places where to cut.
+      indices_or_sections: the number of equal parts, or the indices at which to split.
       axis: the dimension.
 
     Returns:
@@ -382,7 +383,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
     Args:
       ary: an array.
-      indices_or_sections: into how many parts, or the places where to cut.
+      indices_or_sections: the number of parts, or the indices at which to split.
       axis: the dimension.
 
     Returns:
@@ -442,7 +443,7 @@ def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
 def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
     if sum(sizes) == ary.shape[axis]:
         return lax.split(ary, sizes, axis)
-    # Indices out of order: the slices overlap.
+    # Indices that are not in order give overlapping slices.
     raise ValueError(
         f"split: the places to cut at must be in increasing order, got parts of sizes {sizes} of a "
         f"dimension of size {ary.shape[axis]}"
@@ -457,7 +458,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
     Args:
       ary: an array.
-      indices_or_sections: into how many equal parts, or the places where to cut.
+      indices_or_sections: the number of equal parts, or the indices at which to split.
 
     Returns:
       A list of arrays of the dtype of ``ary``.
@@ -475,7 +476,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
     Args:
       ary: an array.
-      indices_or_sections: into how many equal parts, or the places where to cut.
+      indices_or_sections: the number of equal parts, or the indices at which to split.
 
     Returns:
       A list of arrays of the dtype of ``ary``.
@@ -494,7 +495,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
     Args:
       ary: an array.
-      indices_or_sections: into how many equal parts, or the places where to cut.
+      indices_or_sections: the number of equal parts, or the indices at which to split.
 
     Returns:
       A list of arrays of the dtype of ``ary``.

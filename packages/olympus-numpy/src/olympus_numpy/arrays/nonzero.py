@@ -85,7 +85,8 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     if mask.dtype != np.bool_:
         mask = lax.ne(mask, np.zeros((), mask.dtype))
     counts = lax.cumsum(convert(mask, index_dtype), 0)
-    # Scatter-add ones at the counts below `size`; their cumulative sum is the place of each.
+    # Scatter-add ones at the counts below `size`. Their cumulative sum gives the place of each
+    # nonzero element.
     steps = (
         lax.full((size,), np.zeros((), index_dtype))
         .at[counts]

@@ -29,11 +29,11 @@ def tile(A: Any, reps: Any) -> Array:
 
     Args:
       A: an array.
-      reps: how often, for each dimension, counted from the last one.
+      reps: the number of repetitions for each dimension, aligned with the last dimension.
 
     Returns:
-      An array of the dtype of ``A``, with as many dimensions as the longer of ``A.shape`` and
-      ``reps``.
+      An array of the dtype of ``A``. Its rank is the length of ``A.shape`` or ``reps``, whichever
+      is longer.
 
     Example:
       >>> from olympus_numpy import array
@@ -71,11 +71,11 @@ def repeat(
 
     Args:
       a: an array.
-      repeats: how often, for all elements or one by one.
+      repeats: the number of repetitions, one for all elements or one for each element.
       axis: the dimension to repeat along; by default, the array is flattened.
       total_repeat_length: the size of the result along the dimension, needed if ``repeats`` is
-        traced. The last element is repeated until it is reached, surplus ones are left out.
-      out_sharding: how the result is laid out over the mesh.
+        traced. The last element is repeated to reach this size, and surplus elements are left out.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the dtype of ``a``; of one dimension if ``axis`` is not given.
@@ -146,7 +146,8 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     """Repeats elements by different numbers, to a static size along the axis.
 
-    The element at a place of the result is the number of elements that end at or before it.
+    The result at a place is the element whose index is the number of elements that end at or before
+    that place.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

@@ -81,7 +81,7 @@ __all__ = [
 
 
 class ScalarType(type):
-    """The type of scalar types; each has a ``dtype`` and compares equal to NumPy's type of it."""
+    """The type of scalar types. Each has a ``dtype`` and compares equal to NumPy's scalar type."""
 
     dtype: np.dtype
 
@@ -132,7 +132,7 @@ float64 = double = _scalar_type("float64", np.float64)
 complex64 = csingle = _scalar_type("complex64", np.complex64)
 complex128 = cdouble = _scalar_type("complex128", np.complex128)
 
-# Of at most eight bits; older releases of ml_dtypes lack the one-bit integers.
+# Types of at most eight bits. Older releases of ml_dtypes lack the one-bit integers.
 int2 = _scalar_type("int2", ml_dtypes.int2)
 int4 = _scalar_type("int4", ml_dtypes.int4)
 uint2 = _scalar_type("uint2", ml_dtypes.uint2)
@@ -153,13 +153,13 @@ if hasattr(ml_dtypes, "int1"):
     uint1 = _scalar_type("uint1", ml_dtypes.uint1)
     __all__ += ["int1", "uint1"]
 
-# Of the default width: 32 bits wide where 64-bit types are disabled.
+# Types of the default width: 32 bits while 64-bit types are disabled.
 int_ = int64
 uint = uint64
 float_ = float64
 complex_ = complex128
 
-# The abstract types above them are NumPy's.
+# NumPy's abstract types, which are above these types in the hierarchy.
 generic = np.generic
 number = np.number
 integer = np.integer
@@ -182,7 +182,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
     Args:
       arg1: a dtype or scalar type, maybe abstract.
-      arg2: another one.
+      arg2: another dtype or scalar type.
 
     Returns:
       A bool.
@@ -198,11 +198,11 @@ def result_type(*args: Any) -> Any:
     """Returns the dtype that an operation on the arguments computes in.
 
     Args:
-      *args: arrays, scalars, dtypes and what names them; None stands for the default floating
+      *args: arrays, scalars, dtypes and names of dtypes; None stands for the default floating
         dtype.
 
     Returns:
-      The dtype that an operation on all of these has.
+      The dtype of the result of an operation on all arguments.
 
     Raises:
       TypePromotionError: there is no common dtype.

@@ -40,14 +40,15 @@ def where(
 ) -> Any:
     """Returns elements of ``x`` where the condition holds, and of ``y`` elsewhere.
 
-    With the condition alone: the indices where it holds, as `nonzero` gives them.
+    With the condition alone, returns the indices where it holds, as `nonzero` does.
 
     Args:
       condition: an array; numbers count as true where they are not zero.
       x: an array or scalar.
       y: an array or scalar.
-      size: with the condition alone, how many indices to return, so that it can be traced.
-      fill_value: the index that fills up the result if fewer elements hold.
+      size: with the condition alone, how many indices to return, so that the condition can be
+        traced.
+      fill_value: the index that fills up the result if fewer elements are true.
 
     Returns:
       An array of the common dtype of ``x`` and ``y``, of the shape that all three broadcast to.
@@ -55,7 +56,7 @@ def where(
 
     Raises:
       ValueError: if just one of ``x`` and ``y`` is given, or ``size`` or ``fill_value`` with both.
-      ConcretizationTypeError: if the condition alone is given and traced, without ``size``.
+      ConcretizationTypeError: if only the condition is given, and it is traced, without ``size``.
 
     Example:
       >>> where(asarray([True, False, True]), asarray([1, 2, 3]), 0)
@@ -93,16 +94,16 @@ _where = compiled(_where_of_three, name="_where")
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """Returns, for each element, the choice that belongs to the first condition that holds.
+    """Returns, for each element, the choice of the first condition that holds.
 
     Args:
       condlist: boolean arrays.
-      choicelist: one array or scalar a condition.
-      default: what to return where no condition holds.
+      choicelist: one array or scalar for each condition.
+      default: the value where no condition holds.
 
     Returns:
-      An array of the common dtype of the choices and the default, of the shape that everything
-      broadcasts to.
+      An array of the common dtype of the choices and the default, of the arguments' broadcast
+      shape.
 
     Raises:
       ValueError: if the two sequences are empty or of unequal length.
@@ -136,7 +137,7 @@ _select = compiled(_select_first, name="select")
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
-    """Returns an array with values below ``min`` and above ``max`` replaced by these.
+    """Returns an array with values below ``min`` replaced by ``min``, and above ``max`` by ``max``.
 
     Args:
       arr: an array of real numbers.
@@ -186,8 +187,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Args:
       x: an array, the functions' argument.
-      condlist: boolean arrays of the shape of ``x``, or one; the last that holds counts.
-      funclist: one function or scalar a condition, and maybe one more for all other elements.
+      condlist: boolean arrays of the shape of ``x``, or one array. The last condition that holds
+        selects the function.
+      funclist: one function or scalar for each condition, and optionally one for all other
+        elements.
       *args: passed to the functions.
       **kw: passed to the functions.
 
@@ -195,7 +198,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
       An array of the shape and dtype of ``x``.
 
     Raises:
-      ValueError: if there are neither as many functions as conditions nor one more.
+      ValueError: if the number of functions is neither the number of conditions nor one more.
 
     Example:
       >>> piecewise(asarray([-2.0, 3.0]), [asarray([True, False])], [lambda v: -v, lambda v: v * v])

@@ -55,10 +55,10 @@ def reshape(
 
     Args:
       a: an array.
-      shape: the shape; one size may be -1, and follows from the others.
+      shape: the shape. One size may be -1; it then follows from the others.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
-      copy: whether to copy in any case.
-      out_sharding: how the result is laid out over the mesh.
+      copy: whether to always copy.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and of the dtype of ``a``.
@@ -167,7 +167,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     Args:
       a: an array.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of one dimension and of the dtype of ``a``.
@@ -206,7 +206,7 @@ def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
 
 
 def resize(a: Any, new_shape: Any) -> Array:
-    """Returns an array of some shape with the elements of another, repeated as often as needed.
+    """Returns an array of a new shape, filled with the elements of another, repeated as needed.
 
     Args:
       a: an array.
@@ -242,7 +242,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
 
     Args:
       a: an array.
-      axes: for each dimension of the result, that of ``a`` which it is.
+      axes: for each dimension of the result, the corresponding dimension of ``a``.
 
     Returns:
       An array of the dtype of ``a``, with its dimensions in the given order.
@@ -281,7 +281,7 @@ def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
 
     Args:
       a: an array.
-      axes: for each dimension of the result, that of ``a`` which it is.
+      axes: for each dimension of the result, the corresponding dimension of ``a``.
 
     Returns:
       An array of the dtype of ``a``, with its dimensions in the given order.
@@ -328,7 +328,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     Args:
       a: an array.
       axis1: a dimension.
-      axis2: another one.
+      axis2: another dimension.
 
     Returns:
       An array of the dtype of ``a``, with two of its sizes exchanged.
@@ -352,7 +352,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     Args:
       a: an array.
       source: the dimension or dimensions.
-      destination: where they go.
+      destination: the positions of these dimensions in the result.
 
     Returns:
       An array of the dtype of ``a``.
@@ -398,7 +398,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     Args:
       a: an array.
       axis: the dimension.
-      start: the dimension it comes to lie before.
+      start: the dimension before which it is moved.
 
     Returns:
       An array of the dtype of ``a``.
@@ -455,13 +455,13 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
     Args:
       a: an array.
-      axis: which; all of size one by default.
+      axis: the dimensions to remove; all of size one by default.
 
     Returns:
       An array of the dtype of ``a`` with fewer dimensions.
 
     Raises:
-      ValueError: if one of ``axis`` is not of size one.
+      ValueError: if a dimension in ``axis`` is not of size one.
 
     Example:
       >>> from olympus_numpy import ones
@@ -521,7 +521,7 @@ _atleast_3d = compiled(_one_at_least_3d, name="atleast_3d")
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Returns arrays with at least one dimension: a single one as itself, several as a list.
+    """Returns arrays with at least one dimension: a single array, or several as a list.
 
     Args:
       *arys: arrays or scalars.
@@ -537,7 +537,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Returns arrays with at least two dimensions, new ones in front.
+    """Returns arrays with at least two dimensions; new dimensions come first.
 
     Args:
       *arys: arrays or scalars.
@@ -553,7 +553,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Returns arrays with at least three dimensions, those given in the middle.
+    """Returns arrays with at least three dimensions, adding dimensions at both ends.
 
     Args:
       *arys: arrays or scalars.
@@ -578,13 +578,13 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     Args:
       array: an array or scalar.
       shape: the shape.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: how the result is sharded over the mesh.
 
     Returns:
       An array of the given shape and of the dtype of ``array``.
 
     Raises:
-      ValueError: if the array's shape does not fit.
+      ValueError: if the array cannot be broadcast to the shape.
 
     Example:
       >>> broadcast_to(1, (2, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The foundation of all functions: compilation, promotion, checked axes, lazy derivative rules.
 
-Imports no other folder of this package.
+This folder imports no other folder of this package.
 """

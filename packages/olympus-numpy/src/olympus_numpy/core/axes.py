@@ -28,7 +28,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
     Raises:
       TypeError: if it is not an integer.
-      AxisError: if it is out of range; as in NumPy, a ValueError and an IndexError.
+      AxisError: if it is out of range. As in NumPy, it is a ValueError and an IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -39,7 +39,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Returns the axes of an argument that is None (all), one axis or several."""
+    """Returns the axes that an argument names: None for all axes, one axis, or several."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple | list):
@@ -51,7 +51,7 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     """Returns the nonnegative forms of several axes, in the given order.
 
     Raises:
-      ValueError: if one is repeated.
+      ValueError: if an axis is repeated.
     """
     result = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(result)) != len(result):
@@ -92,7 +92,7 @@ def _integer(function: str, axis: Any) -> int:
 
 
 def requested_dtype(function: str, dtype: Any) -> Any:
-    """Returns the canonical form of the dtype that the caller of a public function asks for."""
+    """Returns the canonical form of the dtype that the caller of a public function requests."""
     return dtypes.check_and_canonicalize_user_dtype(dtype, function)
 
 

@@ -2,8 +2,8 @@
 """Decorators that compile the functions of this package.
 
 Each function is written once, over the operations of `olympus_ir.lax`. The evaluator in use runs
-it: with olympus-xla an eager call is one call of a compiled program, and a call under a trace runs
-the Python function (``inline``) or records one ``jit`` equation.
+it. With olympus-xla an eager call is one call of a compiled program. A call under a trace runs the
+Python function (``inline``) or records one ``jit`` equation.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def compiled(
 
     Args:
       fun: the function.
-      static_argnames: names of arguments that are compiled in.
-      inline: whether the equation is replaced by those of the function.
-      name: how the equation is called; the function's name if it is None.
+      static_argnames: names of the static arguments, whose values are compiled in.
+      inline: whether the equations of the function replace the ``jit`` equation.
+      name: the name of the equation; the function's name if it is None.
     """
     options: dict[str, Any] = {"inline": inline}
     if static_argnames:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules of this package's own functions, without importing olympus-autodiff for them.
+"""Derivative rules of this package's functions, without importing olympus-autodiff early.
 
-Importing olympus-autodiff is a twelfth of the benchmark "import the NumPy interface". The decorator
-therefore becomes `olympus_autodiff.custom_jvp` on the first call of the function.
+Importing olympus-autodiff takes a twelfth of the benchmark "import the NumPy interface". The
+decorator therefore becomes `olympus_autodiff.custom_jvp` on the first call of the function.
 """
 
 from __future__ import annotations

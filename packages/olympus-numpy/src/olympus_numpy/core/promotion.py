@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's implicit promotion: operands of one dtype and of shapes that fit.
+"""NumPy's implicit promotion of operands to one dtype and to compatible shapes.
 
 The conversion of operands depends on their abstract values alone. It is computed once for each
 combination, as a *plan*: for each operand a function, or None to keep it. The hot path is
 one look-up.
 
-Shapes are brought to equal rank and no further: the elementwise primitives broadcast scalars and
+Shapes are only brought to equal rank, since the elementwise primitives broadcast scalars and
 dimensions of size one themselves. Python and NumPy scalars are converted on the host, so they
 become literals of a traced program.
 """
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 Step = Callable[[Any], Any] | None
-Plan = tuple[tuple[Step, ...], Any]  # one step an operand, and the common dtype
+Plan = tuple[tuple[Step, ...], Any]  # one step for each operand, and the common dtype
 
 _PLAN_LIMIT = 4096
 _python_scalar_types = frozenset({bool, int, float, complex})
@@ -86,7 +86,7 @@ def _check_type(function: str, arg: Any, position: int) -> None:
 
 
 def to_array(value: Any) -> Any:
-    """Converts an object with ``__olympus_array__`` or ``__jax_array__``; others unchanged."""
+    """Converts an object with ``__olympus_array__`` or ``__jax_array__``; returns others as is."""
     if value.__class__ in _array_types:
         return value
     convert_itself = array_conversion(value)
@@ -95,8 +95,8 @@ def to_array(value: Any) -> Any:
 
 # ---- descriptions of operands, the keys of plans ----
 
-# Whether some thread may have set a mode other than the default. Plans are then made anew for each
-# call, since they do not depend on modes.
+# Whether some thread may have set a mode other than the default. In that case each call makes a new
+# plan, since stored plans do not depend on modes.
 _modes = {"special": False}
 
 
@@ -115,7 +115,7 @@ _watch_modes()
 
 
 def _type_of(value: Any) -> Any:
-    """Returns a hashable description of an operand: all that a plan depends on."""
+    """Returns a hashable description of the properties of an operand that a plan depends on."""
     kind = value.__class__
     if kind in _python_scalar_types:
         if kind is int:
@@ -150,7 +150,8 @@ class Promotion:
     """Converts operands to a common dtype, and with ``shapes`` to a common rank or shape.
 
     Args:
-      adjust: from the common dtype of the operands to the one that they are converted to.
+      adjust: a function from the common dtype of the operands to the dtype that they are converted
+        to.
       shapes: whether to broadcast shapes too.
     """
 
@@ -261,7 +262,8 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
         return None
     if not weak_type or description.__class__ is tuple:
         if dtypes.issubdtype(dtype, np.inexact):
-            # By way of float64: overflow to infinity is the same as in the dtype itself.
+            # Convert by way of float64, which overflows to infinity at the same values as the
+            # dtype.
             return lambda value: _inexact_scalar(value, dtype)
         own_dtype = aval.dtype
         return lambda value: _integer_scalar(value, own_dtype, dtype)
@@ -271,7 +273,7 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
 
 
 def _integer_scalar(value: Any, own_dtype: Any, dtype: Any) -> np.ndarray:
-    """Returns a Python scalar in an integer or boolean dtype; integers beyond it wrap around."""
+    """Returns a Python scalar in an integer or boolean dtype; integers out of range wrap around."""
     try:
         return np.array(value, dtype)
     except OverflowError:
@@ -300,7 +302,7 @@ def _array_step(
 
 
 def spread(x: Any, shape: tuple) -> Any:
-    """Broadcasts an array to a shape that its own fits, as NumPy fits shapes."""
+    """Broadcasts an array to a compatible shape by NumPy's rules."""
     own = np.shape(x) if not hasattr(x, "shape") else x.shape
     if own == shape:
         return x
@@ -309,7 +311,7 @@ def spread(x: Any, shape: tuple) -> Any:
 
 
 def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
-    """Returns the broadcast shape of the operands, checked as ``numpy_rank_promotion`` asks."""
+    """Returns the broadcast shape of the operands after the checks of ``numpy_rank_promotion``."""
     full = [shape for shape in shapes if shape]
     if not full:
         return ()
@@ -320,12 +322,12 @@ def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
 def check_ranks(
     function: str, shapes: Sequence[tuple], compared: Sequence[tuple] | None = None
 ) -> None:
-    """Warns or raises, as ``numpy_rank_promotion`` says, where shapes are of unequal ranks.
+    """Warns or raises if shapes are of unequal ranks, as ``numpy_rank_promotion`` says.
 
     Args:
       function: the name of the function, for the message.
       shapes: the shapes of the operands.
-      compared: the shapes whose ranks must be equal; those of ``shapes`` with dimensions if None.
+      compared: the shapes whose ranks must be equal; by default all of ``shapes`` except scalars.
     """
     if not _modes["special"]:
         return
@@ -384,7 +386,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
       A tuple of integers.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes cannot be broadcast together.
 
     Example:
       >>> broadcast_shapes((3, 1), (4,))
@@ -410,12 +412,12 @@ promote_types_of_inexact = Promotion(dtypes.to_inexact_dtype, shapes=False)
 
 
 def promote_dtypes(*args: Any) -> list[Any]:
-    """Converts operands to their common dtype, their shapes unchanged."""
+    """Converts operands to their common dtype, without changing shapes."""
     return promote_types_of("promote_dtypes", *args)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """Converts operands to their common floating or complex dtype, their shapes unchanged."""
+    """Converts operands to their common floating or complex dtype, without changing shapes."""
     return promote_types_of_inexact("promote_dtypes", *args)
 
 
@@ -467,9 +469,9 @@ def constant(value: Any, like: Any) -> Any:
 
 
 def scalar_like(value: Any, like: Any) -> Any:
-    """Returns a scalar of the dtype of another operand, weakly typed if that is a weak scalar.
+    """Returns a scalar of another operand's dtype, weakly typed if that operand is a weak scalar.
 
-    Operations with it leave weakly typed scalars weak, and make weakly typed arrays strong.
+    An operation with this scalar keeps weak scalars weak, but makes weakly typed arrays strong.
     """
     aval = get_aval(like)
     return convert(value, aval.dtype, aval.weak_type and not aval.shape)
@@ -483,9 +485,9 @@ def result_type_of(*values: Any) -> tuple[Any, bool]:
 
 
 def ensure_array(value: Any) -> Any:
-    """Returns arrays unchanged and other operands as arrays with ``shape`` and ``dtype``.
+    """Returns arrays unchanged, and other operands as arrays with ``shape`` and ``dtype``.
 
-    NumPy arrays are narrowed to dtypes that arrays have, and otherwise left on the host.
+    NumPy arrays are narrowed to dtypes that arrays may have, and stay on the host.
     """
     kind = value.__class__
     if kind in _ready_types or isinstance(value, Array):
@@ -506,7 +508,7 @@ _ready_types: set[type] = set()  # cache: subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Any:
-    """Converts a NumPy array to an array; while a program is recorded, a scalar becomes a literal.
+    """Converts a NumPy array to an array. While a program is traced, a scalar becomes a literal.
 
     Compilation reads literals without a transfer from a device.
     """
@@ -528,7 +530,7 @@ def not_numbers(value: Any, dtype: Any) -> str:
 
 
 def with_type(value: Any) -> Any:
-    """Converts a foreign object with ``__array__`` to a NumPy array, whose dtype is known."""
+    """Converts a foreign object with ``__array__`` to a NumPy array, which has a dtype."""
     if hasattr(value, "__array__") and not is_valid_value(value):
         return np.asarray(value)
     return value

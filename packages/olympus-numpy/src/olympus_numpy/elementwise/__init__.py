@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise functions, and `ufunc`, which adds methods such as ``reduce`` to them.
 
-Imports `core`, `arrays` and `reductions`.
+This folder imports `core`, `arrays` and `reductions`.
 """

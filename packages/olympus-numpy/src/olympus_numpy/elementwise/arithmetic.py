@@ -65,7 +65,7 @@ _bool = np.dtype(bool)
 
 
 def _add(x: Any, y: Any, /) -> Any:
-    """Returns the sum of two arrays, elementwise; of booleans whether one is true.
+    """Returns the sum of two arrays, elementwise; for booleans, whether one is true.
 
     Args:
       x: an array or scalar.
@@ -83,7 +83,7 @@ def _add(x: Any, y: Any, /) -> Any:
 
 
 def _multiply(x: Any, y: Any, /) -> Any:
-    """Returns the product of two arrays, elementwise; of booleans whether both are true.
+    """Returns the product of two arrays, elementwise; for booleans, whether both are true.
 
     Args:
       x: an array or scalar.
@@ -234,14 +234,14 @@ def positive(x: Any, /) -> Array:
 
 @inlined()
 def absolute(x: Any, /) -> Array:
-    """Returns the absolute value, elementwise; of complex numbers a real one.
+    """Returns the absolute value, elementwise; for complex numbers it is real.
 
     Args:
       x: an array or scalar.
 
     Returns:
-      An array of the shape and dtype of ``x``; of the real dtype of the same precision if ``x`` is
-      complex.
+      An array of the shape and dtype of ``x``. If ``x`` is complex, the dtype is the real dtype of
+      the same precision.
 
     Example:
       >>> absolute(-1.5), absolute(3 + 4j)
@@ -281,7 +281,7 @@ def fabs(x: Any, /) -> Array:
 
 @inlined()
 def sign(x: Any, /) -> Array:
-    """Returns -1, 0 or 1 by the sign of each number; of complex ones ``x / abs(x)``.
+    """Returns -1, 0 or 1 by the sign of each number; for complex numbers ``x / abs(x)``.
 
     Args:
       x: an array or scalar of numbers.
@@ -299,7 +299,7 @@ def sign(x: Any, /) -> Array:
 
 @outlined()
 def signbit(x: Any, /) -> Any:
-    """Returns whether the sign bit is set, elementwise: true of negative numbers and -0.0.
+    """Returns whether the sign bit is set, elementwise. It is set for negative numbers and -0.0.
 
     Args:
       x: an array or scalar of real numbers.
@@ -410,10 +410,10 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def _float_divmod(x1: Any, x2: Any, dtype: Any) -> tuple[Any, Any]:
-    """Quotient rounded down and remainder with the divisor's sign, as Python's floats have them."""
+    """Returns the quotient rounded down and the remainder with the divisor's sign, as in Python."""
     zero, one = np.zeros((), dtype), constant(1, x1)
     remainder = lax.rem(x1, x2)
-    # x1 - remainder is a multiple of x2 up to rounding. Division by zero divides x1 itself.
+    # x1 - remainder is a multiple of x2 up to rounding. If x2 is zero, x1 itself is divided.
     quotient = lax.div(where(lax.eq(x2, zero), x1, lax.sub(x1, remainder)), x2)
     wrong_sign = lax.bitwise_and(lax.ne(remainder, zero), lax.ne(lax.sign(x2), lax.sign(remainder)))
     shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
@@ -430,7 +430,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
     Args:
       x1: the dividend.
-      x2: the divisor; of integers divided by zero the remainder is zero.
+      x2: the divisor. The remainder of an integer divided by zero is zero.
 
     Returns:
       An array of the operands' broadcast shape and common dtype.
@@ -442,7 +442,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     x1, x2, dtype = promote_args_numeric.pair("remainder", x1, x2)
     zero = np.zeros((), dtype)
     if dtypes.issubdtype(dtype, np.integer):
-        # Division by zero is defined to give the remainder zero.
+        # The remainder of a division by zero is defined as zero.
         x2 = where(lax.eq(x2, zero), lax.full_like(x2, 1), x2)
     remainder = lax.rem(x1, x2)
     nonzero = lax.ne(remainder, zero)
@@ -561,7 +561,7 @@ minimum = ufunc(
 
 @outlined()
 def fmax(x1: Any, x2: Any) -> Any:
-    """Returns the larger of two numbers, elementwise; if one is NaN, the other one.
+    """Returns the larger of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
       x1: an array or scalar.
@@ -583,7 +583,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 @outlined()
 def fmin(x1: Any, x2: Any) -> Any:
-    """Returns the smaller of two numbers, elementwise; if one is NaN, the other one.
+    """Returns the smaller of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
       x1: an array or scalar.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Booleans packed into bytes, eight in each."""
+"""Booleans packed into bytes, eight booleans in each byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _uint8 = np.dtype(np.uint8)
 
 
 def _bit_weights(bitorder: str) -> np.ndarray:
-    """Returns the weight of each of eight bits in its byte."""
+    """Returns the weights of the eight bits of a byte."""
     if bitorder not in ("little", "big"):
         raise ValueError("'order' must be either 'little' or 'big'")
     places = np.arange(8, dtype=np.uint8)
@@ -51,18 +51,18 @@ _packbits = compiled(_packed, ("axis", "bitorder"), name="packbits")
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Returns booleans, eight packed into each byte.
+    """Packs booleans into bytes, eight into each byte.
 
     Args:
       a: an array of booleans or integers, which count as true where they are not zero.
       axis: the axis; by default, the array is flattened.
-      bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
+      bitorder: whether the first element is the highest (``"big"``) or lowest bit (``"little"``).
 
     Returns:
       An array of dtype uint8, with an eighth of the elements along the axis, rounded up.
 
     Raises:
-      TypeError: if ``a`` is neither boolean nor of integers.
+      TypeError: if the dtype of ``a`` is neither boolean nor an integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -109,8 +109,8 @@ def unpackbits(
     Args:
       a: an array of dtype uint8.
       axis: the axis; by default, the array is flattened.
-      count: how many bits to return; a negative number leaves as many out.
-      bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
+      count: how many bits to return; a negative number leaves out that many bits at the end.
+      bitorder: whether the first element is the highest (``"big"``) or lowest bit (``"little"``).
 
     Returns:
       An array of dtype uint8 of zeros and ones.

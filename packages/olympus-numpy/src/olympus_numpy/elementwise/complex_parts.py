@@ -48,7 +48,7 @@ def real(val: Any, /) -> Array:
 
 @inlined()
 def imag(val: Any, /) -> Array:
-    """Returns the imaginary parts of numbers, zeros where they are real.
+    """Returns the imaginary parts of numbers, which are zero for real numbers.
 
     Args:
       val: an array or scalar.
@@ -113,7 +113,7 @@ def angle(z: Any, deg: bool = False) -> Array:
 
     Args:
       z: an array or scalar.
-      deg: whether in degrees rather than radians.
+      deg: whether to return degrees rather than radians.
 
     Returns:
       An array of the shape of ``z`` and of a floating dtype.

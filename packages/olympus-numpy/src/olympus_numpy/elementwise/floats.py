@@ -194,7 +194,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 
     Args:
       a: an array or scalar.
-      decimals: how many digits after the point; before it where negative.
+      decimals: how many digits to keep after the point; a negative number rounds before the point.
       out: not supported.
 
     Returns:
@@ -376,9 +376,9 @@ def nan_to_num(
     Args:
       x: an array or scalar.
       copy: has no effect: arrays are immutable.
-      nan: what replaces NaN.
-      posinf: what replaces positive infinity; the largest number by default.
-      neginf: what replaces negative infinity; the smallest number by default.
+      nan: the replacement of NaN.
+      posinf: the replacement of positive infinity; the largest number by default.
+      neginf: the replacement of negative infinity; the smallest number by default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -409,7 +409,7 @@ def _frexp_of_floats(x: Any) -> Any:
     integer = np.dtype(f"int{bits}")
     count = np.dtype(np.int32)
     tiny = lax.lt(lax.abs(x), np.array(dtypes.finfo(dtype).smallest_normal, dtype))
-    # Subnormal numbers are made normal first.
+    # Subnormal numbers are first scaled to normal numbers.
     scaled = lax.select(tiny, lax.mul(x, np.array(2.0**mantissa_bits, dtype)), x)
     shift = lax.select(
         tiny,
@@ -421,7 +421,7 @@ def _frexp_of_floats(x: Any) -> Any:
         lax.shift_right_logical(pattern, np.array(mantissa_bits, integer)), np.array(mask, integer)
     )
     exponent = lax.add(lax.add(convert(stored, count), shift), np.array(1 - bias, count))
-    # The same sign and mantissa with the exponent of one half.
+    # The result keeps sign and mantissa, and has the exponent of one half.
     keep = np.array(~(mask << mantissa_bits), np.int64).astype(integer)
     half = np.array((bias - 1) << mantissa_bits, integer)
     mantissa = lax.bitcast_convert_type(lax.bitwise_or(lax.bitwise_and(pattern, keep), half), dtype)
@@ -475,7 +475,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
       An array of the operands' broadcast shape and of the floating dtype of ``x1``.
 
     Raises:
-      ValueError: if ``x2`` is not of integers, or ``x1`` is complex.
+      ValueError: if ``x2`` does not have an integer dtype, or ``x1`` is complex.
 
     Example:
       >>> ldexp(0.75, 3)
@@ -491,7 +491,8 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     shape = np.broadcast_shapes(np.shape(x1), exponent.shape)
     x = spread(ensure_array(x1), shape)
     exponent = convert(spread(exponent, shape), np.dtype(np.int32))
-    # Scale in steps whose powers of two are normal numbers; only the last step rounds.
+    # Scale in several steps, so that each power of two is a normal number. Only the last step
+    # rounds.
     _, _, bias = _float_format(dtype)
     largest = np.array(bias - 1, np.int32)
     for _ in range(4):

@@ -101,7 +101,7 @@ def not_equal(x: Any, y: Any, /) -> Array:
 
 
 def _compare(name: str, operation: Any, x: Any, y: Any) -> Any:
-    """Compares by size; complex numbers in lexicographic order."""
+    """Compares numbers by size, and complex numbers in lexicographic order."""
     x, y, dtype = promote_args.pair(name, x, y)
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return operation(x, y)
@@ -113,7 +113,7 @@ def _compare(name: str, operation: Any, x: Any, y: Any) -> Any:
 
 @inlined()
 def less(x: Any, y: Any, /) -> Array:
-    """Returns whether ``x < y``, elementwise; complex numbers are in lexical order.
+    """Returns whether ``x < y``, elementwise; complex numbers compare in lexicographic order.
 
     Args:
       x: an array or scalar.
@@ -316,7 +316,7 @@ def logical_not(x: Any, /) -> Array:
 
 
 def _bitwise_and(x: Any, y: Any, /) -> Any:
-    """Returns the bits set in both integers, elementwise; of booleans whether both are true.
+    """Returns the bits set in both integers, elementwise; for booleans, whether both are true.
 
     Args:
       x: an array or scalar.
@@ -454,7 +454,7 @@ def left_shift(x: Any, y: Any, /) -> Array:
 
     Args:
       x: an array or scalar of integers.
-      y: how far.
+      y: the number of bits to move by.
 
     Returns:
       An array of the operands' broadcast shape and common dtype.
@@ -472,11 +472,11 @@ bitwise_left_shift = left_shift
 
 @inlined()
 def right_shift(x1: Any, x2: Any, /) -> Array:
-    """Returns integers with their bits moved to the right, signed ones keeping their sign.
+    """Returns integers with their bits moved to the right; signed integers keep their sign.
 
     Args:
       x1: an array or scalar of integers.
-      x2: how far.
+      x2: the number of bits to move by.
 
     Returns:
       An array of the operands' broadcast shape and common dtype.
@@ -531,7 +531,7 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     distance = lax.abs(lax.sub(a, b))
     tolerance = lax.add(atol, lax.mul(rtol, lax.abs(b)))
-    # An infinite tolerance must not make everything close: infinities are close if equal.
+    # An infinite tolerance must not make everything close. Infinities are close only if equal.
     close = lax.bitwise_and(_finite(b), lax.le(distance, tolerance))
     result = lax.bitwise_or(lax.eq(a, b), close)
     if equal_nan:
@@ -641,6 +641,6 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     a1, a2 = asarray(a1), asarray(a2)
     try:
         same = equal(a1, a2)
-    except (TypeError, ValueError):  # the shapes do not fit
+    except (TypeError, ValueError):  # the shapes are incompatible
         return asarray(False)
     return all_of(same)

@@ -47,14 +47,13 @@ def power(x1: Any, x2: Any, /) -> Array:
 
     Args:
       x1: the base.
-      x2: the exponent; not negative where both are integers.
+      x2: the exponent; not negative if both operands are integers.
 
     Returns:
       An array of the operands' broadcast shape and common dtype.
 
     Raises:
-      TypeError: an exponent that is known when the operation is traced is negative, and both
-        operands are integers.
+      TypeError: both operands are integers, and the exponent is known at trace time and negative.
 
     Example:
       >>> power(2.0, 10)
@@ -91,8 +90,9 @@ def _raised(x1: Any, x2: Any) -> Any:
     if dtypes.issubdtype(ensure_array(x2).dtype, np.integer):
         base_dtype, _ = result_type_of(x1)
         if dtypes.issubdtype(base_dtype, np.inexact):
-            result_type_of(x1, x2)  # raises under strict promotion
-            # Integers stay integers: the derivative with respect to the base needs no logarithm.
+            result_type_of(x1, x2)  # raises an error under strict promotion
+            # Integer exponents stay integers: the derivative with respect to the base then needs no
+            # logarithm.
             return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))
     x1, x2, dtype = promote_args_numeric.pair("power", x1, x2)
     if dtypes.issubdtype(dtype, np.integer):
@@ -104,7 +104,7 @@ _power = compiled(_raised, inline=True, name="power")
 pow = power
 
 
-# Exponents above 63 make integers of 64 bits overflow.
+# Exponents above 63 make 64-bit integers overflow.
 _EXPONENT_BITS = 6
 
 
@@ -253,7 +253,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     def euclid(pair: Any) -> Any:
         larger, smaller = pair
         go_on = lax.ne(smaller, zero)
-        # Pairs whose smaller number is zero are finished.
+        # A pair is finished once its smaller number is zero.
         remainder = where(go_on, lax.rem(larger, smaller), zero)
         return where(go_on, smaller, larger), remainder
 

@@ -78,7 +78,7 @@ def exp2(x: Any, /) -> Array:
 
 @inlined()
 def expm1(x: Any, /) -> Array:
-    """Returns ``exp(x) - 1``, exact also for small numbers, elementwise.
+    """Returns ``exp(x) - 1``, elementwise. It is precise for small numbers too.
 
     Args:
       x: an array or scalar of numbers.
@@ -97,7 +97,7 @@ def expm1(x: Any, /) -> Array:
 
 @inlined()
 def log(x: Any, /) -> Array:
-    """Returns the natural logarithm; NaN for negative real numbers, elementwise.
+    """Returns the natural logarithm, elementwise; NaN for negative real numbers.
 
     Args:
       x: an array or scalar of numbers.
@@ -116,7 +116,7 @@ def log(x: Any, /) -> Array:
 
 @inlined()
 def log1p(x: Any, /) -> Array:
-    """Returns ``log(1 + x)``, exact also for small numbers, elementwise.
+    """Returns ``log(1 + x)``, elementwise. It is precise for small numbers too.
 
     Args:
       x: an array or scalar of numbers.
@@ -195,7 +195,7 @@ def _logaddexp_values(x1: Any, x2: Any) -> Any:
     return lax.select(is_nan, total, finite)
 
 
-_logaddexp_values.__name__ = "logaddexp"  # the name in olympusprs
+_logaddexp_values.__name__ = "logaddexp"  # the name that olympusprs show
 _logaddexp_of_floats = custom_jvp(_logaddexp_values)
 
 
@@ -207,7 +207,7 @@ def _logaddexp_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _difference(x: Any, y: Any) -> Any:
-    """``x - y``, and zero where both are the same infinity."""
+    """Returns ``x - y``, and zero where both are the same infinity."""
     same = lax.eq(x, y)
     return where(same, np.zeros((), y.dtype), lax.sub(x, y))
 

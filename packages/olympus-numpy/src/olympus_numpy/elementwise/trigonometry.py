@@ -101,7 +101,7 @@ def tan(x: Any, /) -> Array:
 
 @inlined()
 def arcsin(x: Any, /) -> Array:
-    """Returns the angles in radians whose sine is given; NaN outside [-1, 1], elementwise.
+    """Returns the angles in radians whose sine is given, elementwise; NaN outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.
@@ -123,7 +123,7 @@ asin = arcsin
 
 @inlined()
 def arccos(x: Any, /) -> Array:
-    """Returns the angles in radians whose cosine is given; NaN outside [-1, 1], elementwise.
+    """Returns the angles in radians whose cosine is given, elementwise; NaN outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.
@@ -246,7 +246,7 @@ asinh = arcsinh
 
 @inlined()
 def arccosh(x: Any, /) -> Array:
-    """Returns the inverse hyperbolic cosine; NaN below 1, elementwise.
+    """Returns the inverse hyperbolic cosine, elementwise; NaN below 1.
 
     Args:
       x: an array or scalar of numbers.
@@ -268,7 +268,7 @@ acosh = arccosh
 
 @inlined()
 def arctanh(x: Any, /) -> Array:
-    """Returns the inverse hyperbolic tangent; NaN outside [-1, 1], elementwise.
+    """Returns the inverse hyperbolic tangent, elementwise; NaN outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.

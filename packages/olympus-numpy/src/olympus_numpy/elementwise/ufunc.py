@@ -48,15 +48,15 @@ class ufunc:
       func: the function of ``nin`` arrays.
       nin: the number of arguments.
       nout: the number of results.
-      name: the name that is shown; the function's by default.
+      name: the name that is shown; by default the function's name.
       nargs: the number of arguments; ``nin`` by default.
-      identity: the result of a reduction of nothing; None where there is none.
-      defining: the function by which equality is decided; ``func`` by default.
-      call: what a call runs, where that is not the function compiled.
-      reduce: what `reduce` runs, where a faster way than a loop is known.
-      accumulate: what `accumulate` runs, where a faster way than a loop is known.
-      at: what `at` runs, where a faster way than a loop is known.
-      reduceat: what `reduceat` runs, where a faster way than a loop is known.
+      identity: the result of a reduction of no elements; None if there is none.
+      defining: the function by which ufuncs are compared for equality; ``func`` by default.
+      call: the function that a call runs; ``func`` by default.
+      reduce: the function that `reduce` runs; by default a loop.
+      accumulate: the function that `accumulate` runs; by default a loop.
+      at: the function that `at` runs; by default a loop.
+      reduceat: the function that `reduceat` runs; by default a loop.
 
     Example:
       >>> from olympus_numpy import add, arange
@@ -113,11 +113,11 @@ class ufunc:
         return self is other or (isinstance(other, ufunc) and self._meaning() == other._meaning())
 
     def _meaning(self) -> tuple[Any, ...]:
-        """Returns what two universal functions share that are equal."""
+        """Returns the properties by which universal functions are compared for equality."""
         return self._defining, self.__name__, self._identity, self._nin, self._nout
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        """Applies the function to arrays, broadcast against each other."""
+        """Broadcasts arrays against each other and applies the function to them."""
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")
         if where is not None:
@@ -178,8 +178,8 @@ class ufunc:
 
         Raises:
           NotImplementedError: if ``out`` is given.
-          ValueError: if the function is not binary with one result; if ``where`` is given for a
-            function without identity and without ``initial``, or is not boolean.
+          ValueError: if the function is not binary with one result, if ``where`` is not boolean, or
+            if ``where`` is given without ``initial`` for a function without identity.
 
         Example:
           >>> from olympus_numpy import add, array
@@ -258,7 +258,7 @@ class ufunc:
         return lax.reshape(result, kept) if keepdims else result
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Combines each element with all before it along an axis.
+        """Combines each element with all elements before it along an axis.
 
         Args:
           a: an array.
@@ -313,9 +313,9 @@ class ufunc:
 
         Args:
           a: an array; it is not changed.
-          indices: what would stand in brackets.
+          indices: an index expression, as in ``a[indices]``.
           b: the second argument of a binary function.
-          inplace: must be False, to say that the caller knows that ``a`` is not changed.
+          inplace: must be False, which confirms that the caller expects ``a`` to stay unchanged.
 
         Returns:
           An array of the shape of ``a``.
@@ -350,7 +350,7 @@ class ufunc:
         return self._loop_at(a, indices, b)
 
     def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
-        """Applies `at` element by element, in order, since indices may repeat."""
+        """Computes `at` element by element, in order, since indices may repeat."""
         positions = lax.reshape(lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape)[indices]
         b = asarray(b)
         dtype = self._result_dtype(a, b)
@@ -376,11 +376,11 @@ class ufunc:
     ) -> Array:
         """Reduces slices of an axis, each from one index to the next, the last to the end.
 
-        Where an index is not below the next one, the element at it is taken.
+        If an index is not below the next one, the result is the element at that index.
 
         Args:
           a: an array.
-          indices: where the slices begin, an array of one dimension.
+          indices: the beginnings of the slices, an array of one dimension.
           axis: the axis.
           dtype: the dtype of the result.
           out: not supported.
@@ -390,8 +390,7 @@ class ufunc:
 
         Raises:
           NotImplementedError: if ``out`` is given.
-          ValueError: if ``indices`` is not of one dimension and of integers, or ``axis`` is not one
-            integer.
+          ValueError: if ``indices`` is not a vector of integers, or ``axis`` is not one integer.
 
         Example:
           >>> from olympus_numpy import add, array
@@ -448,7 +447,7 @@ class ufunc:
         return _back(reduce_slices(indices, ends), axis)
 
     def outer(self, A: Any, B: Any, /) -> Array:
-        """Applies the function to all pairs of an element of ``A`` and one of ``B``.
+        """Applies the function to all pairs of an element of ``A`` and an element of ``B``.
 
         Args:
           A: an array.

@@ -45,7 +45,7 @@ def _parse_signature(signature: str) -> Signature:
 def _core_sizes(
     shape: tuple[int, ...], names: tuple[str, ...], sizes: dict[str, int], context: str
 ) -> None:
-    """Enters the sizes of an argument's core dimensions, and checks those entered already."""
+    """Records the sizes of an argument's core dimensions, or checks them against recorded ones."""
     if not names:
         return
     if len(shape) < len(names):
@@ -103,18 +103,18 @@ def vectorize(
 
     Args:
       pyfunc: a function that can be traced.
-      excluded: positions and names of arguments that are passed as they are.
+      excluded: positions and names of arguments that are passed unchanged.
       signature: the core dimensions of arguments and results, such as ``"(n,m),(m)->(n)"``; scalars
         by default.
 
     Returns:
-      A function of arrays. Its results have the broadcast dimensions of the arguments in front of
-      those that the signature names.
+      A function of arrays. Its results have the broadcast dimensions of the arguments first, then
+      the dimensions that the signature names.
 
     Raises:
-      TypeError: if ``excluded`` holds something else than integers and strings; when called, if the
-        number of arguments does not fit the signature.
-      ValueError: if ``excluded`` holds negative numbers or numbers of arguments that are not there.
+      TypeError: if ``excluded`` contains anything but integers and strings. The returned function
+        raises it if the number of arguments does not match the signature.
+      ValueError: if ``excluded`` contains a negative position or one without an argument.
 
     Example:
       >>> from olympus_numpy import array, dot
@@ -137,7 +137,7 @@ def vectorize(
                 f"wrong number of positional arguments: expected {len(inputs)}, got "
                 f"{len(positions) + len(names)} {context}"
             )
-        # None is passed through unchanged.
+        # None is passed on unchanged.
         absent = {k for k, place in enumerate(positions) if args[place] is None}
         if any(inputs[k] for k in absent):
             raise ValueError(f"Cannot pass None at locations {absent} {context}")
@@ -164,7 +164,7 @@ def _apply(
     outputs: Sequence[tuple[str, ...]] | None,
     context: str,
 ) -> Any:
-    """Applies a function of core dimensions to arrays, mapped over their loop dimensions."""
+    """Maps a function of core dimensions over the loop dimensions of arrays."""
     sizes: dict[str, int] = {}
     for array, names in zip(arrays, inputs, strict=True):
         _core_sizes(array.shape, names, sizes, context)
@@ -205,7 +205,7 @@ def _apply(
 
 
 def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) -> bool:
-    """Returns whether an argument has a loop dimension, with a size other than one."""
+    """Returns whether an argument has a given loop dimension with a size other than one."""
     own_dim = dim - (len(loop_shape) - len(shape))
     return own_dim >= 0 and shape[own_dim] == loop_shape[dim] != 1
 
@@ -213,7 +213,7 @@ def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) ->
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """Returns the results of a function of vectors, applied to all lines along an axis.
+    """Returns the results of a function of vectors that is applied to all lines along an axis.
 
     Args:
       func1d: a function of a vector that can be traced.
@@ -245,19 +245,18 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Array:
-    """Returns the result of a reduction applied over axes one after another, which are kept.
+    """Applies a reduction over axes one after another; keeps the axes with size one.
 
     Args:
-      func: called with an array and an axis.
+      func: the reduction, a function of an array and an axis.
       a: an array.
       axes: the axes.
 
     Returns:
-      An array of as many dimensions as ``a``.
+      An array of the rank of ``a``.
 
     Raises:
-      ValueError: if the function returns an array of another number of dimensions than ``a`` or one
-        less.
+      ValueError: if the rank of a result of ``func`` is neither the rank of ``a`` nor one less.
 
     Example:
       >>> from olympus_numpy import ones, sum
@@ -285,7 +284,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
       func: a function of ``nin`` scalars that can be traced.
       nin: the number of arguments.
       nout: the number of results.
-      identity: the result of a reduction of nothing.
+      identity: the result of a reduction of no elements.
 
     Returns:
       A `ufunc`.
