@@ -10,7 +10,7 @@ from olympus_ir.diagnostics.source_info import register_library_folder
 
 from .__about__ import __version__ as __version__
 
-# Loaded when first used, so that a program imports what it needs and nothing else.
+# Submodules are loaded on first use, so that a program imports only those that it needs.
 _SUBMODULES = (
     "cluster",
     "fft",

@@ -55,7 +55,7 @@ def reals(name: str, *args: Any) -> list[Any]:
 
 
 def elementwise(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Returns a decorator for an elementwise function of real numbers, which compiles it.
+    """Returns a decorator that compiles an elementwise function of real numbers.
 
     The function is called with operands of one floating dtype and one shape.
     """
@@ -85,9 +85,8 @@ def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., A
     """Returns a decorator that defines the partial derivatives of an elementwise function.
 
     Args:
-      *derivatives: for each operand its partial derivative, a function of the result and the
-        operands; None where the function is not smooth in the operand, whose derivative is then
-        zero.
+      *derivatives: for each operand the partial derivative, a function of the result and the
+        operands. None if the function is not smooth in the operand; the derivative is then zero.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -108,8 +108,8 @@ def dctn(
     Args:
       x: an array of real or complex numbers.
       type: 1, 2, 3 or 4.
-      s: the length of the transform along each axis; those of ``x`` if None.
-      axes: the axes; if None the last ``len(s)``, or all if ``s`` is None too.
+      s: the length of the transform along each axis; the lengths of ``x`` if None.
+      axes: the axes. If None, the last ``len(s)`` axes, or all axes if ``s`` is None too.
       norm: as in `dct`.
 
     Returns:
@@ -207,13 +207,13 @@ def _transformed(x: Any, type: int, norm: str, n: int | None, axis: int) -> Any:
 
 
 def _scaled(result: Any, norm: str, size: int) -> Any:
-    """Scales the transform of a period of ``size`` by its norm."""
+    """Scales a transform with period ``size`` as the norm requires."""
     factor = {"backward": 1.0, "forward": 1.0 / size, "ortho": 1.0 / math.sqrt(size)}[norm]
     return result if factor == 1.0 else result * np.asarray(factor, result.dtype)
 
 
 def _times(x: Any, weights: np.ndarray) -> Any:
-    """Multiplies along the last axis by weights, of which complex ones make the product complex."""
+    """Multiplies along the last axis by weights. Complex weights make the product complex."""
     if np.iscomplexobj(weights):
         x = x.astype(dtypes.to_complex_dtype(x.dtype))
     return x * lax.broadcast_to_rank(weights.astype(x.dtype), x.ndim)
@@ -231,7 +231,7 @@ def _rotations(angles: np.ndarray) -> np.ndarray:
 
 
 def _first(x: Any, norm: str) -> Any:
-    """Computes type I: the Fourier transform of the continuation that is even about both ends."""
+    """Computes type I, the Fourier transform of the extension that is even about both ends."""
     n, root = x.shape[-1], math.sqrt(2.0)
     if norm == "ortho":
         x = _times(x, _ends(n, root, root))
@@ -258,7 +258,7 @@ def _second(x: Any, norm: str) -> Any:
 
 
 def _third(x: Any, norm: str) -> Any:
-    """Computes type III: the first half of a Fourier transform of twice the length."""
+    """Computes type III, the first half of a Fourier transform of twice the length."""
     n = x.shape[-1]
     weights = np.full(n, 2.0)
     weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resampling of images, and of arrays of any number of dimensions: `resize`.
 
-Along each dimension the new samples are weighted sums of the old ones; the weights come from a
-kernel, a function of the distance between an old and a new sample. So a resampling is one matrix
-product a dimension, linear in the image and differentiable in scale and translation.
+Along each dimension the new samples are weighted sums of the old samples. A kernel gives the
+weights; it is a function of the distance between an old and a new sample. So a resampling is one
+matrix product for each dimension. It is linear in the image, and differentiable with respect to
+scale and translation.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 class ResizeMethod(enum.Enum):
     """Interpolation method of `resize` and `scale_and_translate`.
 
-    NEAREST takes the nearest old sample; LINEAR interpolates between two; CUBIC is the cubic
-    convolution of Keys with the parameter -1/2; CUBIC_PYTORCH is the same with antialiasing, and
-    without it that with the parameter -3/4 and repeated borders, as in PyTorch; LANCZOS3 and
-    LANCZOS5 are windowed sinc functions; AREA averages what a new sample covers.
+    NEAREST takes the nearest old sample. LINEAR interpolates between two samples. CUBIC is the
+    cubic convolution of Keys with the parameter -1/2. CUBIC_PYTORCH equals CUBIC with antialiasing;
+    without antialiasing it has the parameter -3/4 and repeats the border, as in PyTorch. LANCZOS3
+    and LANCZOS5 are windowed sinc functions. AREA averages the old samples that a new sample
+    covers.
 
     Example:
       >>> from olympus_scipy.images import ResizeMethod
@@ -88,7 +90,7 @@ _NAMES = {
 }
 
 
-# ---- kernels: functions of the distance, in old samples ----
+# ---- kernels: functions of the distance in units of old samples ----
 
 
 def _triangle(distance: Any) -> Array:
@@ -117,9 +119,9 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Array]] = {
 def _weights(
     method: ResizeMethod, old: int, new: int, scale: Any, translation: Any, antialias: bool
 ) -> Array:
-    """Returns the weight of each old sample (rows) in each new one (columns)."""
+    """Returns the weight of each old sample (rows) in each new sample (columns)."""
     dtype = scale.dtype
-    # The sample at position i covers the interval from i to i + 1, and lies in its middle.
+    # The sample at position i covers the interval from i to i + 1; its center is the middle.
     spacing = 1 / scale
     places = (((onp.arange(new, dtype=dtype) + 0.5) - translation) * spacing - 0.5)[None, :]
     positions = onp.arange(old, dtype=dtype)[:, None]
@@ -131,7 +133,7 @@ def _weights(
         end = onp.minimum(positions + 0.5, places + spacing / 2)
         weights = onp.maximum(0, end - onp.maximum(positions - 0.5, places - spacing / 2))
     else:
-        # Fewer samples than before: wider kernels let no high frequency through.
+        # In downsampling, a wider kernel removes high frequencies.
         width = onp.maximum(spacing, 1) if antialias else 1
         weights = _KERNELS[method](onp.abs(places - positions) / width)
     total = onp.sum(weights, axis=0, keepdims=True)
@@ -141,12 +143,12 @@ def _weights(
 
 
 def _within(places: Any, old: int, weights: Any) -> Array:
-    """Returns weights, zero for new samples outside of the old ones."""
+    """Returns weights, set to zero for new samples outside of the old image."""
     return onp.where((places >= -0.5) & (places <= old - 0.5), weights, 0)
 
 
 def _clamped_cubic_weights(places: Any, positions: Any) -> Any:
-    """Returns the weights of PyTorch's bicubic resampling: four samples, the border repeated."""
+    """Returns the weights of PyTorch's bicubic resampling, of four samples with repeated border."""
     weights = onp.zeros_like(places - positions)
     for offset in range(-1, 3):
         neighbour = onp.floor(places) + offset
@@ -209,18 +211,20 @@ def scale_and_translate(
       shape: the shape of the result; it differs from the image's along ``spatial_dims`` only.
       spatial_dims: the dimensions to resample.
       scale: the factor for each of these dimensions, of shape (len(spatial_dims),).
-      translation: the shift of each, in new samples, of the same shape.
+      translation: the shift along each of these dimensions, in units of new samples, of the same
+        shape.
       method: a `ResizeMethod` or its name: linear, cubic, lanczos3, lanczos5, area.
       antialias: whether to widen the kernel when downsampling, which removes frequencies that the
         result cannot represent.
-      precision: of the matrix products, as for `lax.dot_general`.
+      precision: the precision of the matrix products, as for `lax.dot_general`.
 
     Returns:
-      An array of shape ``shape``: of the image's dtype if that is inexact, else of the default
+      An array of shape ``shape``, of the image's dtype if that is inexact, else of the default
       float dtype.
 
     Raises:
-      ValueError: shapes do not fit, a dimension repeats, or the method is unknown or ``"nearest"``.
+      ValueError: shapes do not match, a dimension repeats, or the method is unknown or
+        ``"nearest"``.
 
     Example:
       >>> import numpy as np
@@ -293,10 +297,10 @@ def resize(
         cubic (bicubic, tricubic), lanczos3, lanczos5, area.
       antialias: whether to widen the kernel when downsampling, which removes frequencies that the
         result cannot represent; no effect for ``"nearest"`` and ``"area"``.
-      precision: of the matrix products, as for `lax.dot_general`.
+      precision: the precision of the matrix products, as for `lax.dot_general`.
 
     Returns:
-      An array of shape ``shape``: of the image's dtype if that is inexact or the method is
+      An array of shape ``shape``, of the image's dtype if that is inexact or the method is
       ``"nearest"``, else of the default float dtype.
 
     Raises:

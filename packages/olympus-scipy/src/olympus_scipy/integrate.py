@@ -16,8 +16,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
     Args:
       y: the values of the function, an array of real or complex numbers.
-      x: the sample points, of the shape of ``y`` or of its length along ``axis``; equidistant if
-        None.
+      x: the sample points, an array of the shape of ``y`` or a vector of its length along ``axis``;
+        equidistant if None.
       dx: the distance of sample points, used if ``x`` is None.
       axis: the axis to integrate over.
 

@@ -22,7 +22,7 @@ _METHODS = ("linear", "nearest")
 class RegularGridInterpolator:
     """Interpolator of values on a rectangular grid.
 
-    Unlike SciPy's, it refuses ``bounds_error=True`` and the spline methods.
+    Unlike SciPy's interpolator, it does not support ``bounds_error=True`` or the spline methods.
 
     Args:
       points: for each dimension the increasing grid coordinates, an array of shape (n,).

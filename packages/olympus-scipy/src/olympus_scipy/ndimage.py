@@ -45,7 +45,8 @@ def map_coordinates(
 ) -> Array:
     """Interpolates an array at given coordinates.
 
-    Unlike SciPy's, it supports only the orders 0 and 1, and no ``output`` or ``prefilter``.
+    Unlike SciPy's function, it supports only the orders 0 and 1, and no ``output`` or
+    ``prefilter``.
 
     Args:
       input: an array with d dimensions.
@@ -129,5 +130,6 @@ def _neighbours(place: Any, size: int, order: int, mode: str) -> list[tuple[Any,
 def _neighbour(place: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
     index = place.astype(np.int32)
     inside = (index >= 0) & (index < size)
-    # Illegal indices of the mode "constant" are clamped; their values are not used.
+    # Indices outside of the array, possible in the mode "constant", are clamped. The values at
+    # these indices are not used.
     return onp.clip(_MODES[mode](index, size), 0, max(size - 1, 0)), inside, weight

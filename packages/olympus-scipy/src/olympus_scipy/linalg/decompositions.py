@@ -137,7 +137,7 @@ def lu(
 
     Args:
       a: a matrix of shape (m, n).
-      permute_l: whether to return ``p @ l`` in place of both.
+      permute_l: whether to return ``p @ l`` in place of ``p`` and ``l``.
       overwrite_a: ignored.
       check_finite: ignored.
 
@@ -175,8 +175,8 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
       check_finite: ignored.
 
     Returns:
-      A pair: both factors in one array of shape (..., n, n), and the pivots (int32, of shape (...,
-      n)): row i was exchanged with row ``pivots[i]``.
+      A pair of an array of shape (..., n, n), which holds both factors, and the pivots (int32, of
+      shape (..., n)). Row i was exchanged with row ``pivots[i]``.
 
     Example:
       >>> lu_factor(np.array([[0.0, 2], [1, 0]]))[1]
@@ -410,7 +410,8 @@ def polar(
 
     Raises:
       ValueError: the side or the method is unknown, or ``a`` has fewer than two dimensions.
-      NotImplementedError: ``"qdwh"`` is asked for the side on which ``p`` is larger.
+      NotImplementedError: the method is ``"qdwh"``, and ``a`` has fewer rows than columns for
+        ``side="right"``, or more for ``side="left"``.
 
     Example:
       >>> unitary, positive = polar(np.array([[0.0, -2], [2, 0]]))

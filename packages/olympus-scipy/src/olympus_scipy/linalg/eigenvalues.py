@@ -48,12 +48,12 @@ def eigh(
       overwrite_b: ignored.
       turbo: ignored.
       eigvals: must be None; all eigenvalues are computed.
-      type: must be 1; the others belong to generalized problems.
+      type: must be 1; other types belong to generalized problems.
       check_finite: ignored.
 
     Returns:
       The pair of eigenvalues (real, ascending, of shape (..., n)) and eigenvectors (in columns, of
-      shape (..., n, n)); or the eigenvalues.
+      shape (..., n, n)), or the eigenvalues alone.
 
     Raises:
       NotImplementedError: ``b``, ``eigvals`` or ``type`` has another value.
@@ -92,16 +92,16 @@ def eigh_tridiagonal(
       eigvals_only: whether to return eigenvalues alone.
       select: ``"a"`` for all eigenvalues, ``"i"`` for a range of indices.
       select_range: the first and the last index for ``select="i"``.
-      tol: ignored: the results are as exact as the dtype allows.
-      key: ignored: the algorithm draws no random numbers.
+      tol: ignored, since the results are as exact as the dtype allows.
+      key: ignored, since the algorithm draws no random numbers.
 
     Returns:
-      The pair of eigenvalues (ascending) and eigenvectors (in columns); or the eigenvalues.
+      The pair of eigenvalues (ascending) and eigenvectors (in columns), or the eigenvalues alone.
 
     Raises:
       TypeError: the shapes or the dtypes of ``d`` and ``e`` do not match.
       ValueError: ``select`` is unknown, or ``select_range`` is not a pair of indices in order.
-      NotImplementedError: ``select="v"``, whose number of results depends on values.
+      NotImplementedError: ``select`` is ``"v"``, for which the number of results depends on values.
 
     Example:
       >>> eigh_tridiagonal(np.array([2.0, 2.0]), np.array([1.0]), eigvals_only=True)
@@ -165,8 +165,8 @@ def hessenberg(
       check_finite: ignored.
 
     Returns:
-      ``h``, with zeros below the first subdiagonal; with ``calc_q`` the pair ``(h, q)``. Each has
-      shape (..., n, n).
+      ``h``, with zeros below the first subdiagonal, or the pair ``(h, q)`` with ``calc_q``. Each
+      has shape (..., n, n).
 
     Example:
       >>> hessenberg(np.ones((3, 3))).shape
@@ -210,7 +210,7 @@ def _rsf2csf_of(t: Any, z: Any) -> Any:
     rows = jnp.arange(size)
 
     def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Makes one 2x2 diagonal block triangular by a rotation; starts at the last block."""
+        """Makes one 2x2 diagonal block triangular by a rotation; the last block comes first."""
         t, z = state
         k = size - 2 - step
         block = lax.dynamic_slice(t, (k, k), (2, 2))

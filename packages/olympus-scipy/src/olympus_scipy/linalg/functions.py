@@ -28,8 +28,8 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 # ---- the exponential ----
 
-# The degrees of rational approximations and the norms up to which they are exact, from N. Higham,
-# "The scaling and squaring method for the matrix exponential revisited" (2005).
+# The degrees of rational approximations, and the norms up to which the approximations are exact.
+# Source: N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
 _DEGREES = {
     8: (
         (3, 1.495585217958292e-2),
@@ -51,7 +51,10 @@ def _coefficients(degree: int) -> list[float]:
 
 
 def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
-    """Returns the odd and the even part of the numerator; the denominator is their difference."""
+    """Returns the odd and the even part of the numerator.
+
+    The denominator is the even part less the odd part.
+    """
     coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
     one = jnp.eye(a.shape[-1], dtype=a.dtype)
     square = _matmul(a, a)
@@ -67,7 +70,7 @@ def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
             return low
         if degree == 9:
             return low + chosen[4] * powers[4]
-        # Of degree 13: the higher powers are multiples of the sixth one.
+        # For degree 13, the higher terms are a multiple of the sixth power.
         high = sum(c * p for c, p in zip(chosen[4:], powers[1:], strict=False))
         return low + _matmul(powers[3], high)
 
@@ -182,7 +185,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (result, derivative) if compute_expm else derivative
 
 
-# ---- by the Schur form ----
+# ---- functions by the Schur form ----
 
 
 def _sqrtm_of(a: Any) -> Any:
@@ -247,7 +250,7 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
     places = jnp.arange(size)
 
     def superdiagonal(offset: Any, f: Any) -> Any:
-        """Computes the next superdiagonal from the ones below it, by Parlett's recurrence."""
+        """Computes the next superdiagonal from the diagonals below it, by Parlett's recurrence."""
 
         def entry(i: Any, f: Any) -> Any:
             j = i + offset
@@ -279,11 +282,12 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
     Args:
       A: a matrix of shape (n, n).
-      func: the elementwise function of an array of complex numbers.
+      func: the function of numbers, applied elementwise to an array of complex numbers.
       disp: whether to return the matrix alone, without an error estimate.
 
     Returns:
-      A complex array of shape (n, n); without ``disp`` the pair of it and an estimate of its error.
+      A complex array of shape (n, n). Without ``disp``, a pair of this array and an estimate of its
+      error.
 
     Raises:
       ValueError: ``A`` is not a single square matrix.

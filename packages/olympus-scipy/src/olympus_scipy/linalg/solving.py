@@ -37,7 +37,7 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def _for_vectors_and_matrices(function: Any, before: str = "(n,n)") -> Any:
-    """Vectorizes a function of matrices and a right-hand side over batch dimensions of either."""
+    """Vectorizes a function of matrices and a right-hand side over the batch dimensions of both."""
     vectors = jnp.vectorize(function, signature=f"{before},(n)->(n)")
     matrices = jnp.vectorize(function, signature=f"{before},(n,m)->(n,m)")
 
@@ -94,7 +94,7 @@ def solve_triangular(
       trans: 0 or ``"N"``; 1 or ``"T"`` to transpose ``a``; 2 or ``"C"`` for its conjugate
         transpose.
       lower: whether ``a`` is lower triangular.
-      unit_diagonal: whether to take the diagonal of ``a`` for ones.
+      unit_diagonal: whether to assume that the diagonal of ``a`` is one, without reading it.
       overwrite_b: ignored.
       debug: ignored.
       check_finite: ignored.
@@ -223,13 +223,13 @@ def solve(
     Args:
       a: square matrices, of shape (..., n, n).
       b: the right-hand sides, of shape (n,) or (..., n, k).
-      lower: which triangle to read if ``assume_a="pos"``.
+      lower: whether to read the lower triangle, not the upper one, if ``assume_a="pos"``.
       overwrite_a: ignored.
       overwrite_b: ignored.
       debug: ignored.
       check_finite: ignored.
-      assume_a: the structure of ``a``: ``"gen"``, ``"sym"``, ``"her"``, or ``"pos"`` for positive
-        definite matrices, which are solved by Cholesky factors.
+      assume_a: the structure of ``a``: ``"gen"``, ``"sym"``, ``"her"``, or ``"pos"``. Systems with
+        positive definite ``a`` (``"pos"``) are solved by Cholesky factors.
 
     Returns:
       The solutions, an array of the shape of ``b`` and of inexact dtype; not finite where ``a`` is
@@ -297,7 +297,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-    """Solves triangular equations for one column of the solution after the other."""
+    """Solves the triangular form of the equation, one column of the solution after the other."""
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
     f = _matmul(_matmul(adjoint(u), c.astype(u.dtype)), v)

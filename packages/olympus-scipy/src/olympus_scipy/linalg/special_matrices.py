@@ -43,7 +43,7 @@ def block_diag(*arrs: Any) -> Array:
     """Returns a block diagonal matrix.
 
     Args:
-      *arrs: matrices; vectors are rows, and numbers matrices of one element.
+      *arrs: the blocks. A vector counts as a row, and a number as a matrix of one element.
 
     Returns:
       An array with as many rows and columns as all blocks together, of their common dtype.
@@ -75,7 +75,7 @@ def block_diag(*arrs: Any) -> Array:
     return jnp.concatenate(rows)
 
 
-# ---- of vectors ----
+# ---- matrices given by vectors ----
 
 
 def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
-    """Returns vectors of one dtype with the same batch dimensions."""
+    """Returns two arrays of vectors, promoted to one dtype and the same batch dimensions."""
     x, y = map(ensure_array, promote_dtypes(x, y))
     batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     shapes = (*batch, x.shape[-1]), (*batch, y.shape[-1])
@@ -95,8 +95,8 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
     Args:
       c: the first columns, of shape (..., m).
-      r: the first rows, of shape (..., n), whose first element is ignored; the conjugate of ``c``
-        if None.
+      r: the first rows, of shape (..., n); the conjugate of ``c`` if None. The first element is
+        ignored.
 
     Returns:
       An array of shape (..., m, n).
@@ -119,7 +119,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
     Args:
       c: the first columns, of shape (..., m).
-      r: the last rows, of shape (..., n), whose first element is ignored; zeros if None.
+      r: the last rows, of shape (..., n); zeros if None. The first element is ignored.
 
     Returns:
       An array of shape (..., m, n).
@@ -166,7 +166,8 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
       mode: the part of the convolution: ``"full"``, ``"same"`` or ``"valid"``.
 
     Returns:
-      An array of shape (..., k, n), where k is m + n - 1, max(m, n) or max(m, n) - min(m, n) + 1.
+      An array of shape (..., k, n). Depending on the mode, k is m + n - 1, max(m, n) or
+      max(m, n) - min(m, n) + 1.
 
     Raises:
       ValueError: ``n`` is not positive, or the mode is unknown.
@@ -255,7 +256,7 @@ def fiedler_companion(a: Any) -> Array:
       a: the coefficients, highest power first, of shape (..., n + 1).
 
     Returns:
-      An array of shape (..., n, n), whose eigenvalues are the roots.
+      An array of shape (..., n, n). Its eigenvalues are the roots of the polynomials.
 
     Example:
       >>> fiedler_companion(np.array([1.0, -3, 2]))
@@ -266,7 +267,7 @@ def fiedler_companion(a: Any) -> Array:
     size = a.shape[-1]
     if size < 2:
         return a.reshape(*a.shape[:-1], size, size)
-    # Which coefficient (from 1), or which constant (-1 for a one), stands at each place.
+    # The number of the coefficient at each place, counted from 1; -1 stands for the constant one.
     places = np.zeros((size, size), int)
     places[0, 0] = 1
     places[1, 0] = -1
@@ -311,7 +312,7 @@ def leslie(f: Any, s: Any) -> Array:
     return jnp.concatenate([f[..., None, :], below], axis=-2)
 
 
-# ---- of a size ----
+# ---- matrices given by a size ----
 
 
 def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
@@ -321,7 +322,7 @@ def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
 
 
 def _floats(function: Callable[[int, int], Any], size: int, dtype: Any) -> np.ndarray:
-    """Returns the matrix of a function's exact values, rounded; large values are infinite."""
+    """Returns a function's exact values as a matrix, rounded; large values become infinite."""
 
     def rounded(value: Any) -> float:
         try:

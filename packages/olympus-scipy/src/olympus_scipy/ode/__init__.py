@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ordinary differential equations: `odeint`, and the steps of its Runge-Kutta method.
 
-Modules here import nothing else of this package.
+Modules of this folder import nothing else of this package.
 """

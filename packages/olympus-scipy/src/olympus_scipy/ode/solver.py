@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solution of ordinary differential equations by Dormand and Prince's method with adaptive steps.
+"""Solves ordinary differential equations by Dormand and Prince's method with adaptive steps.
 
-The derivative solves the adjoint equation backwards in time by the same method; it needs no more
-memory than the solution.
+The derivative is computed by solving the adjoint equation backwards in time, by the same method.
+This needs no more memory than the solution.
 """
 
 from __future__ import annotations
@@ -64,12 +64,13 @@ def odeint(
       *args: further arguments of ``func``, arrays or pytrees of arrays.
       rtol: the relative error tolerance of a step.
       atol: the absolute error tolerance of a step.
-      mxstep: the greatest number of steps between two times; after these the state is left as it
-        is.
+      mxstep: the greatest number of steps between two times. After these steps the state no longer
+        changes.
       hmax: the greatest step size.
 
     Returns:
-      The states at all times: the structure of ``y0``, with a leading dimension of length n.
+      The states at all times. They have the structure of ``y0``, with a leading dimension of length
+      n.
 
     Raises:
       TypeError: the state or an argument is not an array of inexact dtype, or the times are not
@@ -81,7 +82,7 @@ def odeint(
       Array([1.  , 0.37], dtype=float32)
     """
     for leaf in pytrees.tree_leaves(args):
-        typeof(leaf)  # arrays only
+        typeof(leaf)  # raises an error for a non-array
     for leaves, kind in ((y0, np.inexact), (t, np.floating)):
         for leaf in pytrees.tree_leaves(leaves):
             if not onp.issubdtype(typeof(leaf).dtype, kind):  # type: ignore[attr-defined]
@@ -117,7 +118,7 @@ def _value_at(polynomial: Any, part: Any) -> Any:
 
 
 def _advanced(func: Callable[..., Any], state: _Step, options: Any) -> _Step:
-    """Makes one trial step: accepts it if its error is small enough, and sets the next size."""
+    """Makes one trial step, accepts it if its error is small enough, and sets the next size."""
     rtol, atol, _, hmax = options
     y, slope, time, size, last_time, polynomial = state
     after, end_slope, error, slopes = runge_kutta_step(func, y, slope, time, size)
@@ -187,7 +188,7 @@ def _adjoint(
     args: tuple[Any, ...],
     cotangent: Any,
 ) -> Any:
-    """Solves the adjoint equation from each time back to the one before."""
+    """Solves the adjoint equation from each time back to the previous time."""
 
     def backwards(augmented: Any, negative_time: Any, *args: Any) -> Any:
         y, y_bar, _, _ = augmented
@@ -197,7 +198,7 @@ def _adjoint(
 
     def to_earlier(carry: Any, place: Any) -> Any:
         y_bar, start_bar, args_bar = carry
-        # Moving a time moves the state along its derivative.
+        # A change of a time moves the state along its derivative.
         moved = onp.dot(func(states[place], times[place], *args), cotangent[place])
         time_bar = onp.real(moved).astype(times.dtype)
         augmented = (states[place], y_bar, start_bar - time_bar, args_bar)

@@ -101,7 +101,7 @@ def initial_step_size(
       fun: the right-hand side, ``fun(y, t)``.
       t0: the initial time.
       y0: the initial state, a vector.
-      order: the order of the method less one.
+      order: the order of the method, less one.
       rtol: the relative error tolerance.
       atol: the absolute error tolerance.
       f0: the value of ``fun`` at ``t0``.
@@ -168,7 +168,8 @@ def fit_4th_order_polynomial(
       dt: the step size.
 
     Returns:
-      Its five coefficients, highest power first, as a polynomial of the fraction of the step.
+      The five coefficients of the quartic, highest power first. Its variable is the fraction of the
+      step.
     """
     start, end = dt * dy0, dt * dy1
     a = -2 * start + 2 * end - 8 * y0 - 8 * y1 + 16 * y_mid
@@ -202,10 +203,10 @@ def mean_error_ratio(error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any
       rtol: the relative error tolerance.
       atol: the absolute error tolerance.
       y0: the state before the step.
-      y1: the state after it.
+      y1: the state after the step.
 
     Returns:
-      A floating scalar; a step is accepted if it is at most one.
+      A floating scalar. The step is accepted if the ratio is at most one.
     """
     scale = atol + rtol * onp.maximum(onp.abs(y0), onp.abs(y1))
     return onp.sqrt(onp.mean(abs2(error_estimate / scale)))

@@ -41,10 +41,10 @@ def minimize_bfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithm 6.1.
 
     Args:
-      evaluate: from a vector to the function's value and direction of steepest ascent.
+      evaluate: function of a vector that returns the value and the direction of steepest ascent.
       x0: the start, a vector of shape (n,).
       gtol: the norm of the gradient at which to stop.
-      norm: the norm's order, as in ``numpy.linalg.norm``.
+      norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.
       maxiter: the greatest number of iterations; 200 n if None.
       line_search_maxiter: the greatest number of evaluations of a line search.
 

@@ -21,8 +21,8 @@ class _State(NamedTuple):
     value: Any
     gradient: Any
     steps: Any  # the last steps, the newest one last
-    changes: Any  # the changes of the gradient along them
-    weights: Any  # one over their products; zero where there is no step yet
+    changes: Any  # the changes of the gradient in these steps
+    weights: Any  # one over the inner products of steps and changes; zero for no step
     gamma: Any
     converged: Any
     status: Any
@@ -48,7 +48,7 @@ def minimize_lbfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithms 7.4 and 7.5.
 
     Args:
-      evaluate: from a vector to the function's value and direction of steepest ascent.
+      evaluate: function of a vector that returns the value and the direction of steepest ascent.
       x0: the start, a vector of shape (n,).
       maxiter: the greatest number of iterations; 200 n if None.
       norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.
@@ -56,7 +56,8 @@ def minimize_lbfgs(
       ftol: the relative decrease of the function at which to stop.
       gtol: the norm of the gradient at which to stop.
       maxfun: the greatest number of evaluations of the function.
-      maxgrad: the greatest number of evaluations of the gradient, which are as many.
+      maxgrad: the greatest number of evaluations of the gradient. The function is evaluated as
+        often.
       maxls: the greatest number of evaluations of a line search.
 
     Returns:
@@ -76,7 +77,7 @@ def minimize_lbfgs(
 
     def advance(state: _State) -> _State:
         direction = -_product(state, maxcor)
-        # The first direction is the gradient, whose length is no useful step size.
+        # The first direction comes from the gradient, whose length is not a useful step size.
         length = onp.linalg.norm(state.gradient)
         first = onp.where(state.iterations == 0, onp.minimum(1.0, 1.0 / length), 1.0)
         search = line_search(

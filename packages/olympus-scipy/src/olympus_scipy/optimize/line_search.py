@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line search for the strong Wolfe conditions.
 
-Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6, as one loop: it
-doubles the step until an interval contains a good one, then narrows the interval.
+Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6. Both are one loop,
+which doubles the step until an interval contains a good step, and then narrows the interval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CURVATURE = 0.9
 
 
 class _Point(NamedTuple):
-    """A step, with the function's value, slope and gradient at its end."""
+    """A step length, with the function's value, slope and gradient after the step."""
 
     step: Any
     value: Any
@@ -35,7 +35,7 @@ class _State(NamedTuple):
     bracketed: Any
     trial: Any
     low: _Point  # the best point so far
-    high: _Point  # the other end of the interval, where there is one
+    high: _Point  # the other end of the interval, if one is known
 
 
 class LineSearch(NamedTuple):
@@ -59,7 +59,7 @@ class LineSearch(NamedTuple):
 
 
 def inner_product(x: Any, y: Any) -> Any:
-    """Returns the inner product of two vectors over the reals: of complex ones, its real part."""
+    """Returns the real part of the inner product of two vectors."""
     return onp.real(onp.vdot(x, y))
 
 
@@ -75,7 +75,7 @@ def line_search(
     """Searches for a step from ``x`` along a descent direction.
 
     Args:
-      evaluate: from a vector to the function's value and gradient.
+      evaluate: function of a vector that returns the value and the gradient.
       x: the start, a vector.
       direction: the descent direction, a vector.
       value: the function's value at ``x``.
@@ -104,8 +104,8 @@ def line_search(
         too_high = ~(found <= bound) | ((found >= low.value) & (state.count > 0))
         flat = onp.abs(point.slope) <= -_CURVATURE * slope
         done = ~too_high & flat
-        # A better point becomes the low end; the old low end bounds the interval on its other
-        # side where the function rises from the new one toward the high end.
+        # A better point becomes the low end. If the function rises from this point toward the high
+        # end, the old low end becomes the high end.
         ahead = onp.where(state.bracketed, high.step - low.step, 1.0)
         turned = ~too_high & (point.slope * ahead >= 0.0)
         bracketed = state.bracketed | too_high | turned
@@ -124,7 +124,7 @@ def _chosen(condition: Any, first: _Point, second: _Point) -> _Point:
 
 
 def _between(low: _Point, high: _Point) -> Any:
-    """Returns the minimum of the parabola through both ends, kept away from the ends."""
+    """Returns the minimum of the parabola fitted to both ends, kept away from the ends."""
     width = high.step - low.step
     curvature = high.value - low.value - low.slope * width
     tiny = float(dtypes.finfo(low.value.dtype).tiny)

@@ -64,18 +64,19 @@ def minimize(
 ) -> OptimizeResults:
     """Minimizes a smooth function of a vector.
 
-    The whole search is one program: it can be compiled, batched, and differentiated in forward
-    mode. Unlike SciPy's, it computes the gradient itself, and takes no constraints.
+    The whole search is one program. It can be compiled, batched, and differentiated in forward
+    mode. Unlike SciPy's function, it computes the gradient itself, and takes no constraints.
 
     Args:
       fun: the function, ``fun(x, *args)``, with a scalar result.
       x0: the start, a floating or complex vector of shape (n,).
       args: a tuple of further arguments of the function.
-      method: ``"BFGS"``; or ``"l-bfgs-experimental-do-not-rely-on-this"``, with limited memory, for
-        large vectors.
-      tol: the norm of the gradient at which to stop, as the option ``gtol``.
-      options: for BFGS ``gtol``, ``norm``, ``maxiter``, ``line_search_maxiter``; for L-BFGS
-        ``gtol``, ``ftol``, ``norm``, ``maxiter``, ``maxcor``, ``maxfun``, ``maxgrad``, ``maxls``.
+      method: ``"BFGS"``, or ``"l-bfgs-experimental-do-not-rely-on-this"``, the method with limited
+        memory for large vectors.
+      tol: the norm of the gradient at which to stop; the same as the option ``gtol``.
+      options: the options of the method: for BFGS ``gtol``, ``norm``, ``maxiter``,
+        ``line_search_maxiter``; for L-BFGS ``gtol``, ``ftol``, ``norm``, ``maxiter``, ``maxcor``,
+        ``maxfun``, ``maxgrad``, ``maxls``.
 
     Returns:
       An `OptimizeResults`.

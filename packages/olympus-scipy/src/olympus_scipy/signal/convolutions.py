@@ -44,7 +44,7 @@ def _check_method(method: str) -> None:
 
 
 def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
-    """Returns whether the first operand fits within the second: then "valid" exchanges them."""
+    """Returns whether "valid" must exchange the operands, as the first fits within the second."""
     if mode != "valid":
         return False
     pairs = list(zip(onp.shape(in1), onp.shape(in2), strict=True))
@@ -69,11 +69,11 @@ def convolve(
       mode: ``"full"``; ``"same"`` for the shape of ``in1``; ``"valid"`` for the elements that need
         no padding.
       method: ``"direct"``, ``"fft"``, or ``"auto"``, which means ``"direct"``.
-      precision: of the multiplications, as for `lax.dot_general`.
+      precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
-      An array of inexact dtype; along each dimension of length n1 + n2 - 1, n1, or |n1 - n2| + 1,
-      depending on the mode.
+      An array of inexact dtype. Depending on the mode, its length along each dimension is
+      n1 + n2 - 1, n1, or |n1 - n2| + 1.
 
     Raises:
       ValueError: the mode or the method is unknown, or the shapes do not fit.
@@ -99,10 +99,10 @@ def correlate(
 
     Args:
       in1: an array of numbers.
-      in2: an array of the same rank; it is conjugated.
+      in2: an array of the same rank, which is conjugated.
       mode: as in `convolve`.
       method: as in `convolve`.
-      precision: of the multiplications, as for `lax.dot_general`.
+      precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
       An array of inexact dtype, of the shape that `convolve` gives.
@@ -151,7 +151,7 @@ def convolve2d(
       mode: as in `convolve`.
       boundary: must be ``"fill"``.
       fillvalue: must be 0.
-      precision: of the multiplications, as for `lax.dot_general`.
+      precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
       A matrix of inexact dtype, of the shape that `convolve` gives.
@@ -185,7 +185,7 @@ def correlate2d(
       mode: as in `convolve`.
       boundary: must be ``"fill"``.
       fillvalue: must be 0.
-      precision: of the multiplications, as for `lax.dot_general`.
+      precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
       A matrix of inexact dtype, of the shape that `convolve` gives.
@@ -202,7 +202,7 @@ def correlate2d(
     _check_2d("correlate2d", in1, in2, mode, boundary, fillvalue)
     if mode != "same":
         return correlate(in1, in2, mode, "direct", precision)
-    # SciPy centers this function differently for even sizes.
+    # For even sizes, SciPy centers the result of this function differently from `correlate`.
     return _windowed(in1, in2, mode, False, True, precision)
 
 

@@ -115,7 +115,9 @@ def _spectrogram(
     boundary: str | None,
     padded: bool,
 ) -> tuple[Any, Any, Any]:
-    """Returns frequencies, times, and the transforms of segments (or products of two).
+    """Returns frequencies, times, and the transforms of segments.
+
+    For two signals, products of their transforms replace the transforms.
 
     Frequencies and times refer to a sampling rate of one.
     """
@@ -198,7 +200,7 @@ def stft(
       window: a name, a tuple of a name and parameters, or a vector.
       nperseg: the number of samples of a segment.
       noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
-      nfft: the length of the transforms; zeros are added to ``nperseg`` samples.
+      nfft: the length of the transforms; zeros pad the ``nperseg`` samples to it.
       detrend: ``"linear"``, ``"constant"``, or False.
       return_onesided: whether to omit the conjugate half of the spectrum of a real signal.
       boundary: the extension of the signal: ``"even"``, ``"odd"``, ``"constant"``, ``"zeros"``, or
@@ -207,8 +209,8 @@ def stft(
       axis: the time axis of ``x``.
 
     Returns:
-      The frequencies, the times (floating vectors), and the transforms (complex), which have the
-      frequency axis in the place of ``axis`` and the time axis last.
+      The frequencies and the times (floating vectors), and the transforms (complex). The transforms
+      have the frequency axis in the place of ``axis``, and the time axis last.
 
     Raises:
       ValueError: the window is longer than the signal, or ``nperseg``, ``noverlap``, ``nfft`` or
@@ -397,7 +399,7 @@ def csd(
 
 
 def _median_bias(count: int) -> float:
-    """Returns the ratio of the mean of an exponential distribution to the median of a sample."""
+    """Returns the expected median of a sample from the exponential distribution of mean one."""
     even = 2 * np.arange(1.0, (count - 1) // 2 + 1)
     return float(1 + np.sum(1 / (even + 1) - 1 / even))
 

@@ -32,8 +32,8 @@ def detrend(
       data: an array of numbers.
       axis: the axis.
       type: ``"linear"`` or ``"constant"``.
-      bp: the breakpoints; each part between two has a trend of its own.
-      overwrite_data: must be None: arrays are immutable.
+      bp: the breakpoints. Each part between two breakpoints has a trend of its own.
+      overwrite_data: must be None, since arrays are immutable.
 
     Returns:
       An array of inexact dtype, of the shape of ``data``.

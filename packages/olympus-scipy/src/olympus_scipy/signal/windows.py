@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Window functions by name, those of ``scipy.signal.get_window``.
+"""Window functions by name, with the names of ``scipy.signal.get_window``.
 
 Each window is a function of the number of samples that returns a symmetric window. Spectra need the
-periodic form: a symmetric window with one more sample, without its last sample. Definitions follow
-F. J. Harris, On the use of windows for harmonic analysis with the discrete Fourier transform,
-Proceedings of the IEEE 66 (1978), unless a function names another source.
+periodic form, which is a symmetric window of one more sample without its last sample. Definitions
+follow F. J. Harris, On the use of windows for harmonic analysis with the discrete Fourier
+transform, Proceedings of the IEEE 66 (1978), unless a function names another source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _places(size: int) -> np.ndarray:
 
 
 def _offsets(size: int) -> np.ndarray:
-    """Returns the distances of samples from the middle, with their signs."""
+    """Returns the signed distances of samples from the middle."""
     return np.arange(size) - (size - 1) / 2
 
 
@@ -91,7 +91,10 @@ def _kaiser(size: int, beta: float) -> np.ndarray:
 
 
 def _kaiser_bessel_derived(size: int, beta: float) -> np.ndarray:
-    """Returns the root of the cumulated Kaiser window, of even size."""
+    """Returns the Kaiser-Bessel derived window, of even size.
+
+    It is the square root of the cumulative sums of the Kaiser window.
+    """
     if size % 2:
         raise ValueError(
             "Kaiser-Bessel Derived windows are only defined for even number of points, "
@@ -164,8 +167,8 @@ def _chebwin(size: int, attenuation: float) -> np.ndarray:
 def _dpss(size: int, bandwidth: float) -> np.ndarray:
     """Returns the first discrete prolate spheroidal sequence; Slepian, Bell Syst. Tech. J. (1978).
 
-    It is the eigenvector of the largest eigenvalue of a tridiagonal matrix, with maximum one for
-    odd sizes and an approximation of it for even ones.
+    It is the eigenvector of the largest eigenvalue of a tridiagonal matrix. It is scaled to maximum
+    one for odd sizes, and approximately so for even sizes.
     """
     places = np.arange(size, dtype=float)
     diagonal = ((size - 1 - 2 * places) / 2) ** 2 * np.cos(2 * np.pi * bandwidth / size)
@@ -178,7 +181,8 @@ def _dpss(size: int, bandwidth: float) -> np.ndarray:
 
 # ---- names ---------------------------------------------------------------------------------------
 
-# The names of each function: of those without parameters, with optional and with needed ones.
+# The names of each function. The three tables are for functions without parameters, with optional
+# parameters, and with required parameters.
 _WITHOUT: dict[Callable[..., np.ndarray], str] = {
     _barthann: "barthann brthan bth",
     _bartlett: "bartlett bart brt",
@@ -228,7 +232,7 @@ def window_of(window: Any, size: int) -> np.ndarray:
 
     Args:
       window: the name of a window, a tuple of a name and parameters, or a vector. A name that ends
-        in ``_symmetric`` is that of the symmetric form; the periodic form is the default.
+        in ``_symmetric`` gives the symmetric form; other names give the periodic form.
       size: the number of samples.
 
     Returns:

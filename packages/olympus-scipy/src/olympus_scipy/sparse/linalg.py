@@ -2,7 +2,7 @@
 """Iterative solvers of ``A(x) = b`` for linear operators: `cg`, `bicgstab` and `gmres`.
 
 An operator is a matrix, or a function of an array or a pytree of arrays. The solvers flatten the
-unknowns to one vector. Derivatives follow from the equation: each takes one more solve.
+unknowns to one vector. Derivatives follow from the equation. Each derivative takes one more solve.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _solve(
 ) -> Any:
     """Checks the arguments that all solvers share, and applies a method to flat vectors.
 
-    A method takes the operator, the right-hand side, the start, the preconditioner, the norm of the
-    residual to reach and the greatest number of steps.
+    A method is a function of the operator, the right-hand side, the start, the preconditioner, the
+    norm of the residual to reach, and the greatest number of steps.
     """
     matvec, b = _operator(A), _arrays(b)
     precondition = (lambda x: x) if M is None else _operator(M)
@@ -101,7 +101,7 @@ def _solve(
         def on_vectors(function: Operator) -> Operator:
             return lambda x: ravel_pytree(function(unravel(x)))[0]
 
-        # The largest accepted norm of the residual.
+        # The norm of the residual at which a method may stop.
         enough = jnp.maximum(tol * _norm(flat_b), atol)
         start = flat_start.astype(jnp.result_type(flat_start, flat_b))
         x = method(on_vectors(operator), flat_b, start, on_vectors(precondition), enough, limit)
@@ -114,7 +114,7 @@ def _solve(
 
 
 def _with_weak_type(x: Any, b: Any, x0: Any) -> Any:
-    """Returns a solution with a weak type where its right-hand side and start have weak types."""
+    """Returns a solution, with a weak type if its right-hand side and start have weak types."""
     weak = get_aval(b).weak_type and get_aval(x0).weak_type
     return lax.convert_dtype(x, x.dtype, weak_type=True) if weak else x
 
@@ -169,7 +169,7 @@ def cg(
       tol: the norm of the residual to reach, relative to that of ``b``.
       atol: the absolute norm of the residual to reach.
       maxiter: the greatest number of steps; ten times the number of unknowns if None.
-      M: a preconditioner: an approximation of the inverse of ``A``.
+      M: the preconditioner, an approximation of the inverse of ``A``.
 
     Returns:
       The solution, of the structure of ``b``, and None.
@@ -209,7 +209,7 @@ def _stabilized(
 
     def unfinished(state: Any) -> Any:
         _, residual, *_, count = state
-        # A negative count says that the method has broken down.
+        # A negative count means that the method has broken down.
         return (_norm(residual) > enough) & (count < limit) & (count >= 0)
 
     def step(state: Any) -> Any:
@@ -250,7 +250,7 @@ def bicgstab(
     van der Vorst: Bi-CGSTAB. SIAM J. Sci. Stat. Comput. 13 (1992).
 
     Args:
-      A: as in `cg`, but any invertible operator.
+      A: as in `cg`, but the operator may be any invertible one.
       b: as in `cg`.
       x0: as in `cg`.
       tol: as in `cg`.
@@ -292,7 +292,8 @@ def _minimal_residuals(restart: int) -> Method:
             basis, images = state
             vector = precondition(operator(basis[:, k]))
             length = _norm(vector)
-            # Orthogonalised twice: once leaves too large components along the earlier vectors.
+            # The vector is orthogonalised twice, since once leaves too large components along the
+            # earlier vectors.
             column = jnp.zeros((size + 1,), x.dtype)
             for _ in range(2):
                 weights = jnp.matmul(basis.conj().T, vector, precision=lax.Precision.HIGHEST)
@@ -343,7 +344,7 @@ def gmres(
     Saad, Schultz: GMRES. SIAM J. Sci. Stat. Comput. 7 (1986).
 
     Args:
-      A: as in `cg`, but any invertible operator.
+      A: as in `cg`, but the operator may be any invertible one.
       b: as in `cg`.
       x0: as in `cg`.
       tol: as in `cg`.
@@ -351,11 +352,11 @@ def gmres(
       restart: the dimension of the Krylov space, after which the iteration restarts.
       maxiter: the greatest number of restarts; as in `cg`.
       M: as in `cg`.
-      solve_method: ``"batched"`` or ``"incremental"``. Both run alike: the residual is examined
-        once the basis is complete.
+      solve_method: ``"batched"`` or ``"incremental"``. Both do the same; the residual is examined
+        when the basis is complete.
 
     Returns:
-      The solution, of the structure of ``b``, and 0, or -1 where it is not finite.
+      The solution, of the structure of ``b``, and a status: 0, or -1 if the solution is not finite.
 
     Raises:
       TypeError: ``A`` is neither a function nor an array.

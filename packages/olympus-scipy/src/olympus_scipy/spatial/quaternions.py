@@ -31,7 +31,7 @@ def normalized(q: Any) -> Any:
 
 
 def product(p: Any, q: Any) -> Any:
-    """Returns the composition: the rotation by q, followed by the rotation by p."""
+    """Returns the product, which is the rotation by q followed by the rotation by p."""
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     imaginary = a * v + b * u + onp.cross(*onp.broadcast_arrays(u, v))
     real = a * b - onp.sum(u * v, axis=-1, keepdims=True)
@@ -39,7 +39,7 @@ def product(p: Any, q: Any) -> Any:
 
 
 def canonical(q: Any) -> Any:
-    """Returns the quaternion of a rotation whose first nonzero part (real first) is positive."""
+    """Returns q or -q, of which the first nonzero part (real part first) is positive."""
     sign = onp.zeros_like(q[..., 3:])
     for place in (3, 0, 1, 2):
         part = q[..., place : place + 1]
@@ -60,7 +60,7 @@ def of_vector(v: Any) -> Any:
     square = onp.sum(v * v, axis=-1, keepdims=True)
     small = square < 1e-6
     angle = lax.sqrt(onp.where(small, 1.0, square))
-    # Near zero the series of sin(angle / 2) / angle.
+    # Near zero, this is the series of sin(angle / 2) / angle.
     scale = onp.where(
         small, 0.5 - square / 48.0 + square * square / 3840.0, lax.sin(0.5 * angle) / angle
     )
@@ -76,7 +76,7 @@ def vector(q: Any) -> Any:
     small = square < 1e-6
     size = lax.sqrt(onp.where(small, 1.0, square))
     angle = 2.0 * lax.atan2(size, real)
-    # Near zero the series of 2 asin(size) / size.
+    # Near zero, this is the series of 2 asin(size) / size.
     scale = onp.where(small, 2.0 + square / 3.0 + 0.15 * square * square, angle / size)
     return imaginary * scale
 
@@ -95,8 +95,8 @@ def matrix(q: Any) -> Any:
 def of_matrix(m: Any) -> Any:
     """Returns the quaternion of a rotation matrix.
 
-    It is a column of the matrix 4 q q^T, which is linear in m: that of the largest part of q, for
-    accuracy. Shepperd: Quaternion from rotation matrix. J. Guidance and Control 1 (1978).
+    The matrix 4 q q^T is linear in m. The result is its normalized column for the largest part of
+    q, for accuracy. Shepperd: Quaternion from rotation matrix. J. Guidance and Control 1 (1978).
     """
     diagonal = onp.diagonal(m, axis1=-2, axis2=-1)
     trace = onp.sum(diagonal, axis=-1)
@@ -137,7 +137,7 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
         a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
     middle = 2.0 * lax.atan2(onp.hypot(c, d), onp.hypot(a, b))
-    # Nearer to the singularity only the sum or difference of the two outer angles is accurate.
+    # Nearer to the singularity, only the sum or the difference of the two outer angles is exact.
     eps = float(dtypes.finfo(q.dtype).eps)
     tolerance = 1e-7 if q.dtype == np.float64 else 1e-3 * math.sqrt(eps)
     at_zero, at_pi = onp.abs(middle) <= tolerance, onp.abs(middle - math.pi) <= tolerance
@@ -145,7 +145,8 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
     half_sum, half_difference = lax.atan2(b, a), lax.atan2(d, c)
     first = onp.where(regular, half_sum - half_difference, 0.0)
     last = onp.where(regular, half_sum + half_difference, 0.0)
-    # Where the first and the last axis fall together only their sum is known: one of both is zero.
+    # If the first and the last axis coincide, only the sum or the difference of their angles is
+    # known. One of the two angles is then set to zero.
     alone = onp.where(at_zero, 2.0 * half_sum, 2.0 * half_difference)
     if extrinsic:
         first = onp.where(regular, first, onp.where(at_zero, alone, -alone))

@@ -102,7 +102,7 @@ class Rotation(NamedTuple):
         """Returns the rotations of orthogonal matrices of shape (3, 3) or (n, 3, 3).
 
         Raises:
-          ValueError: the shape is another one.
+          ValueError: the array has another shape.
         """
         matrix = _floats("from_matrix", matrix, 3)
         if matrix.shape[-2:] != (3, 3):
@@ -111,7 +111,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """Returns the rotations of modified Rodrigues parameters: the axis times tan(angle / 4)."""
+        """Returns the rotations of modified Rodrigues parameters, the axis times tan(angle / 4)."""
         mrp = _floats("from_mrp", mrp, 3)
         square = onp.sum(mrp * mrp, axis=-1, keepdims=True)
         return cls(onp.concatenate([2.0 * mrp, 1.0 - square], axis=-1) / (1.0 + square))
@@ -123,7 +123,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Returns the rotations of rotation vectors: the axis times the angle."""
+        """Returns the rotations of rotation vectors, the axis times the angle."""
         rotvec = _floats("from_rotvec", rotvec, 3)
         return cls(quaternions.of_vector(onp.deg2rad(rotvec) if degrees else rotvec))
 
@@ -160,13 +160,13 @@ class Rotation(NamedTuple):
         return self.quat.shape[0]
 
     def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
-        """Returns the composition: the rotation by ``other``, followed by this one."""
+        """Returns the composition, the rotation by ``other`` followed by this rotation."""
         if not isinstance(other, Rotation):
             return NotImplemented
         return Rotation(quaternions.product(self.quat, other.quat))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Array:
-        """Rotates vectors of shape (3,) or (n, 3), one per rotation or one for all.
+        """Rotates vectors of shape (3,) or (n, 3): one vector for each rotation, or one for all.
 
         Args:
           vectors: the vectors.
@@ -215,7 +215,7 @@ class Rotation(NamedTuple):
         return onp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Returns the rotation vectors: the axis times the angle, which is at most pi."""
+        """Returns the rotation vectors, the axis times the angle, which is at most pi."""
         vector = quaternions.vector(self.quat)
         return onp.rad2deg(vector) if degrees else vector
 
@@ -254,15 +254,15 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Tells whether this is a single rotation, not a sequence."""
+        """Returns whether this is a single rotation, not a sequence."""
         return self.quat.ndim == 1
 
 
 def _axes(seq: str) -> tuple[list[int], bool]:
-    """Returns the numbers of axes, and whether rotations are extrinsic.
+    """Returns the numbers of the axes in ``seq``, and whether the rotations are extrinsic.
 
     Raises:
-      ValueError: letters are unknown, mixed, or repeat in a row.
+      ValueError: a letter is unknown or follows itself, or upper and lower case are mixed.
     """
     if not 1 <= len(seq) <= 3:
         raise ValueError(f"Expected one to three letters for the axes `seq`, got {seq!r}.")
@@ -278,7 +278,7 @@ def _axes(seq: str) -> tuple[list[int], bool]:
 
 
 class Slerp(NamedTuple):
-    """Spherical linear interpolation of rotations: piecewise constant angular velocity.
+    """Spherical linear interpolation of rotations, with piecewise constant angular velocity.
 
     Attributes:
       times: the times of the given rotations.
@@ -311,7 +311,8 @@ class Slerp(NamedTuple):
 
         Raises:
           TypeError: ``rotations`` is not a `Rotation`.
-          ValueError: there are fewer than two rotations, or another number than of times.
+          ValueError: there are fewer than two rotations, or their number differs from that of
+            times.
         """
         if not isinstance(rotations, Rotation):
             raise TypeError(f"`rotations` must be a `Rotation` instance, got {type(rotations)}.")

@@ -136,9 +136,9 @@ def i1(x: Any) -> Array:
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """Evaluates the Bessel functions of the first kind J_0 to J_v; DLMF 10.2.
 
-    Miller's algorithm (DLMF 3.6) follows the recurrence downwards from an order far above, where
-    the starting values do not matter, and scales the result by a known sum. SciPy has no such
-    function; ``scipy.special.jv`` takes one order.
+    Miller's algorithm (DLMF 3.6) follows the recurrence downwards from an order far above ``v``, so
+    that the starting values do not matter. Then it scales the result by a known sum. SciPy has no
+    such function; ``scipy.special.jv`` takes one order.
 
     Args:
       z: an array or scalar of real numbers.
@@ -172,7 +172,7 @@ def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
 
     def step(count: Any, state: Any) -> Any:
         above, current, total, kept = state
-        order = n_iter - count  # of `current`
+        order = n_iter - count  # the order of `current`
         below = (2.0 * order.astype(x.dtype)) / x * current - above
         total = total + onp.where(order % 2 == 1, 0.0, 2.0 * current)
         place = onp.minimum(order, v + 1)
@@ -194,7 +194,7 @@ def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
 def _bessel_jvp(v: int, n_iter: int, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     (z,), (t,) = primals, tangents
     values = _bessel_orders(z, v + 1, n_iter)
-    # J_0' = -J_1, and J_n' is half the difference of its neighbours.
+    # J_0' = -J_1, and J_n' = (J_{n-1} - J_{n+1}) / 2.
     first = -values[1:2]
     others = 0.5 * (values[:v] - values[2 : v + 2])
     return values[: v + 1], t[None] * onp.concatenate([first, others])

@@ -117,7 +117,7 @@ def _far_out(x: Any, sign: float) -> Any:
 
 
 def _erfcx_derivative(y: Any, x: Any) -> Any:
-    # Far out the two terms cancel.
+    # For large x the two terms cancel, so a series is used.
     far = x > 12.0
     return onp.where(
         far,
@@ -138,7 +138,7 @@ def _wofz(z: Any) -> Any:
 
 
 def _rotated(factor: float, z: Any) -> tuple[Any, Any]:
-    """Returns the real and imaginary parts of ``z + 2i / sqrt(pi)``."""
+    """Returns the real and imaginary parts of ``z + factor i / sqrt(pi)``."""
     return lax.real(z), lax.imag(z) + factor / math.sqrt(math.pi)
 
 
@@ -163,7 +163,7 @@ def erfcx(x: Any) -> Array:
 
 
 def _in_wide_floats(function: Any, x: Any) -> Any:
-    """Applies a function in 32 bits to floats of 16 bits."""
+    """Applies a function; computes in 32 bits for floats of fewer bits."""
     if dtypes.finfo(x.dtype).bits < 32:
         return function(x.astype(np.float32)).astype(x.dtype)
     return function(x)
@@ -227,7 +227,7 @@ def dawsn(x: Any) -> Array:
 
 
 def _fresnel_series(x: Any, first: int) -> Any:
-    """Returns the series of the integral of sin (first = 1) or cos (first = 0) of pi t^2 / 2."""
+    """Sums the series of the integral of sin (first = 1) or cos (first = 0) of pi t^2 / 2."""
     square = (0.5 * math.pi) * x * x
     fourth = square * square
     coefficients = [
@@ -246,7 +246,7 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
     # C + i S = (1 + i) / 2 (1 - exp(i pi x^2 / 2) w(sqrt(pi) / 2 (1 + i) x)); DLMF 7.5.8.
     argument = (0.5 * math.sqrt(math.pi)) * far
     w = faddeeva(lax.complex(argument, argument))
-    # The phase is the remainder of x^2 by 4, exact for whole x.
+    # The phase is computed from the remainder of x^2 modulo 4, which is exact for integers x.
     whole = lax.round(far, lax.RoundingMethod.TO_NEAREST_EVEN)
     rest = far - whole
     phase = (0.5 * math.pi) * (whole % 2.0 + (2.0 * whole * rest) % 4.0 + rest * rest)
@@ -296,7 +296,7 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 
 def _check_float(name: str, x: Any) -> Any:
-    """Returns the operand, converted to float32 or float64."""
+    """Returns the operand as an array, after a check that its dtype is float32 or float64."""
     x = onp.asarray(x)
     if x.dtype not in (np.float32, np.float64):
         raise TypeError(
@@ -334,7 +334,7 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * lax.erfc(-_SQRT_HALF * x)
 
 
-# The rational functions of Wichura, Algorithm AS 241, Applied Statistics 37, 1988.
+# Coefficients of the rational functions of Wichura, Algorithm AS 241, Applied Statistics 37, 1988.
 _CENTER = (
     (
         3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
@@ -435,7 +435,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
     Args:
       x: an array or scalar of float32 or float64.
-      series_order: from 0 to 30; it is checked and has no effect.
+      series_order: an integer from 0 to 30, which is checked but has no effect.
 
     Returns:
       An array of floating dtype, of the shape of the operand.
@@ -467,7 +467,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 def _owen_integral(h: Any, a: Any) -> Any:
     """Computes T(h, a) for h >= 0 and 0 <= a <= 1, by quadrature up to negligible terms."""
-    h = onp.minimum(h, 50.0)  # above, it is zero
+    h = onp.minimum(h, 50.0)  # for larger h, T is zero
     reach = onp.minimum(a, 9.0 / onp.maximum(h, 1e-30))
     total = onp.zeros_like(h)
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
@@ -487,7 +487,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     inverse = 1.0 / onp.where(steep, slope, 1.0)
     product = onp.where(steep & (slope < np.inf), size * slope, 0.0)
     direct = _owen_integral(onp.where(steep, product, size), onp.where(steep, inverse, slope))
-    # T(h, a) + T(a h, 1/a) = (q(h) + q(a h)) / 2 - q(h) q(a h) with the tails q.
+    # T(h, a) + T(a h, 1/a) = (q(h) + q(a h)) / 2 - q(h) q(a h), with the tail probability q.
     q, r = 0.5 * lax.erfc(size * _SQRT_HALF), 0.5 * lax.erfc(product * _SQRT_HALF)
     value = onp.where(steep, 0.5 * (q + r) - q * r - direct, direct)
     value = onp.where(slope == np.inf, 0.5 * q, value)
