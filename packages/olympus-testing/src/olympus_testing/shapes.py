@@ -24,9 +24,7 @@ def check_shape_rule(case: Case) -> None:
         avals = tuple(get_aval(arg) for arg in case.args)
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
-        if (
-            rule is None or rule in array_rules
-        ):  # the primitive has an expansion, or a rule on arrays
+        if rule is None or rule in array_rules:  # evaluates an expansion or a rule on arrays
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         else:  # calls a rule on NumPy arrays directly, which skips the evaluator's check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)

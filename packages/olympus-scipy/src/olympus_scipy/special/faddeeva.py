@@ -4,9 +4,9 @@
 Al Azah, Chandler-Wilde: Computation of the complex error function using modified trapezoidal rules.
 SIAM J. Numer. Anal. 59 (2021).
 
-The function is the integral over real t of a Gaussian divided by ``z - t``. The rule sums the
-integrand at equidistant nodes. It misses the contribution of the pole at z, which is known exactly.
-There are two sets of nodes; the rule uses the set that is farther from z.
+Up to a factor, the function is the integral over real t of a Gaussian divided by ``z - t``. The
+rule sums the integrand at equidistant nodes. It misses the contribution of the pole at z, which is
+known exactly. There are two sets of nodes; the rule uses the set that is farther from z.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ class gaussian_kde:
     """Kernel density estimate with a Gaussian kernel at each sample; all have one covariance.
 
     Silverman: Density estimation for statistics and data analysis. Chapman and Hall (1986). Unlike
-    SciPy's, the bandwidth is fixed when the object is made, and `integrate_box` is not implemented.
+    in SciPy, the bandwidth is fixed when the object is made, and `integrate_box` is not
+    implemented.
 
     Args:
       dataset: the samples, of shape (d, n), or (n,) in one dimension.

@@ -155,7 +155,7 @@ def _is_format(value: Any) -> bool:
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Asserts the sharding if all axes are explicit, and returns whether they are.
+    """Asserts a partition spec if all axes are explicit, and returns whether it did.
 
     Raises:
       AssertionError: all axes are explicit, but the value has another sharding.

@@ -207,7 +207,7 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
 
 
 class _Operands(NamedTuple):
-    """The flat arguments of a `shard_map`, with a spec for each."""
+    """Flat arguments of a `shard_map`, with a spec for each."""
 
     call: Any
     info: DebugInfo
@@ -216,7 +216,7 @@ class _Operands(NamedTuple):
 
 
 class _Traced(NamedTuple):
-    """The traced function of a `shard_map`, with a spec for each of its results."""
+    """Traced function of a `shard_map`, with a spec for each of its results."""
 
     olympuspr: Olympuspr
     constants: list[Any]

@@ -203,7 +203,7 @@ def unfused(context: RooflineRuleContext, operations: int) -> RooflineResult:
 
 
 def elementwise(context: RooflineRuleContext, *operands: RooflineShape, **params: Any) -> Any:
-    """Rule of elementwise operations: one arithmetic operation for each element."""
+    """Rule of elementwise operations; counts one arithmetic operation for each element."""
     return unfused(context, RooflineShape.from_aval(context.avals_out[0]).size)
 
 

@@ -260,7 +260,7 @@ def _known(counts: Any) -> int:
 
 
 def limited(mat: BCOO, nse: int) -> BCOO:
-    """Sums duplicates if there are more than ``nse`` entries; the result has ``nse`` entries.
+    """Sums duplicates if there are more than ``nse`` entries; then ``nse`` entries remain.
 
     ``nse`` must not be less than the number of distinct indices.
     """

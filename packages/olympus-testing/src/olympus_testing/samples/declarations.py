@@ -138,7 +138,7 @@ class Case:
         return self.primitive.bind(*args, **self.params)
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
-        """The configuration of the case: 64-bit types are enabled if operands have them."""
+        """Configuration of the case; it enables 64-bit types if operands have them."""
         values = [*self.args, *self.params.values()]
         found = [getattr(value, "dtype", value) for value in values]
         wide = any(isinstance(dtype, np.dtype) and dtype in _WIDE for dtype in found)
