@@ -93,7 +93,7 @@ def reshape(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Reads the elements in row-major order into an array of another shape.
+    """Returns an array of another shape with the same elements in row-major order.
 
     Args:
       operand: an array or scalar.

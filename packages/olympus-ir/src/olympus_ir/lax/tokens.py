@@ -95,7 +95,7 @@ def _dce_sink_types(
     return (), no_effects | {no_dce_effect}
 
 
-# Outside of tracing, operations run in order and none is removed.
+# Outside of tracing, operations run in order and no operation is removed.
 
 
 def _new_token() -> Token:

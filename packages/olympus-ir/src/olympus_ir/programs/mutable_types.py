@@ -25,7 +25,7 @@ __all__ = ["apply", "call_jitted", "cur_qdd", "functional", "is_mutable", "threa
 
 
 def is_mutable(value: Any) -> bool:
-    """Returns whether a value is a mutable object, as opposed to an array or a tracer."""
+    """Returns whether a value is a mutable object, not an array or a tracer."""
     if isinstance(value, Tracer):
         return False
     try:
@@ -35,7 +35,7 @@ def is_mutable(value: Any) -> bool:
 
 
 def cur_qdd(value: Any) -> Any:
-    """Returns the type state of a mutable value at this moment of the trace."""
+    """Returns the current type state of a mutable value in the trace."""
     if not isinstance(value, Tracer):
         value = _resolved(value, current.trace)
     ask = getattr(value, "cur_qdd", None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference evaluator's arrays: immutable, in host memory, with an abstract value."""
+"""Arrays of the reference evaluator, which are immutable, in host memory, and have a type."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PREFIX = "Array("
 
 
 class ReferenceArray(ConcreteArray):
-    """An array of the reference evaluator.
+    """Array of the reference evaluator.
 
     Args:
       value: the elements. The array takes ownership of the NumPy array, which must not be written
-        to any more.
+        to afterwards.
       aval: the array's type, of the same shape and dtype.
 
     Example:
@@ -54,7 +54,7 @@ class ReferenceArray(ConcreteArray):
         if not aval.shape:
             raise TypeError("iteration over a 0-d array")
         row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
-        # The ellipsis makes each element an array: NumPy has no scalars of some dtypes.
+        # The ellipsis makes each element an array, because NumPy lacks scalars of some dtypes.
         return (
             ReferenceArray(self._value[position, ...], row) for position in range(aval.shape[0])
         )
@@ -96,15 +96,15 @@ class ReferenceArray(ConcreteArray):
         return int(self._value.item())
 
     def item(self, *args: Any) -> Any:
-        """Returns an element as a Python number: the only one, or that at an index."""
+        """Returns the only element, or the element at an index, as a Python number."""
         return self._value.item(*args)
 
     def tolist(self) -> Any:
-        """The contents as nested lists of Python numbers."""
+        """Returns the contents as nested lists of Python numbers."""
         return self._value.tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
-        """The contents as bytes."""
+        """Returns the contents as bytes."""
         return self._value.tobytes(order)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
@@ -117,21 +117,21 @@ class ReferenceArray(ConcreteArray):
     def __reduce__(self) -> tuple:
         return (_restore, (np.array(self._value), self._aval))
 
-    # ---- what device arrays can do, too ----
+    # ---- methods shared with device arrays ----
 
     def block_until_ready(self) -> ReferenceArray:
         """Returns the array, which is computed already."""
         return self
 
     def copy_to_host_async(self) -> None:
-        """Does nothing: the contents are on the host."""
+        """Does nothing, because the contents are on the host."""
 
     def is_ready(self) -> bool:
-        """Returns True: the array is computed already."""
+        """Returns True, because the array is computed already."""
         return True
 
     def is_deleted(self) -> bool:
-        """Returns False: the memory lives as long as the array."""
+        """Returns False, because the memory lives as long as the array."""
         return False
 
     def addressable_data(self, index: int) -> ReferenceArray:
@@ -156,7 +156,7 @@ class ReferenceArray(ConcreteArray):
         contents = np.array2string(
             self._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
         )
-        # The suffix starts a new line if it does not fit after the last one.
+        # The suffix starts a new line if it does not fit on the last line.
         last_line = (_PREFIX + contents).rpartition("\n")[2]
         if len(last_line) + len(", ") + len(ending) > width:
             return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
@@ -188,7 +188,7 @@ register_array_class(ReferenceArray)
 
 
 def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
-    """The elements of an extended dtype, as raw bytes, from the plain array that holds them.
+    """Returns the elements of an extended dtype as raw bytes, given their plain array.
 
     Args:
       physical: the plain array; its last dimensions are those of one element.
@@ -201,7 +201,7 @@ def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def physical_of(elements: np.ndarray, dtype: Any) -> np.ndarray:
-    """The plain array that holds elements of an extended dtype; see `elements_of`."""
+    """Returns the plain array that holds elements of an extended dtype; see `elements_of`."""
     element = dtype.physical_element_aval()
     flat = np.ascontiguousarray(elements).reshape(*elements.shape, 1).view(element.dtype)
     return flat.reshape(*elements.shape, *element.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of calls, which run the program in place."""
+"""Reference rules of calls, which run the called program directly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call(*args: Any, call_jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
 
 
 reference_rules.define(closed_call_p, call)
-# Values are not differentiated, so the function itself is called.
+# Concrete values are not differentiated, so the rule calls the function itself.
 reference_rules.define(custom_jvp_call_p, call)
 reference_rules.define(custom_vjp_call_p, call)
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference rules of collectives over positional axes.
 
-Named axes do not reach an evaluator: `vmap` rewrites collectives over its axis name, among others
-into reductions over positional axes, and `shard_map` is run by evaluators that drive several
-devices.
+Named axes do not reach this evaluator. `vmap` rewrites collectives over its axis name, for example
+to reductions over positional axes. Only evaluators with several devices run `shard_map`.
 """
 
 from __future__ import annotations

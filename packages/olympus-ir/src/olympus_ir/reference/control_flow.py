@@ -33,7 +33,7 @@ __all__ = ["run"]
 
 
 def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-    """Runs a program; the results have the types that it states."""
+    """Runs a program; the results have the types that the program states."""
     results = eval_olympuspr(program.jaxpr, program.consts, *args)
     return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
 
@@ -41,7 +41,7 @@ def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
 def typed(value: Any, aval: Any) -> Any:
     """Converts a result to the type that the program states.
 
-    The result may be an operand or a literal.
+    The conversion is needed because a result may be an operand or a literal.
     """
     if get_aval(value) is aval:
         return value

@@ -30,7 +30,7 @@ def _conv_general_dilated(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> np.ndarray:
-    """Sums products over features, one element of the kernel's window after the other.
+    """Sums products over features, for one element of the kernel's window at a time.
 
     Sums are in double precision, or in the result's integer dtype, and are rounded once.
     """
@@ -46,7 +46,8 @@ def _conv_general_dilated(
     zero = np.zeros((), inputs.dtype)
     inputs = dilated_and_padded(inputs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
     groups = max(feature_group_count, batch_group_count)
-    # Group features or the batch: [group, batch, feature, *spatial], [group, out, in, *spatial].
+    # Group features or the batch, giving [group, batch, feature, *spatial] and [group, out, in,
+    # *spatial].
     axis = 1 if feature_group_count > 1 else 0
     inputs = np.stack(np.split(inputs, groups, axis))
     kernels = np.stack(np.split(kernels, groups, 0))
@@ -66,7 +67,10 @@ def dilated_and_padded(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ) -> np.ndarray:
-    """Inserts gaps between elements and padding around; negative padding removes elements."""
+    """Inserts gaps between elements, and padding around them.
+
+    Negative padding removes elements.
+    """
     sizes = [dilated_size(size, step) for size, step in zip(x.shape, dilation, strict=True)]
     lows = [max(low, 0) for low, _ in padding]
     shape = [
@@ -87,7 +91,7 @@ def dilated_and_padded(
 def window_slices(
     offset: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
-    """The slices that select the elements at one position of all windows."""
+    """Returns the slices that select the elements at one position of all windows."""
     return tuple(
         slice(start * step, start * step + (count - 1) * stride + 1 if count else 0, stride)
         for start, step, count, stride in zip(offset, dilation, counts, strides, strict=True)

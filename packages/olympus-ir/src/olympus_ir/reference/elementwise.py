@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference rules of elementwise operations.
 
-NumPy broadcasts scalars and dimensions of size one as the operations do. Mathematical functions are
+NumPy broadcasts scalars and dimensions of size one like the operations. Mathematical functions are
 computed in double precision and rounded once.
 """
 
@@ -210,7 +210,10 @@ def _in_total_order(compare: Any) -> Any:
 
 
 def _place_in_total_order(x: np.ndarray) -> np.ndarray:
-    """Integers in the order of the elements; floats by sign and magnitude of their bits."""
+    """Returns integers in the order of the elements.
+
+    Floats are ordered by the sign and magnitude of their bits.
+    """
     if not dtypes.issubdtype(x.dtype, np.floating):
         return wide_integer(x)
     sign_bit = 1 << (dtypes.itemsize_bits(x.dtype) - 1)
@@ -241,7 +244,7 @@ def _select_n(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
 
 
 def _unsigned(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The bits of integers as unsigned numbers, and the number of bits."""
+    """Returns the bits of integers as unsigned numbers, and the number of bits."""
     bits = dtypes.itemsize_bits(x.dtype)
     storage = x.view(np.dtype(f"u{x.dtype.itemsize}"))
     return (storage & (2**bits - 1) if bits < 8 else storage), bits
@@ -281,9 +284,9 @@ def _clz(x: np.ndarray) -> np.ndarray:
 
 
 def _shift_amount(y: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The shift amounts, and flags for those out of range.
+    """Returns the shift amounts, and flags for those out of range.
 
-    Negative amounts count as huge unsigned numbers.
+    Negative amounts are read as huge unsigned numbers, so they are out of range.
     """
     amount = wide_integer(y).astype(np.int64)
     outside = (amount < 0) | (amount >= bits)
@@ -310,14 +313,14 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     bits = dtypes.itemsize_bits(x.dtype)
     amount, outside = _shift_amount(y, bits)
-    # The highest bit of an unsigned number is copied as if it were a sign.
+    # The shift copies the highest bit of an unsigned number like a sign bit.
     wide = x.view(np.dtype(f"i{x.dtype.itemsize}")) if x.dtype.kind == "u" else wide_integer(x)
     shifted = np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype))
     return shifted.astype(x.dtype)
 
 
 def _from_unsigned(unsigned: np.ndarray, dtype: Any) -> np.ndarray:
-    """Integers of a dtype from the low bits of unsigned numbers."""
+    """Returns integers of a dtype, given unsigned numbers with their low bits."""
     bits = dtypes.itemsize_bits(dtype)
     if bits >= 8:
         return unsigned.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
@@ -356,7 +359,7 @@ def _bitcast_convert_type(x: np.ndarray, *, new_dtype: Any) -> np.ndarray:
 
 
 def _packed(x: np.ndarray, bits: int) -> np.ndarray:
-    """The elements' bits as bytes, the first element in the lowest bits."""
+    """Returns the elements' bits as bytes, with the first element in the lowest bits."""
     storage = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
     if bits >= 8:
         return storage
@@ -376,7 +379,7 @@ def _unpacked(data: np.ndarray, dtype: Any, bits: int) -> np.ndarray:
 
 @define(conversion.reduce_precision_p)
 def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    """Rounds mantissas to nearest even; exponents out of range give infinities and zeros."""
+    """Rounds mantissas to nearest even; exponents out of range become infinities and zeros."""
     limits = dtypes.finfo(x.dtype)
     full_mantissa = int(limits.nmant)
     full_exponent = dtypes.itemsize_bits(x.dtype) - 1 - full_mantissa

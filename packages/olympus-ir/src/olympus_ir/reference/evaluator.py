@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference evaluator, which runs primitives with NumPy one by one."""
+"""Reference evaluator, which runs primitives one by one with NumPy."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ __all__ = ["ReferenceEvaluator", "reference_evaluator"]
 class ReferenceEvaluator:
     """Evaluates primitives on the host by the rules of `reference_rules`.
 
-    It is the evaluator without olympus-xla, and tests compare compiled programs with it. It is
-    written for readability, not for speed.
+    This evaluator is used if olympus-xla is not installed. Tests compare compiled programs with it.
+    It is written for readability, not for speed.
     """
 
     name = "reference"
@@ -63,7 +63,7 @@ class ReferenceEvaluator:
             ]
             if isinstance(current.trace, EvaluationTrace):
                 return _apply_to_arrays(primitive, rule, arrays, params)
-            # Rules apply primitives to values, even inside a trace.
+            # Rules apply primitives to concrete values, even during tracing.
             with set_current_trace(evaluation_trace):
                 return _apply_to_arrays(primitive, rule, arrays, params)
         values, avals = [], []
@@ -86,12 +86,12 @@ class ReferenceEvaluator:
         return _result(primitive, results, out_avals[0])
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """An array of the given type with a copy of the values of a NumPy array or scalar."""
+        """Returns an array of a type with a copy of the values of a NumPy array or scalar."""
         assert isinstance(aval, ShapedArray)
         return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """Returns a function that runs the traced program of ``fun``, one for each signature.
+        """Returns a function that traces ``fun`` once for each signature and runs the program.
 
         Options for memory, placement and compilation have no effect.
         """
@@ -102,7 +102,7 @@ reference_evaluator = ReferenceEvaluator()
 
 
 def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarray, Any]:
-    """The elements and the type of a concrete operand that is not a reference array."""
+    """Returns elements and type of a concrete operand that is not a `ReferenceArray`."""
     reject_tracers(primitive, (value,))
     try:
         aval = array_aval(value)
@@ -135,7 +135,7 @@ def _apply_to_arrays(
     arrays: Sequence[Any],
     params: dict[str, Any],
 ) -> Any:
-    """Applies a rule on arrays, an expansion, or a third party's implementation."""
+    """Applies a rule on arrays, an expansion, or the implementation of a third party."""
     if rule is None:
         rule = expansion_rules.rules.get(primitive) or primitive.eager
         if primitive in expansion_rules:  # its shape rule checks the operands

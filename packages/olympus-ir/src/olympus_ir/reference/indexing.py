@@ -60,9 +60,10 @@ def _windows(
     shape: Sequence[int],
     clamps: bool,
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...] | None]]:
-    """For each index vector, its position in the batch dimensions and its window of the operand.
+    """Yields for each index vector its position in the batch dimensions and its window.
 
-    The window is None if it extends beyond the operand and is not clamped.
+    A window is a part of the operand. It is None if it extends beyond the operand and is not
+    clamped.
     """
     for place in np.ndindex(*indices.shape[:-1]):
         starts = [0] * len(shape)
@@ -79,7 +80,7 @@ def _windows(
 
 
 def _batch_place(place: tuple[int, ...], window_dims: Sequence[int], ndim: int) -> tuple:
-    """The index of one window in an array with batch and window dimensions."""
+    """Returns the index of one window in an array with batch and window dimensions."""
     batch = iter(place)
     return tuple(
         slice(None) if dimension in window_dims else next(batch) for dimension in range(ndim)
@@ -112,7 +113,8 @@ def _gather(
         numbers.start_indices_batching_dims,
         slice_sizes,
         x.shape,
-        # XLA also clamps windows that are promised to be in bounds; those of scatters it drops.
+        # XLA also clamps windows that are promised to be in bounds. It drops such windows of
+        # scatters.
         mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     ):
         target = _batch_place(place, numbers.offset_dims, ndim)
@@ -130,9 +132,10 @@ def _fill(fill_value: Any, dtype: Any) -> np.ndarray:
 
 
 def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarray]:
-    """The rule of a scatter that combines old elements and updates by ``combine``.
+    """Returns the rule of a scatter that combines old elements and updates by ``combine``.
 
-    If it is None, the program in the parameters combines them, or updates replace elements.
+    If ``combine`` is None, the program in the parameters combines them. Without a program, updates
+    replace elements.
     """
 
     def rule(

@@ -165,7 +165,7 @@ def _eig(
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:
-    """Scales columns to length one with a real largest element, as LAPACK does."""
+    """Scales columns to length one such that the largest element is real, as LAPACK does."""
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(0)[None], 0)
     return vectors * largest.conj() / np.abs(largest) / np.linalg.norm(vectors, axis=0)
 
@@ -241,7 +241,7 @@ def _schur(
 
 
 def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
-    """A unitary basis whose first vectors span the last of the given ones."""
+    """Returns a unitary basis whose first ``count`` vectors span the last ``count`` given ones."""
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
     # Choose the basis with a nonnegative diagonal, so that the identity remains unchanged.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical tools of the reference rules: wider arithmetic, and functions that NumPy lacks."""
+"""Numerical helpers of reference rules for wider arithmetic and functions that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def widen(x: np.ndarray) -> np.ndarray:
-    """Converts floats and complex numbers to double precision; leaves others unchanged."""
+    """Converts floats and complex numbers to double precision; leaves other arrays unchanged."""
     if dtypes.issubdtype(x.dtype, np.floating):
         return x.astype(np.float64)
     if x.dtype.kind == "c":
@@ -35,12 +35,12 @@ def widen(x: np.ndarray) -> np.ndarray:
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that computes a function in double precision and rounds once."""
+    """Returns a rule that computes a function in double precision and rounds once."""
 
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
-        if result.dtype.kind == "f" and x.dtype.kind == "c":  # as of a complex number's modulus
+        if result.dtype.kind == "f" and x.dtype.kind == "c":  # such as a modulus
             return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)
 
@@ -48,7 +48,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide_integer(x: np.ndarray) -> np.ndarray:
-    """Converts integers of ml_dtypes, for which NumPy lacks bitwise operations, to 32-bit ones."""
+    """Converts integers of ml_dtypes to 32 bits, because NumPy lacks their bitwise operations."""
     if x.dtype.isbuiltin == 1:
         return x
     return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.signedinteger) else np.uint32)
@@ -62,7 +62,7 @@ erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 @functools.partial(np.vectorize, otypes=[np.float64])
 def lgamma(x: float) -> float:
-    """The logarithm of the absolute value of the gamma function; infinite at its poles."""
+    """Computes the logarithm of the absolute value of the gamma function; infinite at poles."""
     if math.isinf(x) or (x <= 0 and x == math.floor(x)):
         return math.inf
     return math.lgamma(x)
@@ -74,11 +74,11 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 
 @functools.partial(np.vectorize, otypes=[np.float64])
 def digamma(x: float) -> float:
-    """The derivative of the logarithm of the gamma function; NaN at its poles.
+    """Computes the derivative of the logarithm of the gamma function; NaN at its poles.
 
-    The recurrence (6.3.5) moves the argument to 10 or above, and reflection (6.3.7) moves it from
-    the left half-line; there the asymptotic series (6.3.18) is exact to double precision. Equations
-    are those of Abramowitz and Stegun.
+    Reflection (6.3.7) moves a negative argument to the right half-line. The recurrence (6.3.5)
+    moves the argument to 10 or above. There the asymptotic series (6.3.18) is exact to double
+    precision. Equation numbers are those of Abramowitz and Stegun.
     """
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
@@ -99,11 +99,11 @@ def digamma(x: float) -> float:
 
 @functools.partial(np.vectorize, otypes=[np.float64])
 def erf_inv(x: float) -> float:
-    """The inverse of the error function.
+    """Computes the inverse of the error function.
 
     Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008),
-    accurate to about 2e-3, is improved by Halley's method until it converges. In the tail the
-    complementary function preserves the relative accuracy.
+    is accurate to about 2e-3. Halley's method improves it until it converges. In the tail, the
+    complementary error function preserves the relative accuracy.
     """
     if math.isnan(x) or abs(x) > 1:
         return math.nan
@@ -126,7 +126,7 @@ def erf_inv(x: float) -> float:
 
 
 def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a rule of a function of one example, applied to each example.
+    """Returns a rule that applies a function of one example to each example of a batch.
 
     Args:
       *ranks: for each operand, the number of dimensions of one example.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemptions from reference evaluation: `psend` and `precv` have no reference rules."""
+"""Exemptions from reference evaluation for `psend` and `precv`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rule of ragged products: one product for each group of rows."""
+"""Reference rule of ragged products, which computes one product for each group of rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _ragged_dot_general(
 def _in_group(
     lhs: np.ndarray, group_sizes: np.ndarray, group: int, numbers: RaggedDotDimensionNumbers
 ) -> np.ndarray:
-    """Flags for the elements in a group."""
+    """Returns flags for the elements in a group."""
     (ragged,) = numbers.lhs_ragged_dimensions
     ends = np.cumsum(group_sizes, axis=-1)[..., group]
     starts = ends - group_sizes[..., group]

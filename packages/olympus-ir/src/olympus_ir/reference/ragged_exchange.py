@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemption from reference rules: `ragged_all_to_all` is never evaluated; see `collectives`."""
+"""Exemption from reference rules for `ragged_all_to_all`, which is never evaluated.
+
+The module `collectives` gives the reason.
+"""
 
 from __future__ import annotations
 

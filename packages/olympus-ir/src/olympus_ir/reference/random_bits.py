@@ -2,8 +2,8 @@
 """Reference rules of random bits, equal to those of XLA's generators.
 
 Philox 4x32-10 and Threefry 2x32-20 follow Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
-as easy as 1, 2, 3" (2011). The state is two 64-bit words, a key and a counter, which increases by
-one for each block of bits.
+as easy as 1, 2, 3" (2011). The state consists of two 64-bit words, a key and a counter. The counter
+increases by one for each block of bits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WEYL = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
 def _philox_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """The bits, and the number of blocks of four words."""
+    """Returns the bits, and the number of blocks of four words."""
     size = math.prod(shape)
     blocks = -(-size // (2 if wide else 4))
     words = _philox(_counters(counter, blocks), key)
@@ -59,7 +59,7 @@ def _philox_bits(
 
 
 def _philox(counters: np.ndarray, key: np.uint64) -> np.ndarray:
-    """Four words for each 128-bit counter, whose upper half is the key."""
+    """Returns four words for each 128-bit counter, whose upper half is the key."""
     first, second = key & _LOW, key >> _HALF
     with np.errstate(over="ignore"):
         upper = key + (counters < counters[:1]).astype(np.uint64)
@@ -90,7 +90,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 def _threefry_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """The bits, and the number of pairs of words."""
+    """Returns the bits, and the number of pairs of words."""
     if wide:
         size = math.prod(shape)
         low, high = _threefry(_counters(counter, size), key)
@@ -109,7 +109,7 @@ def _threefry_bits(
 
 
 def _threefry(counters: np.ndarray, key: np.uint64) -> tuple[np.ndarray, np.ndarray]:
-    """Two words for each counter."""
+    """Returns two words for each counter."""
     keys = (np.uint32(key & _LOW), np.uint32(key >> _HALF))
     words = (counters & _LOW).astype(np.uint32), (counters >> _HALF).astype(np.uint32)
     return threefry2x32(keys, words)
@@ -122,7 +122,7 @@ def threefry2x32(
 
     Args:
       key: the two words of the key; scalars, or arrays with a key for each pair.
-      words: the first words of the pairs, and the second ones.
+      words: the first words of the pairs, and the second words of the pairs.
     """
     keys = [*key, key[0] ^ key[1] ^ _PARITY]
     x, y = words

@@ -19,7 +19,7 @@ define = reference_rules.define
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """A rule that adds or multiplies in double precision and rounds once."""
+    """Returns a rule that adds or multiplies in double precision and rounds once."""
 
     def rule(x: np.ndarray, *, axes: tuple, out_sharding: Any = None) -> np.ndarray:
         wide = wide_integer(widen(x)) if dtypes.issubdtype(x.dtype, np.integer) else widen(x)
@@ -59,7 +59,7 @@ define(reductions.reduce_xor_p, _bitwise_reduction(np.bitwise_xor))
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
-    """Converts elements to a dtype that NumPy compares: doubles, or complex numbers."""
+    """Widens elements to a dtype that NumPy can compare."""
     return widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)
 
 
@@ -99,7 +99,7 @@ def _reduce(
 
 
 def _cumulative(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A rule from a function `(x, axis)` that accumulates forward along an axis."""
+    """Returns a rule, given a function `(x, axis)` that accumulates forward along an axis."""
 
     def rule(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
         wide = widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of mutable references, which hold an array and replace it."""
+"""Reference rules of mutable references; a write replaces the array that a reference holds."""
 
 from __future__ import annotations
 

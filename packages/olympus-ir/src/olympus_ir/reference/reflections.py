@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of linear algebra by reflections, in LAPACK's conventions.
+"""Reference rules of linear algebra that use reflections, in LAPACK's conventions.
 
 A reflection is ``I - tau * v @ v.conj().T``. Its vector starts with a one, which is not stored.
 """
@@ -17,7 +17,7 @@ from .tables import reference_rules
 
 
 def _reflector(x: np.ndarray) -> tuple[Any, np.ndarray, Any]:
-    """The image of the first element under a reflection, its vector, and its factor.
+    """Returns the first element of a reflected vector, and the reflection's vector and factor.
 
     The adjoint of the reflection maps ``x`` to a multiple of the first unit vector.
     """
@@ -34,12 +34,15 @@ def _reflector(x: np.ndarray) -> tuple[Any, np.ndarray, Any]:
 
 
 def _reflected(a: np.ndarray, vector: np.ndarray, tau: Any) -> np.ndarray:
-    """A reflection times a matrix."""
+    """Multiplies a reflection with a matrix."""
     return a - tau * np.outer(vector, vector.conj() @ a)
 
 
 def _triangularize(a: np.ndarray, k: int) -> Any:
-    """Reflects rows from ``k`` on so that column ``k`` ends at the diagonal; stores the vector."""
+    """Reflects rows from ``k`` on, so that column ``k`` is zero below the diagonal.
+
+    The vector of the reflection is stored there.
+    """
     beta, vector, tau = _reflector(a[k:, k])
     a[k:, k + 1 :] = _reflected(a[k:, k + 1 :], vector, tau.conj())
     a[k:, k] = vector
@@ -86,7 +89,7 @@ def _vector(a: np.ndarray, k: int) -> np.ndarray:
 
 
 def _multiplied(a: np.ndarray, taus: np.ndarray, c: np.ndarray, adjoint: bool) -> np.ndarray:
-    """A product of reflections, or its adjoint, times a matrix."""
+    """Multiplies a product of reflections, or its adjoint, with a matrix."""
     order = range(len(taus)) if adjoint else reversed(range(len(taus)))
     for k in order:
         c = _reflected(c, _vector(a, k), taus[k].conj() if adjoint else taus[k])

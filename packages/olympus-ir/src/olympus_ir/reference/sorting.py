@@ -12,7 +12,7 @@ from .tables import reference_rules
 
 
 def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
-    """Arrays whose lexical order, most significant first, is the order of the elements.
+    """Returns arrays, most significant first, whose lexical order is that of the elements.
 
     NaNs follow all numbers, and zeros of both signs are equal.
     """
@@ -29,7 +29,7 @@ def _sort(
     *operands: np.ndarray, dimension: int, is_stable: bool, num_keys: int
 ) -> list[np.ndarray]:
     keys = [key for operand in operands[:num_keys] for key in _sort_keys(operand)]
-    order = np.lexsort(keys[::-1], axis=dimension)  # NumPy's most significant key is the last one
+    order = np.lexsort(keys[::-1], axis=dimension)  # NumPy sorts by the last key first
     return [np.take_along_axis(operand, order, dimension) for operand in operands]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of special functions, in double precision, rounded once."""
+"""Reference rules of special functions, which compute in double precision and round once."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special functions of doubles by plain formulas, element by element.
 
-Where possible the methods differ from those of compiled programs: integrals by quadrature, and sums
-by their definition. Sections and formulas are those of the Digital Library of Mathematical
-Functions (DLMF).
+Where possible, the methods differ from those of compiled programs. Integrals are computed by
+quadrature, and sums by their definition. Numbers of sections and formulas are those of the Digital
+Library of Mathematical Functions (DLMF).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _stirling_remainder(a: float) -> float:
 
 
 def _log_density(a: float, x: float) -> float:
-    """The logarithm of ``x^a e^-x / gamma(a + 1)``."""
+    """Computes the logarithm of ``x^a e^-x / gamma(a + 1)``."""
     if a < 10:
         return a * math.log(x) - x - math.lgamma(a + 1)
     mu = (x - a) / a
@@ -58,7 +58,7 @@ def _log_density(a: float, x: float) -> float:
 
 
 def _lower_series(a: float, x: float) -> float:
-    """8.7.1: the sum of ``x^n / ((a + 1) ... (a + n))``."""
+    """Computes the sum of ``x^n / ((a + 1) ... (a + n))`` in formula 8.7.1."""
     term = total = 1.0
     n = 0
     while term > _EPSILON * total:
@@ -69,7 +69,7 @@ def _lower_series(a: float, x: float) -> float:
 
 
 def _upper_fraction(a: float, x: float) -> float:
-    """8.9.2, evaluated from the end, with more terms the closer x is to a."""
+    """Computes the continued fraction 8.9.2 from its end; uses more terms the closer x is to a."""
     terms = int(60 + 400 / (1 + abs(x - a)) + 10 * math.sqrt(a + x))
     value = 0.0
     for n in range(terms, 0, -1):
@@ -78,7 +78,7 @@ def _upper_fraction(a: float, x: float) -> float:
 
 
 def _upper_near_zero(a: float, x: float) -> float:
-    """1 - P for small a, from expm1 of the logarithm of ``x^a / gamma(1 + a)``."""
+    """Computes 1 - P for small a, from expm1 of the logarithm of ``x^a / gamma(1 + a)``."""
     # log(gamma(1 + a)) as an integral of digamma, exact for small a.
     nodes, weights = np.polynomial.legendre.leggauss(20)
     places = 1 + a * (nodes + 1) / 2
@@ -92,7 +92,7 @@ def _upper_near_zero(a: float, x: float) -> float:
 
 
 def _gamma_limit(a: float, x: float, lower: bool) -> float | None:
-    """The values at the ends of the domain, None inside."""
+    """Returns the value on the boundary or outside of the domain; None inside."""
     if not (a >= 0 and x >= 0) or a == x == 0:
         return math.nan
     if a == 0 or x == math.inf:
@@ -129,7 +129,7 @@ def igammac(a: float, x: float) -> float:
 
 @_elementwise
 def random_gamma_grad(a: float, x: float) -> float:
-    """The derivative of a gamma quantile with respect to ``a``: ``-(dP/da) / (dP/dx)``.
+    """Computes the derivative ``-(dP/da) / (dP/dx)`` of a gamma quantile with respect to ``a``.
 
     P and Q are the regularized lower and upper incomplete gamma functions. With ``t = x e^s``, P is
     the integral of ``exp(a s - x (e^s - 1))`` over s < 0, times a factor. Q is the integral over
@@ -147,14 +147,15 @@ def random_gamma_grad(a: float, x: float) -> float:
         exponent = a * s - x * np.expm1(s)
         factor = math.log(x) + s - float(numerics.digamma(a))
         values = np.where(exponent > -800, np.exp(np.maximum(exponent, -800)) * factor, 0.0)
-    # The density is x^(a-1) e^-x; dt = t ds. Below, P changes; above, Q does, oppositely.
+    # The density is x^(a-1) e^-x, and dt = t ds. For x <= a the integral gives the change of P. For
+    # x > a it gives the change of Q, which has the opposite sign.
     integral = x * float(np.sum(weights * values))
     return integral if upper else -integral
 
 
 @functools.cache
 def _half_line() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of double exponential quadrature over positive numbers of any magnitude."""
+    """Returns nodes and weights of double exponential quadrature over all positive numbers."""
     step = 1 / 64
     tau = np.arange(-4.5, 60.0, step)
     nodes = np.exp(tau - np.exp(-tau))
@@ -222,7 +223,7 @@ def _power(base: float, exponent: float) -> float:
 
 @_elementwise
 def polygamma(m: float, x: float) -> float:
-    """The derivative of digamma of order m, 5.15.1; of order 0 digamma itself."""
+    """Computes the derivative of digamma of order m, 5.15.1; order 0 is digamma itself."""
     if m == 0:
         return float(numerics.digamma(x))
     if not m > 0 or m != math.floor(m):
@@ -235,7 +236,7 @@ def polygamma(m: float, x: float) -> float:
 
 
 def _bessel_integral(x: float, order: int) -> float:
-    """10.32.3, by the trapezoidal rule, which is exact for periodic functions."""
+    """Computes 10.32.3 by the trapezoidal rule, which is exact for periodic functions."""
     angle = (np.arange(200) + 0.5) * (math.pi / 200)
     return float(np.mean(np.exp(x * (np.cos(angle) - 1)) * np.cos(order * angle)))
 
@@ -304,7 +305,7 @@ def _beta_part(a: float, b: float, x: float, y: float) -> float:
 
 
 def _log_beta_density(a: float, b: float, x: float, y: float) -> float:
-    """The logarithm of ``x^a y^b / beta(a, b)``."""
+    """Computes the logarithm of ``x^a y^b / beta(a, b)``."""
     if min(a, b) < 10:
         log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         return a * math.log(x) + b * math.log(y) - log_beta

@@ -21,7 +21,7 @@ define = reference_rules.define
 
 
 def _elements(x: np.ndarray, fill: Any, geometry: Windows) -> list[np.ndarray]:
-    """For each position in a window, in order, the elements of all windows there."""
+    """Returns, for each position in a window in order, the elements of all windows there."""
     padded = dilated_and_padded(
         x, np.asarray(fill).astype(x.dtype), geometry.padding, geometry.base_dilation
     )
@@ -34,7 +34,7 @@ def _elements(x: np.ndarray, fill: Any, geometry: Windows) -> list[np.ndarray]:
 def _window_reduction(
     combine: Callable[[Any, Any], Any], neutral: Callable[[Any], Any]
 ) -> Callable[..., np.ndarray]:
-    """A rule that combines elements in double precision and rounds once."""
+    """Returns a rule that combines elements in double precision and rounds once."""
 
     def rule(x: np.ndarray, **window: Any) -> np.ndarray:
         wide = widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)
@@ -137,7 +137,7 @@ def _select_and_scatter(
 def _selected(
     operand: np.ndarray, source: np.ndarray, prefer: Callable[[Any, Any], Any], window: Any
 ) -> list[tuple[int, Any]]:
-    """For each window, the flat index of its selected element, and the source's element."""
+    """Returns, for each window, the flat index of its selected element and the source's element."""
     geometry = Windows(operand.shape, **window)
     places = np.stack([geometry.places(offset) for offset in geometry.offsets()])
     flat = operand.reshape(-1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discharge: conversion of programs with references to pure programs.
 
-Each reference becomes the array that it holds at the moment. A reference among the inputs becomes
-an array among the inputs, and its last value a further result. This is how programs with
-references are compiled and interpreted.
+Each reference becomes the array that it currently holds. A reference among the inputs becomes an
+array among the inputs, and its last value becomes a further result. Programs with references are
+compiled and interpreted in this form.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 
 # Discharge rules: `rule(equation, operands) -> (new_values, results)`. Discharged references are
 # passed as the arrays that they hold. ``new_values`` has for each operand the new array of the
-# reference, or None if the operand is no reference or is unchanged. Rules run while the new program
-# is recorded: they call functions of `lax`.
+# reference. It has None if the operand is not a reference or is unchanged. Rules run while the new
+# program is recorded, so they call functions of `lax`.
 #
 # A primitive without a rule is copied, which is correct if neither its operands nor the programs in
 # its parameters have references.
@@ -76,7 +76,7 @@ class Discharged:
 
     @property
     def num_results(self) -> int:
-        """The number of results, without the final values of references."""
+        """Returns the number of results, without the final values of references."""
         return len(self.closed.jaxpr.outvars) - len(self.refs)
 
     def last_value(self, position: int) -> Atom:
@@ -89,7 +89,7 @@ def _input(discharged: Discharged, position: int) -> Var:
 
 
 def uses_refs(olympuspr: Olympuspr | ClosedOlympuspr) -> bool:
-    """Returns whether a program has references among its inputs, or inside."""
+    """Returns whether a program takes references, or uses references inside."""
     effects = olympuspr.effects
     return (bool(effects) and bool(reference_effects.filter_in(effects))) or _has_ref_inputs(
         olympuspr
@@ -105,7 +105,7 @@ def _has_ref_inputs(olympuspr: Olympuspr | ClosedOlympuspr) -> bool:
 def discharge_closed(
     closed: ClosedOlympuspr, should_discharge: bool | Sequence[bool] = True
 ) -> Discharged:
-    """Like `discharge`, for a closed program; the result is memoized."""
+    """Applies `discharge` to a closed program; the result is memoized."""
     if not isinstance(should_discharge, bool):
         should_discharge = tuple(map(bool, should_discharge))
     key = ("discharge", should_discharge)
@@ -140,8 +140,8 @@ def discharge(
     Args:
       olympuspr: the program.
       consts: the values of its constants.
-      should_discharge: a flag for each input, or for all: whether to discharge it if it is a
-        reference.
+      should_discharge: one flag, or a flag for each input, which states whether to discharge the
+        input if it is a reference.
 
     Returns:
       The program and the values of its constants. The program takes arrays instead of the
@@ -179,12 +179,12 @@ def discharge(
 
 
 class _Discharge:
-    """One program being rewritten.
+    """Rewriting of one program.
 
     Attributes:
       trace: records the new program.
-      atoms: from a variable of the old program to what stands for it in the new one. For a
-        reference that is the array that it holds at the moment.
+      atoms: a mapping from a variable of the old program to its replacement in the new program. The
+        replacement of a reference is the array that it currently holds.
       discharged: the variables that are references and have become arrays.
     """
 
@@ -242,7 +242,7 @@ class _Discharge:
         )
 
     def _value(self, atom: Atom) -> Any:
-        """An operand for a rule: literals as their values."""
+        """Returns an operand for a rule; a literal becomes its value."""
         if isinstance(atom, Literal):
             return atom.val
         return self.trace.tracer_of(atom)
@@ -270,14 +270,15 @@ def apply_discharged(
       primitive: the primitive.
       args: the operands.
       params: the parameters.
-      is_discharged: returns whether an operand is a reference to read before and write afterwards.
+      is_discharged: returns whether an operand is a reference that is read before and written after
+          the call.
       read: returns the array that a reference holds.
       write: replaces the array that a reference holds.
     """
     variables: dict[int, Var] = {}
     invars = []
     for place, arg in enumerate(args):
-        # The same reference is the same variable, for the rule to see that it is.
+        # A repeated reference gets one variable, so that the rule detects the repetition.
         key = id(referent(arg)) if is_discharged(arg) else -1 - place
         invars.append(variables.setdefault(key, Var(get_aval(arg))))
     out_avals, effects = primitive.infer(tuple([var.aval for var in invars]), params)

@@ -22,14 +22,14 @@ def is_discharged(equation: Equation, operands: Operands, place: int) -> bool:
 
 
 def unchanged(equation: Equation) -> list[Any]:
-    """Returns the new values of operands if no reference is written: None for each operand."""
+    """Returns the new values of operands if no reference is written, None for each operand."""
     return [None] * len(equation.invars)
 
 
 def discharged_program(
     equation: Equation, operands: Operands, program: ClosedOlympuspr, first: int = 0
 ) -> Discharged:
-    """Discharges a program in a parameter, whose inputs are the operands from ``first`` on."""
+    """Discharges a program in a parameter that takes the operands from ``first`` on."""
     flags = [
         is_discharged(equation, operands, first + place) for place in range(len(program.in_avals))
     ]

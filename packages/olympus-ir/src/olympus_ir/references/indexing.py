@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of references: the part of an array to read or write."""
+"""Indices of references, which select the part of an array to read or write."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["NDIndexer", "Slice", "ds", "dslice"]
 
 @register_pytree_node_class
 class Slice:
-    """A slice of fixed size whose start may be computed.
+    """Slice of fixed size whose start may be computed.
 
     Args:
-      start: the first index, an integer or an integer scalar of an array.
+      start: the first index, an integer or a scalar array of integer dtype.
       size: the number of elements.
       stride: the distance between neighbouring elements.
 
@@ -55,11 +55,11 @@ class Slice:
 
     @classmethod
     def from_slice(cls, given: slice, size: int) -> Slice:
-        """The slice of a dimension of ``size`` that a Python slice means.
+        """Converts a Python slice of a dimension of ``size`` elements.
 
         Raises:
-          ValueError: where it runs backwards.
-          TypeError: where its bounds are not integers.
+          ValueError: if its step is negative.
+          TypeError: if its bounds are not integers.
         """
         for bound in (given.start, given.stop):
             if isinstance(bound, Tracer):
@@ -104,16 +104,16 @@ class Slice:
 
 
 def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
-    """A slice by its start and size, for indices of references.
+    """Returns a slice with a start and a size, for indices of references.
 
     Args:
-      start: the first index, which may be computed; with no ``size``, the size of a slice from the
-        beginning; None for a whole dimension.
+      start: the first index, which may be computed. Without ``size``, it is the size of a slice
+        from the beginning. None selects a whole dimension.
       size: the number of elements.
-      stride: the distance between neighbouring elements, 1 where not given.
+      stride: the distance between neighbouring elements, 1 if not given.
 
     Raises:
-      ValueError: where a whole dimension is asked for, and with a stride or size.
+      ValueError: if ``start`` is None and a stride or size is given.
 
     Example:
       >>> ds(2, 8)
@@ -349,7 +349,10 @@ def _normal_index(index: Any, size: int) -> Any:
 
 
 def _index_or_array(index: Any) -> Any:
-    """An integer or an array of integers; concrete scalars become Python integers."""
+    """Converts an index to an integer or an array of integers.
+
+    A concrete scalar becomes a Python integer.
+    """
     if type(index) is int:
         return index
     if isinstance(index, list):

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutable references: making them, reading, writing and adding in place.
+"""Creation, reading and writing of mutable references, and addition in place.
 
-The primitives, with operands and parameters as they stand in equations:
+Primitives, with their operands and parameters in equations:
 
-- ``get(ref, *leaves, tree)``: what is read; printed ``b:f32[] <- a[0]``.
-- ``swap(ref, value, *leaves, tree)``: writes, and gives what was there; ``a[0] <- c`` where
-  nothing uses that, else ``b:f32[], a[0] <- a[0], c``.
-- ``addupdate(ref, value, *leaves, tree)``: adds in place, no results; ``a[i:i+8,:] += c``.
-- ``new_ref(array, memory_space, kind)``, ``empty_ref(ty, memory_space)``: a new reference.
-- ``freeze(ref)``: ends the life of a reference and gives its array; ``free_ref(ref)`` without.
+- ``get(ref, *leaves, tree)``: returns the value that it reads; printed ``b:f32[] <- a[0]``.
+- ``swap(ref, value, *leaves, tree)``: writes a value and returns the old one; printed
+  ``a[0] <- c`` if the old value is unused, else ``b:f32[], a[0] <- a[0], c``.
+- ``addupdate(ref, value, *leaves, tree)``: adds in place, without results; printed
+  ``a[i:i+8,:] += c``.
+- ``new_ref(array, memory_space, kind)``, ``empty_ref(ty, memory_space)``: makes a new reference.
+- ``freeze(ref)``: ends the life of a reference and returns its array; ``free_ref(ref)`` only ends
+  its life.
 
 ``tree`` is the structure of a tuple of transforms (`olympus_ir.references.transforms`, and
 `olympus_ir.references.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of``
-of an equation's operands and parameters puts them together again.
+reconstructs the transforms from an equation's leaves and ``tree``.
 
-`olympus_ir.lax` does not import this module: programs without references do not wait for it.
+`olympus_ir.lax` does not import this module, so that programs without references do not load it.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ freeze_p = instruction("freeze", family="references")
 free_ref_p = instruction("free_ref", multiple_results=True, family="references")
 
 for _primitive in (get_p, swap_p, addupdate_p, new_ref_p, empty_ref_p, freeze_p, free_ref_p):
-    # The result varies over the mesh axes that the reference varies over, whatever the operands.
+    # The result varies over the mesh axes of the reference only, whatever axes other operands vary
+    # over.
     _primitive.spreads_varying = False
     _primitive.takes_refs = True
 
@@ -156,7 +159,7 @@ def _free_ref_types(ref: AbstractValue) -> Types:
 
 
 def check_no_memory_space(memory_space: Any) -> None:
-    """Raises NotImplementedError if a reference outside of a program is to be in a memory."""
+    """Raises NotImplementedError if a reference outside of a program has a memory space."""
     if memory_space is not None:
         raise NotImplementedError(
             "array ref with memory space only works inside of a `jit`. Put the array into the "
@@ -212,7 +215,7 @@ def get(ref: Any, idx: Any = None) -> Array:
       The array that was read.
 
     Raises:
-      ValueError: where ``ref`` is not a reference, or the index does not fit it.
+      ValueError: if ``ref`` is not a reference, or the index does not fit it.
 
     Example:
       >>> from olympus_ir.references.primitives import get, new_ref
@@ -225,7 +228,7 @@ def get(ref: Any, idx: Any = None) -> Array:
 
 
 def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
-    """Writes a value to a part of a reference and returns what was there.
+    """Writes a value to a part of a reference and returns the old value.
 
     Args:
       ref: a reference or a view of one.
@@ -233,7 +236,7 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
       value: an array of the shape and dtype of that part.
 
     Raises:
-      ValueError: where ``ref`` is not a reference, or index or value do not fit it.
+      ValueError: if ``ref`` is not a reference, or the index or the value does not fit it.
 
     Example:
       >>> from olympus_ir.references.primitives import new_ref, swap
@@ -269,7 +272,7 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
 def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     """Adds a value to a part of a reference, in place.
 
-    An element that an index array names several times is added to as often.
+    If an index array names an element several times, the value is added as many times.
 
     Args:
       ref: a reference or a view of one.
@@ -293,15 +296,15 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Args:
       init_val: the array.
-      memory_space: the memory it is held in; None for the device's own.
-      kind: what the reference is for, where an interpreter wants to know.
+      memory_space: the memory that holds the array; None for the device's own memory.
+      kind: the purpose of the reference, for interpreters that need it.
 
     Returns:
-      A `Ref`: read it with ``ref[...]``, write it with ``ref[...] = value``, end its life and take
-      its array with `freeze`.
+      A `Ref`. Read it with ``ref[...]``, and write it with ``ref[...] = value``. `freeze` ends its
+      life and returns its array.
 
     Raises:
-      TypeError: where ``init_val`` is not an array.
+      TypeError: if ``init_val`` is not an array.
       NotImplementedError: ``memory_space`` is given outside of a compiled function.
 
     Example:
@@ -318,8 +321,8 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
     """Makes a reference with unspecified elements.
 
     Args:
-      ty: the type of the array: anything with shape and dtype.
-      memory_space: the memory it is held in.
+      ty: the type of the array, any object with shape and dtype.
+      memory_space: the memory that holds the array.
 
     Example:
       >>> from olympus_ir import ShapedArray
@@ -335,7 +338,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 def freeze(ref: Any) -> Array:
     """Returns the array that a reference holds; the reference must not be used afterwards.
 
-    An array is returned as it is.
+    If ``ref`` is an array, it is returned unchanged.
 
     Example:
       >>> from olympus_ir.references.primitives import freeze, new_ref

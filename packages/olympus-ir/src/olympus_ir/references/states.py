@@ -23,7 +23,7 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
       A function from the initial values of the references to their final values.
 
     Raises:
-      TypeError: ``f`` returns a value; raised by the call.
+      TypeError: ``f`` returns a value. The returned function raises it.
 
     Example:
       >>> from olympus_ir import lax

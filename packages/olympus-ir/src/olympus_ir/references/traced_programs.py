@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traced programs with references among their inputs, which are run in a pure form.
+"""Traced programs with references among their inputs, which run in a pure form.
 
-A reference holds an array. The pure program takes the array and returns the next one, in the memory
-of the former. An array that is held elsewhere too, as after ``ref[...]``, is copied first.
+A reference holds an array. The pure program takes the array and returns a new one in the same
+memory. An array that is also held elsewhere, as after ``ref[...]``, is copied first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ProgramWithReferences(TracedProgram):
         return self._pure().program
 
     def array_operands(self, operands: Sequence[Any]) -> list[Any]:
-        """Returns the operands with the arrays of references in their places."""
+        """Returns the operands with each reference replaced by its array."""
         discharged = self._pure().discharged
         arrays = list(operands)
         for place in discharged.refs:
@@ -78,7 +78,7 @@ class _PureProgram:
     """Pure form of a program with references.
 
     Attributes:
-      program: the pure program, of arrays in place of references.
+      program: the pure program, with arrays in place of references.
       discharged: the correspondence of its inputs and results to those of the original.
     """
 

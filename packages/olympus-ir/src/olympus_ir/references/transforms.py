@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of references: chains of transforms from the array of a reference to the view.
+"""Views of references as chains of transforms from the reference's array to the view.
 
 A transform has the methods
 
@@ -170,7 +170,7 @@ class BitcastTransform(_StaticTransform):
             return bitcast_convert_type(array, dtype)
         axis = self._axis(array.shape)
         shape, ndim = array.shape, len(array.shape)
-        if old > new:  # each element becomes several, next to one another along the axis
+        if old > new:  # each element becomes several neighbouring elements along the axis
             split = bitcast_convert_type(array, dtype)
             order = [*range(axis + 1), ndim, *range(axis + 1, ndim)]
             merged = (*shape[:axis], shape[axis] * (old // new), *shape[axis + 1 :])
@@ -201,7 +201,7 @@ def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
 
 
 def transformed_aval(aval: ShapedArray, transforms: Sequence[Any]) -> ShapedArray:
-    """Returns the type of the view that a chain of transforms gives."""
+    """Returns the type of the view that results from a chain of transforms."""
     for transform in transforms:
         aval = transform.transform_type(aval)
     return aval

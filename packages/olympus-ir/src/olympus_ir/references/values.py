@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References as Python values: concrete references, tracers, views, and their methods."""
+"""Concrete references, tracers of references and views, and their methods."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ __all__ = ["Ref", "RefMethods", "TransformedRef"]
 class RefMethods:
     """Methods of references and of views of them.
 
-    Tracer classes for values of type `AbstractRef` have this class before that of other tracers,
-    so that its methods are found first.
+    Tracer classes for values of type `AbstractRef` list this class before other tracer classes
+    among their bases. Python thus finds its methods first.
     """
 
     __slots__ = ()
@@ -51,11 +51,11 @@ class RefMethods:
     def _view(self, transform: Any) -> TransformedRef:
         ref, transforms = self._chain()
         view = TransformedRef(ref, (*transforms, transform))
-        view._array_aval()  # raises where the transform does not fit
+        view._array_aval()  # raises if the transform does not fit
         return view
 
     def _array_aval(self) -> ShapedArray:
-        """Returns the type of the array that reading this view gives."""
+        """Returns the type of the array that a read of this view returns."""
         ref, transforms = self._chain()
         return transformed_aval(get_aval(ref).inner_aval, transforms)  # type: ignore[attr-defined]
 
@@ -104,7 +104,7 @@ class RefMethods:
 
     @property
     def T(self) -> TransformedRef:
-        """A view with the dimensions in reverse order."""
+        """Returns a view with the dimensions in reverse order."""
         return self.transpose()
 
     def bitcast(self, dtype: Any) -> TransformedRef:
@@ -169,7 +169,7 @@ for _name in "neg pos abs invert lt le gt ge float int complex index round".spli
 
 
 class RefIndexer:
-    """Value of ``ref.at``: indexing it gives a view."""
+    """Value of ``ref.at``; an index of it gives a view of the reference."""
 
     __slots__ = ("_ref",)
 
@@ -182,7 +182,7 @@ class RefIndexer:
 
 
 class TransformedRef(RefMethods):
-    """A view of a reference.
+    """View of a reference.
 
     Attributes:
       ref: the reference.
@@ -205,7 +205,7 @@ class TransformedRef(RefMethods):
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Returns whether a dimension of the view has a size that is known at run time only."""
+        """Returns whether some dimension of the view has a size known only at run time."""
         return not all(isinstance(size, int) for size in self.shape)
 
     @property
@@ -220,7 +220,8 @@ class TransformedRef(RefMethods):
 class _OpenedView:
     """Node of pytrees in place of a view: the reference and the indices are its leaves.
 
-    Transforms are tuples in it, so that paths count their leaves: ``transforms[0][0]``.
+    The node holds transforms as tuples, so that paths number their leaves, as in
+    ``transforms[0][0]``.
     """
 
     __slots__ = ("view",)
@@ -280,7 +281,7 @@ class StagingRefTracer(RefMethods, StagingTracer):
 
 tracer_types[AbstractRef] = StagingRefTracer
 
-# Types of references have the members of references, as types of arrays those of arrays.
+# Types of references have the members of references, as types of arrays have the members of arrays.
 for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
     setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
 for _name in ("T", "at"):
@@ -308,7 +309,7 @@ class _RefClass(type):
 
 
 class Ref(RefMethods, metaclass=_RefClass):
-    """A mutable reference to an array.
+    """Mutable reference to an array.
 
     `olympus.new_ref` makes one. Compiled functions can take it as an argument or close over it;
     their writes are visible afterwards.
@@ -330,7 +331,7 @@ class Ref(RefMethods, metaclass=_RefClass):
     def __init__(self, aval: AbstractRef, refs: Any) -> None:
         self._aval = aval
         self._array = refs
-        # True if only this reference holds the array: its memory may be reused by the next write.
+        # True if only this reference holds the array, so that the next write may reuse its memory.
         self._owned = False
 
     @property
@@ -341,7 +342,7 @@ class Ref(RefMethods, metaclass=_RefClass):
         return self._aval.inner_aval
 
     def _current(self) -> Any:
-        """Returns the current array and marks it as shared: its memory is not reused."""
+        """Returns the current array and marks it as shared, so that its memory is not reused."""
         self._owned = False
         return self._array
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead code of annotated calls."""
+"""Dead code rules of annotated calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..programs.olympuspr import Equation
 def _annotated_call(
     key: str | None,
 ) -> Callable[[Equation, list[bool]], tuple[Equation, list[bool]]]:
-    """The rule of a call of ``params["jaxpr"]`` with one entry a result in ``params[key]``."""
+    """Returns the rule of calls of ``params["jaxpr"]``; ``params[key]`` has an entry per result."""
 
     def rule(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
         program, used = dce_closed(equation.params["jaxpr"], used_results)
@@ -37,7 +37,8 @@ def dce_olympuspr_xla_metadata_rule(
     """Removes the unused results of a call with attributes.
 
     Returns:
-      Which operands are used, and the call; None where nothing is left.
+      A flag for each operand that is true if the operand is used, and the reduced call. The call is
+      None if nothing is left.
     """
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None

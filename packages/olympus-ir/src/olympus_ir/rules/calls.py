@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checking, dead code and printing of calls."""
+"""Rules for checking, dead code and printing of calls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of `dot_general`."""
+"""Printing rule of `dot_general`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checking and dead code of control flow."""
+"""Rules for checking and dead code of control flow."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
     reduced = []
     effects: frozenset = frozenset()
     for branch in branches:
-        # All branches take the operands that one of them uses.
+        # All branches take every operand that any of them uses.
         program, _ = dce_closed(branch, used_results, instantiate=used)
         reduced.append(program)
         effects |= program.effects
@@ -101,13 +101,13 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 def _used_in_loop(
     body: ClosedOlympuspr, layout: ScanLayout, used_carry: Sequence[bool], used_ys: Sequence[bool]
 ) -> tuple[Sequence[bool], ScanOperands[bool]]:
-    """Returns which parts of the carry any iteration uses, and which inputs of the body are used.
+    """Returns flags for the parts of the carry and the inputs of the body that are used.
 
     Args:
       body: the body of a scan, or of a loop without slices.
-      layout: the layout of its inputs.
-      used_carry: which parts of the last carry are used.
-      used_ys: which of the other results are used.
+      layout: the layout of the body's inputs.
+      used_carry: flags for the parts of the last carry that are used.
+      used_ys: flags for the other results that are used.
     """
     while True:
         _, flags = dce_closed(body, [*used_carry, *used_ys])

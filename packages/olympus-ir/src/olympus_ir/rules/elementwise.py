@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of elementwise operations."""
+"""Printing rules of elementwise operations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of reads and writes of references."""
+"""Printing rules of reads and writes of references."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _shown_ref(printer: Printer, ref: Atom, leaves: Sequence[Any], tree: Any) -> Document:
-    """A reference with its transforms, such as ``a[0,i:i+8]``."""
+    """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
     transforms = references.transforms_of(leaves, tree)
     shown = "".join(
         [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]

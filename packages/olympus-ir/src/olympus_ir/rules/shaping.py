@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of `broadcast_in_dim`."""
+"""Printing rule of `broadcast_in_dim`."""
 
 from __future__ import annotations
 

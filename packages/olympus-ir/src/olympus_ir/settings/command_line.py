@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration flags on the command line, read by absl where a program uses it.
+"""Configuration flags on the command line, which absl reads in programs that use absl.
 
-absl is not a dependency: it is imported when a program asks for its flags.
+absl is not a dependency. It is imported when a program requests absl flags.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _absl(name: str) -> Any:
 
 
 def declare(flags: Mapping[str, Flag]) -> None:
-    """Declares flags to absl: `absl.app.run` then sets them from the command line.
+    """Declares flags to absl, so that `absl.app.run` sets them from the command line.
 
     Args:
       flags: the flags by their names on the command line. Flags declared before are skipped.
@@ -43,7 +43,7 @@ def declare(flags: Mapping[str, Flag]) -> None:
 
 
 def read(flags: Mapping[str, Flag]) -> None:
-    """Declares flags to absl, and reads them from the program's arguments at once.
+    """Declares flags to absl, and immediately reads them from the program's arguments.
 
     Args:
       flags: the flags by their names on the command line.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public face of configuration: the `config` object and the context managers.
+"""Public interface of configuration: the `config` object and the context managers.
 
-``config.update("olympus_enable_x64", True)`` changes a flag for the process, ``with
-enable_x64(True):`` for a block of the current thread, ``OLYMPUS_ENABLE_X64=1`` from outside.
+``config.update("olympus_enable_x64", True)`` changes a flag for the process. ``with
+enable_x64(True):`` changes it for a block of the current thread. The environment variable
+``OLYMPUS_ENABLE_X64=1`` sets it from outside.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
 
     Args:
         new_val: ``"allow"``, ``"log"``, ``"disallow"``, ``"log_explicit"`` or
-            ``"disallow_explicit"``. The two plain levels spare transfers that the program asks for
-            by name, such as ``device_put``.
+            ``"disallow_explicit"``. ``"log"`` and ``"disallow"`` do not apply to transfers that the
+            program requests explicitly, such as ``device_put``.
 
     Example:
         >>> with transfer_guard("log"):
@@ -151,8 +152,8 @@ def _overriding(overrides: list[Override]) -> Iterator[None]:
 def disable_jit(disable: bool = True) -> Override:
     """Returns a context manager in which compiled functions run operation by operation.
 
-    Inside, ``jit`` does nothing and loops of the instruction set are Python loops, so ``print`` and
-    debuggers see values.
+    In the context, ``jit`` does nothing and loops of the instruction set are Python loops.
+    ``print`` and debuggers thus see values.
 
     Args:
         disable: whether to disable compilation; False enables it again in an outer block.

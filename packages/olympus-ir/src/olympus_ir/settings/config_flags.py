@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the whole process: compiler, caches, backends, diagnostics.
 
-These flags have no thread-local values; those that have are in
-`olympus_ir.settings.config_states`. Some exist because programs set them by name, and say so: what
-they once switched is settled.
+These flags have no thread-local values. `olympus_ir.settings.config_states` has the flags with
+thread-local values. Some flags have no effect any more and exist only because programs set them by
+name. Their descriptions say so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ count_or_none = typed(int, None)
 
 
 class ExplicitX64Mode(enum.IntEnum):
-    """Reaction to a request for a 64-bit type by name while 64-bit types are disabled."""
+    """Reaction to an explicit request for a 64-bit type while 64-bit types are disabled."""
 
     WARN = 1
     ERROR = 2

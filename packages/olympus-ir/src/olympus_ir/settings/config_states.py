@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration that a thread can override, and the hidden context of tracing.
+"""Configuration flags that a thread can override, and the hidden context of tracing.
 
-The flags of this module are context managers (``with enable_x64(True):``); those without
-thread-local values are in `olympus_ir.settings.config_flags`. One reads
+The flags of this module are context managers (``with enable_x64(True):``); flags without
+thread-local values are in `olympus_ir.settings.config_flags`. Code reads a flag as
 ``config_states.enable_x64.value``.
 
-The hidden context is what ``with`` blocks around user code leave for the tracer: named axes,
-meshes, annotations. It is part of the keys of all tracing caches and has no flag.
+The hidden context consists of the named axes, meshes and annotations that ``with`` blocks around
+user code set for tracing. It is part of the keys of all tracing caches and has no flag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .naming import naming
 
 
 class NumpyDtypePromotion(enum.StrEnum):
-    """Mode in which operands of different dtypes are combined."""
+    """Mode of the promotion of operands with different dtypes."""
 
     STANDARD = "standard"
     STRICT = "strict"
@@ -289,13 +289,13 @@ jax2tf_associative_scan_reductions = declare_state(
 # --- The hidden context --------------------------------------------------------------------------
 
 # True while a trace other than plain evaluation is current. Compiled functions compare it on each
-# call, so that inside a trace they enter Python and are staged.
+# call. Inside a trace they thus enter Python and are staged.
 tracing_state = Config("tracing_state", None, include_in_jit_key=True)
 # The named axes that vmap, pmap and shard_map have introduced.
 axis_environment = Config(
     "axis_environment", None, include_in_jit_key=True, include_in_trace_context=True
 )
-# The meshes of the enclosing `use_mesh`: the abstract one, and the one with devices.
+# The abstract mesh and the mesh with devices of the enclosing `use_mesh`.
 abstract_mesh = Config(
     "abstract_mesh", None, include_in_jit_key=True, include_in_trace_context=True
 )
@@ -311,9 +311,9 @@ post_hook = Config("post_hook", None)
 
 
 class scope:
-    """A context manager that annotates what is traced in its body with ``name: value``.
+    """Context manager that annotates the operations traced in its body with ``name: value``.
 
-    Values are hashable. The annotations in force are a part of the keys of tracing caches.
+    Values must be hashable. The annotations in force are a part of the keys of tracing caches.
 
     Example:
         >>> with scope("compute_on", "device_host"):
@@ -338,7 +338,7 @@ class scope:
 
 
 def current_scope(name: str, default: Any = None) -> Any:
-    """Returns the value that the innermost `scope` called ``name`` gives, or ``default``."""
+    """Returns the value from the innermost `scope` called ``name``, or ``default`` if none."""
     for key, value in scopes.value:
         if key == name:
             return value

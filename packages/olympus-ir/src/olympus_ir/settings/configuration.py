@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of configuration flags, and the object that holds them all.
+"""Kinds of configuration flags, and the object that holds all flags.
 
 A `Flag` is one process-wide value; a `State` can also be overridden for the current thread by using
 it as a context manager. Both are jaxlib ``Config`` objects, so reading ``flag.value`` on a hot path
 is one C++ attribute access.
 
 jaxlib makes every ``Config`` created with ``include_in_jit_key`` a part of the key that it compares
-on each call of a compiled function, at about 5 ns a flag. Flags that change what is traced, lowered
-or computed have to be in that key. A `State` is there by itself, because each thread may have its
-own value; the flags without thread-local values are there together, as one tuple of those that
-differ from their defaults (``program_flags``), which costs the same however many there are.
+on each call of a compiled function. This takes about 5 ns for each flag. Flags that change tracing,
+lowering or results must be in that key. Each `State` is an entry of the key, because each thread
+may have its own value. The flags without thread-local values share one entry, ``program_flags``, a
+tuple of those that differ from their defaults. Its cost does not depend on their number.
 
-All flags are declared in `olympus_ir.settings.config_states`, at import: creating another member of
-the key later would invalidate every compiled function's cache.
+All flags are declared in `olympus_ir.settings.config_states`, at import. A later new member of the
+key would invalidate the cache of every compiled function.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ PREFIX = "olympus_"
 TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
 FALSE_WORDS = frozenset({"n", "no", "f", "false", "off", "0"})
 
-# Values of all `Flag`s that shape programs and differ from their defaults, as sorted pairs.
+# Values of all `Flag`s that affect programs and differ from their defaults, as sorted pairs.
 program_flags = Config("program_flags", (), include_in_jit_key=True, include_in_trace_context=True)
 
 
 class NoDefault:
-    """The type of a context manager argument that was not given."""
+    """Type of the marker for a context manager's argument that was not given."""
 
     def __repr__(self) -> str:
         return "<no default>"
@@ -70,13 +70,13 @@ NO_DEFAULT = NoDefault()
 
 
 class Flag(Config):
-    """A process-wide configuration value with a parser, a default and a description.
+    """Process-wide configuration value with a parser, a default and a description.
 
     Attributes:
         flag_name: the full name, as in ``config.update(flag_name, value)``.
-        default: the value without environment variable or update.
-        description: what the flag does, in a sentence or two.
-        kind: how new values are read.
+        default: the value if neither an environment variable nor `update` sets one.
+        description: the effect of the flag, in one or two sentences.
+        kind: the kind of the flag, which parses new values.
         shapes_programs: whether traced or compiled programs depend on the value.
     """
 
@@ -103,7 +103,7 @@ class Flag(Config):
 
     @property
     def shown_name(self) -> str:
-        """The full name as messages give it."""
+        """Returns the full name for messages."""
         return f"{naming.module}_{self.__name__}"
 
     def parse(self, value: Any) -> Any:
@@ -126,11 +126,11 @@ class Flag(Config):
             hook(value)
 
     def add_validator(self, validate: Callable[[Any], None]) -> None:
-        """Adds a function that raises when a new value must be refused."""
+        """Adds a function that raises if a new value must be rejected."""
         self._validators += (validate,)
 
     def add_global_hook(self, hook: Callable[[Any], None]) -> None:
-        """Calls ``hook`` with the present value now, and with each new process-wide value."""
+        """Calls ``hook`` with the current value now, and later with each new process-wide value."""
         self._global_hooks += (hook,)
         hook(self.get_global())
 
@@ -150,7 +150,7 @@ class Flag(Config):
 
 
 class State(Flag):
-    """A flag that a thread can override: calling it returns a context manager and decorator.
+    """Flag that a thread can override by a context manager or decorator, which a call returns.
 
     Example:
         >>> from olympus_ir.settings.config_states import enable_x64
@@ -199,11 +199,11 @@ class State(Flag):
             hook(value)
 
     def add_local_hook(self, hook: Callable[[Any], None]) -> None:
-        """Calls ``hook`` with each new thread-local value, and None when there is none any more."""
+        """Calls ``hook`` with each new thread-local value, and with None when the override ends."""
         self._local_hooks += (hook,)
 
     def swap_override(self, value: Any) -> Any:
-        """Sets the thread's value, already parsed, and returns the one to put back afterwards."""
+        """Sets the thread's value to a parsed value, and returns the previous value."""
         previous = self.swap_local(value)
         if self._local_hooks:
             local = None if value is config_unset else value
@@ -213,14 +213,14 @@ class State(Flag):
 
 
 class Override:
-    """A value of a `State` in one thread, for a ``with`` block or for the calls of a function."""
+    """Override of a `State` in one thread, for a ``with`` block or for the calls of a function."""
 
     __slots__ = ("_previous", "_swap", "_value", "state")
 
     def __init__(self, state: State, value: Any):
         self.state = state
         self._value = value
-        # Without hooks the C++ method will do.
+        # Without hooks, the C++ method is sufficient.
         self._swap = state.swap_override if state._local_hooks else state.swap_local
 
     def __enter__(self) -> None:
@@ -242,9 +242,10 @@ class Override:
 
 
 class Configuration:
-    """All flags by name: ``config.olympus_enable_x64`` reads one, `update` sets one.
+    """All flags by name; ``config.olympus_enable_x64`` reads a flag, and `update` sets a flag.
 
-    Every flag also has an environment variable, its name in capitals, that is read once, at import.
+    Every flag also has an environment variable, with its name in capitals. It is read once, at
+    import.
     """
 
     def __init__(self) -> None:
@@ -292,7 +293,7 @@ class Configuration:
                         self._read_environment(self._flags[name])
 
     def flag(self, name: str) -> Flag:
-        """Returns the flag object called ``name``, or raises an error that names similar ones."""
+        """Returns the flag object called ``name``, or raises an error that names similar flags."""
         flag = self._flags.get(name)
         if flag is None:
             flag = self._flags.get(self._own_name(name))
@@ -305,7 +306,7 @@ class Configuration:
 
         Args:
             name: the full name, such as ``"olympus_enable_x64"``.
-            value: the new value; flags with a fixed set of values name them in the error.
+            value: the new value. The error of a flag with a fixed set of values lists the values.
 
         Raises:
             AttributeError: there is no such flag.
@@ -326,11 +327,11 @@ class Configuration:
 
     @property
     def values(self) -> dict[str, Any]:
-        """All values in the current thread, by name."""
+        """Returns all values in the current thread, by name."""
         return {name: flag.value for name, flag in self._flags.items()}
 
     def config_with_absl(self) -> None:
-        """Declares all flags to absl: `absl.app.run` then reads them from the command line.
+        """Declares all flags to absl, so that `absl.app.run` reads them from the command line.
 
         Example:
             >>> from olympus_ir.settings.config import config
@@ -339,9 +340,9 @@ class Configuration:
         command_line.declare(self._flags_on_command_line())
 
     def parse_flags_with_absl(self) -> None:
-        """Reads the flags from the command line at once, as absl reads flags.
+        """Reads the flags from the command line immediately, as absl reads flags.
 
-        The options that are no configuration flags are left to the program.
+        Options that are not configuration flags are left to the program.
 
         Example:
             >>> from olympus_ir.settings.config import config
@@ -354,7 +355,7 @@ class Configuration:
         return {prefix + name.removeprefix(PREFIX): flag for name, flag in self._flags.items()}
 
     def describe(self, name: str) -> str:
-        """Returns what the flag ``name`` does, its default and the values it takes."""
+        """Returns the description of the flag ``name``, its default and its possible values."""
         flag = self.flag(name)
         choices = f" One of {list(flag.kind.choices)}." if flag.kind.choices else ""
         return f"{name}: {flag.description} Default: {flag.default!r}.{choices}"
@@ -409,7 +410,7 @@ class Configuration:
 
 
 class Kind:
-    """The type of a flag: how a new value, and the text of an environment variable, are read.
+    """Type of a flag, which parses new values and the text of environment variables.
 
     ``parse`` raises a ValueError whose message continues the flag's name.
     """
@@ -476,7 +477,7 @@ def one_of(choices: tuple[str, ...], *, optional: bool = False) -> Kind:
 
 
 def member_of(enumeration: type[enum.Enum]) -> Kind:
-    """Returns the kind of flags that are members of an enumeration, given as such or by name."""
+    """Returns the kind of flags with members of an enumeration, or their names, as values."""
     members = {member.name.lower(): member for member in enumeration}
 
     def parse(value: Any) -> Any:
@@ -507,7 +508,7 @@ def declare_flag(
 def declare_state(
     name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
 ) -> State:
-    """Declares a flag with thread-local overrides; a switch is on in ``with switch():``."""
+    """Declares a flag with thread-local overrides; ``with switch():`` turns a boolean flag on."""
     state = State(
         PREFIX + name,
         default,

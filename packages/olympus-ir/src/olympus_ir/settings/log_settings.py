@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's loggers, as the flags about logs set them.
+"""Settings of Python's loggers by the flags about logs.
 
-OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus._src.compiler"``: those of
-JAX under the name of this library. ``olympus_logging_level`` sets the level of all of them,
-``olympus_debug_log_modules`` shows all that some of them have to say. Without either, the
-application's own configuration of `logging` holds.
+OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus._src.compiler"``. They have the
+names of JAX's loggers with the name of this library. ``olympus_logging_level`` sets the level of
+all of them. ``olympus_debug_log_modules`` shows all messages of some of them. Without either flag,
+the application's own configuration of `logging` applies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
 
 ROOT = "olympus"
 
-# The handlers that the flags have added, with their loggers and the levels these had before.
+# The handlers that the flags have added, with their loggers and the previous levels of the loggers.
 _handler_of_level: list[tuple[Any, Any]] = []
 _handlers_of_modules: list[tuple[Any, Any, int]] = []
 
@@ -61,7 +61,7 @@ def _show_modules(names: str | None) -> None:
         _handlers_of_modules.append((logger, handler, logger.level))
         logger.addHandler(handler)
         logger.setLevel("DEBUG")
-        # Otherwise a logger above would show its messages a second time.
+        # Otherwise a parent logger would show the messages a second time.
         logger.propagate = False
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the library and its main module in messages.
 
-Programs that were written for another name of the library look for that name in messages, so it is
-a setting; `olympus.compat` changes it.
+The name is a setting, because programs written for another name of the library look for that name
+in messages. `olympus.compat` changes the setting.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ __all__ = ["logger_name", "naming"]
 
 
 class Naming:
-    """The names in force.
+    """Names in force.
 
     Attributes:
-      library: the library, as prose names it.
-      a_library: the same with its article.
+      library: the name of the library in prose.
+      a_library: the same name with its indefinite article.
       module: the package that users import.
     """
 

@@ -48,7 +48,9 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """Makes a value that compiled functions may depend on: they are retraced when it changes.
+    """Makes a value that compiled functions may depend on.
+
+    The functions are traced again when the value changes.
 
     Args:
       default_value: the value without an override. Values must be hashable.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic dimensions: sizes that stand for any positive integer.
+"""Symbolic dimensions, which are sizes that stand for any positive integer.
 
-`expressions` has the dimensions and their arithmetic, `bounds` decides comparisons, `scopes` keeps
-what is assumed of variables, `parsing` reads specifications such as ``"a, b + 1"``, and `solving`
+`expressions` has the dimensions and their arithmetic. `bounds` decides comparisons. `scopes` keeps
+the assumptions about variables. `parsing` reads specifications such as ``"a, b + 1"``. `solving`
 finds the values of variables from the sizes of arrays.
 
 Programs of fixed shapes never load this package.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of symbolic dimensions, by which comparisons are decided.
+"""Bounds of symbolic dimensions, which decide comparisons.
 
-A dimension is bounded term by term, and by what is known to be non-negative: the constraints of the
-scope, and facts about the operations that occur, such as ``a - 2*floordiv(a, 2) >= 0``. From the
-dimension such a fact is subtracted as often as makes a term vanish; what is left bounds it. A few
-facts deep, this finds the bounds that programs ask for, and where it does not the comparison is
-inconclusive, never wrong.
+A dimension is bounded term by term, and by facts, which are polynomials known to be non-negative.
+Facts are the constraints of the scope, and properties of operations, such as ``a - 2*floordiv(a, 2)
+>= 0``. A multiple of a fact is subtracted from the dimension such that a term vanishes. A lower
+bound of the remainder is then a lower bound of the dimension. A combination of a few facts gives
+the bounds that programs need. If it does not, the comparison is inconclusive, never wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from . import expressions
 
-# How many facts are combined for one bound.
+# The number of facts that are combined for one bound.
 _DEPTH = 4
 
 Interval = tuple[float, float]
@@ -56,7 +56,7 @@ def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
             other = fact[term]
             if (other > 0) != (count > 0):
                 continue
-            # scale * polynomial - times * fact has no such term, and both are positive.
+            # scale * polynomial - times * fact lacks the term; scale and times are positive.
             divisor = math.gcd(count, other)
             scale, times = abs(other) // divisor, abs(count) // divisor
             rest = {t: n * scale for t, n in terms.items()}
@@ -124,7 +124,7 @@ def _both(first: Interval, second: Interval, scope: Any) -> Interval:
 
 
 def _product(first: Interval, second: Interval) -> Interval:
-    # Zero times an infinite bound is zero: the number itself is finite.
+    # Zero times an infinite bound is zero, because the bounded number itself is finite.
     products = [x * y if x and y else 0 for x in first for y in second]
     return min(products), max(products)
 
@@ -181,7 +181,7 @@ def _facts_of_operations(term: Any, scope: Any) -> list[dict]:
     if found is None:
         found = []
         if len(term) == 1 and term[0][1] == 1 and term[0][0].operands:
-            scope.operation_facts[term] = ()  # its own operands do not ask for it again
+            scope.operation_facts[term] = ()  # its operands must not look for facts about it again
             found = [
                 expressions.polynomial_of(fact) for fact in _facts_of_factor(term[0][0], scope)
             ]
@@ -217,4 +217,4 @@ def _facts_of_factor(factor: Any, scope: Any) -> Iterator[Any]:
         elif second < 0:
             yield second * value - second - 1 - first
     elif other_low > 0 and low >= 0:
-        yield first - value  # a quotient by at least one
+        yield first - value  # the divisor is at least one

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symbolic dimensions: polynomials with integer coefficients over variables and operations.
 
-A dimension is kept in normal form, a sum of terms; a term is a product of factors, and a factor a
-variable or one of the operations ``floordiv``, ``mod``, ``max`` and ``min`` of other dimensions. So
-two dimensions are equal where their difference is the number zero, and arithmetic that leaves a
-number returns a Python integer.
+A dimension is kept in normal form, which is a sum of terms. A term is a product of factors. A
+factor is a variable, or one of the operations ``floordiv``, ``mod``, ``max`` and ``min`` of other
+dimensions. Two dimensions are thus equal if their difference is the number zero. Arithmetic whose
+result is a number returns a Python integer.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OPERATIONS = ("floordiv", "mod", "max", "min")  # in the order in which terms a
 
 
 class Factor:
-    """A variable, or an operation applied to two dimensions.
+    """Variable, or operation applied to two dimensions.
 
     Attributes:
       name: the name of the variable, or of the operation.
       operands: the operands of the operation; empty for variables.
-      key: what factors are compared and sorted by.
+      key: the key by which factors are compared and sorted.
     """
 
     __slots__ = ("key", "name", "operands")
@@ -61,7 +61,7 @@ class Factor:
 
 
 def _shown(dimension: Dimension) -> str:
-    """Formats a dimension: numbers with their signs apart, as sums show them."""
+    """Formats a dimension; a space follows the sign of a negative number, as in sums."""
     if isinstance(dimension, int) and dimension < 0:
         return f"- {-dimension}"
     return str(dimension)
@@ -85,7 +85,7 @@ def _key_of(dimension: Dimension) -> tuple:
 
 
 def multiply_terms(first: Term, second: Term) -> Term:
-    """The product of two terms."""
+    """Returns the product of two terms."""
     if not first or not second:
         return first or second
     powers = dict(first)
@@ -95,7 +95,7 @@ def multiply_terms(first: Term, second: Term) -> Term:
 
 
 def divide_terms(numerator: Term, denominator: Term) -> Term | None:
-    """The quotient of two terms; None where it is no term."""
+    """Returns the quotient of two terms; None if the quotient is not a term."""
     powers = dict(numerator)
     for factor, power in denominator:
         left = powers.get(factor, 0) - power
@@ -109,7 +109,7 @@ def divide_terms(numerator: Term, denominator: Term) -> Term | None:
 
 
 def polynomial_of(dimension: Dimension) -> Polynomial:
-    """The coefficients of a dimension by term."""
+    """Returns the coefficients of a dimension by term."""
     if isinstance(dimension, SymbolicDim):
         return dict(dimension.terms)
     return {(): int(dimension)} if dimension else {}
@@ -137,23 +137,23 @@ def from_polynomial(polynomial: Polynomial, scope: Any) -> Dimension:
 
 
 def from_factor(factor: Factor, scope: Any) -> Dimension:
-    """The dimension that is one variable or operation."""
+    """Returns the dimension that consists of one variable or operation."""
     return from_polynomial({((factor, 1),): 1}, scope)
 
 
 class SymbolicDim:
-    """A dimension that stands for any number, such as ``2*a + 1``.
+    """Dimension that stands for any number, such as ``2*a + 1``.
 
-    Made by `symbolic_shape`. With integers and other dimensions of its scope it is added,
-    subtracted, multiplied, and divided by ``//`` and ``%``. With anything else it takes part as an
-    array, of the number that it is when the program runs.
+    `symbolic_shape` makes dimensions. Arithmetic with integers and other dimensions of the same
+    scope supports ``+``, ``-``, ``*``, ``//`` and ``%``. In arithmetic with other values, the
+    dimension becomes an array that holds its size at run time.
 
-    Dimensions are equal where they are for all values of the variables, and different otherwise.
-    Whether one is larger than another is decided where that is so for all values.
+    Two dimensions are equal if they are equal for all values of the variables, and different
+    otherwise. An order comparison is decided only if it has the same result for all values.
 
     Attributes:
       terms: the terms with their coefficients, the largest first.
-      scope: what is assumed of the variables.
+      scope: the assumptions about the variables.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape
@@ -166,7 +166,7 @@ class SymbolicDim:
 
     __slots__ = ("_hash", "scope", "terms")
     _is_symbolic_dimension = True
-    # NumPy arrays shall leave arithmetic to the dimension.
+    # NumPy arrays must leave arithmetic to the dimension.
     __array_priority__ = 1000
 
     def __init__(self, polynomial: Polynomial, scope: Any) -> None:
@@ -184,7 +184,7 @@ class SymbolicDim:
         if self is other:
             return True
         if isinstance(other, SymbolicDim):
-            # Terms are in normal form, in which equal dimensions are written alike.
+            # Terms are in normal form, in which equal dimensions have equal terms.
             return self.scope is other.scope and self.terms == other.terms
         return False
 
@@ -212,7 +212,7 @@ class SymbolicDim:
     # ---- properties ----
 
     def variables(self) -> set[str]:
-        """The names of the variables that occur."""
+        """Returns the names of the variables in the dimension."""
         names: set[str] = set()
         for term, _ in self.terms:
             for factor, _ in term:
@@ -224,7 +224,7 @@ class SymbolicDim:
         return names
 
     def single_factor(self) -> Factor | None:
-        """The variable or operation that the dimension is; None for anything else."""
+        """Returns the only variable or operation of the dimension; None for other dimensions."""
         if len(self.terms) == 1:
             term, count = self.terms[0]
             if count == 1 and len(term) == 1 and term[0][1] == 1:
@@ -247,7 +247,7 @@ class SymbolicDim:
         )
 
     def __bool__(self) -> bool:
-        # As for equality: a dimension is zero where it is for all values of the variables.
+        # As for equality, a dimension is zero if it is zero for all values of the variables.
         return True
 
     def bounds(self) -> tuple[float, float]:
@@ -404,7 +404,10 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
 
 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
-    """Applies a function of arrays, with dimensions converted, if an operand is no dimension."""
+    """Applies a function of arrays to operands, with dimensions converted to arrays.
+
+    Returns NotImplemented if an operand must handle the operation itself.
+    """
     if any(isinstance(operand, Array) for operand in operands):
         return NotImplemented  # the array's own operator converts the dimension
     if all(isinstance(operand, _CONVERTED) or hasattr(operand, "ndim") for operand in operands):
@@ -432,7 +435,7 @@ def _compare(function: Callable[..., bool], sign: str, left: SymbolicDim, right:
     if not _operand(left, right, "comparison"):
         return _as_arrays(function, left, right)
     lower, upper = left.scope.bounds_of(left - right)
-    # The extremes decide: where the order holds at the least favourable one it holds at all.
+    # If the comparison holds at the least favourable bound, it holds for all values.
     least, most = (lower, upper) if sign in (">=", ">") else (upper, lower)
     if function(least, 0):
         return True
@@ -454,7 +457,7 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
     if exact is not None:
         return exact
     if scope.rules and isinstance(divisor, int):
-        # A multiple of a number is also a multiple of its negative.
+        # A multiple of a number is also a multiple of the negated number.
         if from_factor(Factor("mod", (dividend, -divisor)), scope) == 0:
             opposite = from_factor(Factor("floordiv", (dividend, -divisor)), scope)
             return -opposite, 0
@@ -466,7 +469,10 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
 def _polynomial_division(
     dividend: Dimension, divisor: Dimension, scope: Any
 ) -> tuple[Dimension, Dimension] | None:
-    """Divides by long division; None unless the remainder is zero, or a number, as the divisor."""
+    """Divides by long division.
+
+    Returns None unless the remainder is zero, or both the remainder and the divisor are numbers.
+    """
     rest, quotient = polynomial_of(dividend), {}
     if isinstance(divisor, SymbolicDim):
         divisor_terms = divisor.terms
@@ -494,7 +500,7 @@ def _polynomial_division(
 
 
 def max_dim(first: Any, second: Any) -> Any:
-    """The larger of two dimensions.
+    """Returns the larger of two dimensions.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape
@@ -506,7 +512,7 @@ def max_dim(first: Any, second: Any) -> Any:
 
 
 def min_dim(first: Any, second: Any) -> Any:
-    """The smaller of two dimensions.
+    """Returns the smaller of two dimensions.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape
@@ -552,7 +558,7 @@ def variables_of(dimension: Dimension) -> set[str]:
     return dimension.variables() if isinstance(dimension, SymbolicDim) else set()
 
 
-# Implementations of the operations for values without operators, such as values being lowered.
+# Implementations of the operations for values without operators, such as values during lowering.
 OPERATIONS_OF_DIMENSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
@@ -566,13 +572,13 @@ def evaluate(
     values: Mapping[str, Any],
     meaning: Mapping[str, Callable[[Any, Any], Any]] = OPERATIONS_OF_DIMENSIONS,
 ) -> Any:
-    """The dimension for given values of the variables.
+    """Returns the value of a dimension for given values of the variables.
 
     Args:
       dimension: a number or a symbolic dimension.
-      values: from the names of variables to integers, dimensions, or whatever is added and
-        multiplied with integers.
-      meaning: what the operations mean for such values.
+      values: a mapping from the names of variables to integers, dimensions, or other values that
+        can be added and multiplied with integers.
+      meaning: implementations of the operations for these values.
     """
     if not isinstance(dimension, SymbolicDim):
         return dimension

@@ -32,7 +32,7 @@ _OPERATIONS = ("floordiv", "mod", "max", "min")
 def parse_shape(
     text: str, scope: SymbolicScope, shown: Any = None, like: Sequence[Any] | None = None
 ) -> tuple[Any, ...]:
-    """The dimensions of a specification; ``shown`` is what error messages say it was."""
+    """Returns the dimensions of a specification; error messages show ``shown`` as its text."""
     return _Parser(text, scope, text if shown is None and text != "..." else shown, like).shape()
 
 
@@ -57,7 +57,7 @@ class _Parser:
         return self.tokens[self.position][0]
 
     def take(self, *wanted: str) -> bool:
-        """Skips the next token if it is one of those wanted; returns whether it was."""
+        """Skips the next token if it is a wanted token; returns whether it was skipped."""
         if self.token in wanted:
             self.position += 1
             return True

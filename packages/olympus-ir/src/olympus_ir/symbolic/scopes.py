@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes of dimension variables, and the constraints that are assumed of them."""
+"""Scopes of dimension variables, and the constraints on these variables."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .parsing import parse_shape
 
 
 class Constraint:
-    """An assumption ``difference >= 0`` or ``difference == 0``.
+    """Assumption ``difference >= 0`` or ``difference == 0``.
 
     Attributes:
-      text: as it was written.
-      is_equality: which of the two.
-      difference: the left side, where on the right there is zero.
+      text: the user's text of the constraint.
+      is_equality: whether the assumption is an equality.
+      difference: the left side of the constraint minus its right side.
     """
 
     __slots__ = ("difference", "is_equality", "text")
@@ -35,7 +35,8 @@ class SymbolicScope:
 
     Args:
       constraints_str: assumptions such as ``"a >= 8"``, ``"a <= b"`` or ``"mod(a, 2) == 0"``. The
-        left side of an equality is one term, which from then on is written as the right side.
+        left side of an equality must be one term. The right side replaces this term in all
+        dimensions.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape
@@ -51,12 +52,12 @@ class SymbolicScope:
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints: list[Constraint] = []
-        # Terms, times a number, that are written as something else: (term, number, replacement).
+        # Rewriting rules (term, number, replacement) that replace a multiple of a term.
         self.rules: list[tuple[Term, int, Polynomial]] = []
         # Polynomials that are not negative, by the terms that occur in them.
         self.facts: dict[Term, list[Polynomial]] = {}
         self.known_bounds: dict[Term, tuple[float, float]] = {}
-        # Caches of `bounds`; emptied where a constraint is added.
+        # Caches of `bounds`, which are emptied when a constraint is added.
         self.bounds_cache: dict[Any, Any] = {}
         self.term_bounds: dict[Any, Any] = {}
         self.operation_facts: dict[Any, Any] = {}
@@ -237,7 +238,7 @@ class SymbolicScope:
 
     def rewritten(self, polynomial: Polynomial) -> Polynomial:
         """Returns the polynomial rewritten by the equalities, each applied where it matches."""
-        for _ in range(16):  # each of the rules may make terms that another one fits
+        for _ in range(16):  # each rule may produce terms that match another rule
             changed = False
             for rule_term, rule_count, replacement in self.rules:
                 for term, count in list(polynomial.items()):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of dimension variables, found from the sizes of arguments.
+"""Solution for the values of dimension variables, given the sizes of arguments.
 
-A dimension such as ``2*a + 1`` gives the value of ``a`` where the size of the argument is known,
-and then that of ``b`` in ``a + b``. What results is written as dimensions over the sizes of
-arguments, so that it can be evaluated for integers, for dimensions of a caller, and in a lowered
+If the size of an argument is known, its dimension ``2*a + 1`` gives the value of ``a``. A dimension
+``a + b`` then gives the value of ``b``. The values are expressed as dimensions over the sizes of
+arguments. They can thus be evaluated for integers, for dimensions of a caller, and in a lowered
 program.
 """
 
@@ -19,11 +19,11 @@ from .scopes import SymbolicScope
 
 
 class UnexpectedDimVar(OlympusError):
-    """A dimension variable does not occur in the shapes of the arguments.
+    """Error for a dimension variable that does not occur in the shapes of the arguments.
 
     Args:
       missing: the variable.
-      variables: those that do occur.
+      variables: the variables that occur.
     """
 
     def __init__(self, missing: str, variables: Iterable[str]) -> None:
@@ -62,7 +62,8 @@ class Check:
         """Raises ValueError if the sizes do not satisfy the condition.
 
         Args:
-          sizes: from the names of sizes, such as ``args[0].shape[1]``, to integers or dimensions.
+          sizes: a mapping from the names of sizes, such as ``args[0].shape[1]``, to integers or
+              dimensions.
         """
         value = evaluate(self.dimension, sizes)
         if value == 0 if self.is_equality else is_at_most(0, value):
@@ -74,9 +75,9 @@ class Solution:
     """Equations that determine the variables from the sizes of arguments.
 
     Attributes:
-      variables: from the names of variables to dimensions over the sizes of arguments.
-      checks: what the sizes must fulfil.
-      positions: from the names of sizes to the argument and its dimension.
+      variables: a mapping from the names of variables to dimensions over the sizes of arguments.
+      checks: the conditions on the sizes.
+      positions: a mapping from the names of sizes to the argument and its dimension.
     """
 
     __slots__ = ("checks", "positions", "variables")
@@ -87,10 +88,10 @@ class Solution:
         self.positions: dict[str, tuple[int, int]] = {}
 
     def values_for(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """The values of the variables for arguments of certain shapes.
+        """Returns the values of the variables for arguments of the given shapes.
 
         Raises:
-          ValueError: where the shapes do not fit.
+          ValueError: if the shapes do not fit.
         """
         sizes = {
             name: shapes[argument][dimension]
@@ -106,10 +107,10 @@ def solve(shapes: Sequence[Sequence[Any]], path_of: Callable[[int], str]) -> Sol
 
     Args:
       shapes: the shapes, with symbolic dimensions of one scope.
-      path_of: from the position of an argument to its name, such as ``args[0]``.
+      path_of: function from the position of an argument to its name, such as ``args[0]``.
 
     Raises:
-      ValueError: where the sizes do not determine the variables.
+      ValueError: if the sizes do not determine the variables.
     """
     solution = Solution()
     sizes_scope = SymbolicScope()
@@ -164,7 +165,7 @@ class _Solver:
         return from_factor(Factor(name), self.scope)
 
     def run(self, pending: list[tuple[str, SymbolicDim]]) -> list[tuple[str, SymbolicDim]]:
-        """Solves one dimension after the other; returns those that could not be solved."""
+        """Solves dimensions one after the other; returns the dimensions that it cannot solve."""
         while pending:
             left = [item for item in pending if not self._solve_one(*item)]
             if len(left) == len(pending):
@@ -216,7 +217,7 @@ class _Solver:
     def check_constraint(self, constraint: Any) -> None:
         values = dict(self.solution.variables)
         for name in constraint.difference.variables() - values.keys():
-            # An equality may have put something else in a variable's place.
+            # An equality of the scope may have replaced a variable.
             meant = from_factor(Factor(name), constraint.difference.scope)
             value = evaluate_or_none(meant, self.solution.variables)
             if value is None:
@@ -249,7 +250,7 @@ class _Solver:
 
 
 def evaluate_or_none(dimension: Any, values: Mapping[str, Any]) -> Any:
-    """Returns `evaluate` of a dimension; None if the value of a variable is not known."""
+    """Applies `evaluate` to a dimension; returns None if the value of a variable is unknown."""
     if isinstance(dimension, SymbolicDim) and not dimension.variables() <= set(values):
         return None
     return evaluate(dimension, values)

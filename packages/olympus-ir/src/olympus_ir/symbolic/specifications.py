@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic shapes, and types of arguments, from their specifications as text."""
+"""Conversion of text specifications to symbolic shapes and types of arguments."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[Any] | None = None,
 ) -> tuple[Any, ...]:
-    """The symbolic shape of a specification.
+    """Returns the symbolic shape of a specification.
 
     Args:
-      shape_spec: dimensions separated by commas: numbers, variables, and what is made of them by
-        ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``, ``max`` and
-        ``min``. For ``_`` the dimension is taken from ``like``, and for ``...`` at the end all that
-        are left. None is the same as ``"..."``.
+      shape_spec: dimensions separated by commas. A dimension is an expression of numbers and
+        variables with ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``,
+        ``max`` and ``min``. ``_`` takes the dimension from ``like``. ``...`` at the end takes all
+        remaining dimensions from ``like``. None is the same as ``"..."``.
       constraints: what is assumed of the variables; see `SymbolicScope`.
       scope: the scope of the variables; a new one where not given.
-      like: the shape that ``_`` and ``...`` stand for dimensions of.
+      like: the shape that provides the dimensions for ``_`` and ``...``.
 
     Raises:
-      ValueError: where the specification is not of this form, or both ``scope`` and
+      ValueError: if the specification is not of this form, or both ``scope`` and
         ``constraints`` are given.
 
     Example:
@@ -57,13 +57,13 @@ def symbolic_args_specs(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> Any:
-    """The types of arguments, with symbolic shapes.
+    """Returns the types of arguments, with symbolic shapes.
 
     Args:
-      args: a pytree of arrays, or of `ShapeDtypeStruct`; their dtypes are taken, and their shapes
-        where the specifications say ``_`` or ``...``.
-      shapes_specs: a specification, as `symbolic_shape` reads it, or a pytree of them that is a
-        prefix of ``args``; None leaves the shapes as they are.
+      args: a pytree of arrays, or of `ShapeDtypeStruct`. They provide the dtypes, and the
+        dimensions for ``_`` and ``...`` in the specifications.
+      shapes_specs: a specification for `symbolic_shape`, or a pytree of specifications that is a
+        prefix of ``args``. None leaves the shapes unchanged.
       constraints: what is assumed of the variables; see `SymbolicScope`.
       scope: the scope of the variables; a new one where not given.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pytrees: registration, flattening, paths and prefixes; functions of trees as flat functions.
+"""Registration, flattening, paths and prefixes of pytrees, and conversion to flat functions.
 
 May import `diagnostics` and below.
 """

@@ -14,10 +14,10 @@ _flatten = pytree_registry.flatten
 
 
 def recursion_error(error: SystemError) -> Exception:
-    """Returns the error to raise for one of jaxlib's functions of pytrees.
+    """Returns the error to raise for an error of jaxlib's pytree functions.
 
-    Where a tree is nested more deeply than the interpreter's limit of recursion, they raise
-    SystemError from RecursionError.
+    If a tree is nested more deeply than Python's recursion limit, these functions raise SystemError
+    from RecursionError.
 
     Args:
       error: the error of jaxlib's function.

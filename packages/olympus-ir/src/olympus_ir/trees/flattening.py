@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of functions of pytrees to functions of flat operands, and their names in errors."""
+"""Conversion of functions of pytrees to functions of flat operands, with names for errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class FlatFunction:
-    """A function of pytrees as a function of flat leaves; remembers the result's structure.
+    """Function of flat leaves that calls a function of pytrees and records the result's structure.
 
     Args:
       fun: the function.
@@ -58,14 +58,14 @@ class FlatFunction:
 
     @property
     def out_tree(self) -> Any:
-        """The structure of the result; known once the function has been called."""
+        """Returns the structure of the result, which is known after a call of the function."""
         if self._out_tree is None:
             raise RuntimeError("the function has not been called yet")
         return self._out_tree
 
 
 def function_source(fun: Any) -> str:
-    """``name at file:line`` of a function, or its name alone where the place is not known."""
+    """Returns ``name at file:line`` of a function, or only its name if the place is unknown."""
     return FunctionOrigin(fun).description
 
 
@@ -90,9 +90,10 @@ def debug_info(
       kwargs: its keyword arguments.
       static_argnums: the positional arguments that are not traced.
       static_argnames: the keyword arguments that are not traced.
-      result_paths_thunk: gives the paths of the results, where they are known.
-      sourceinfo: the function's name and place, ``f at file.py:3``, where it does not tell itself.
-      signature: the function's signature, where it does not tell itself.
+      result_paths_thunk: returns the paths of the results, if they are known.
+      sourceinfo: the function's name and place, ``f at file.py:3``, if they cannot be read from the
+          function.
+      signature: the function's signature, if it cannot be read from the function.
     """
     static = frozenset(static_argnums)
     dynamic_args = [
@@ -115,7 +116,7 @@ def debug_info(
 
 
 class _SignedOrigin(FunctionOrigin):
-    """Origin of a function whose parameters are not those of its code."""
+    """Origin of a function with a signature that differs from the parameters of its code."""
 
     __slots__ = ("_parameters",)
 
@@ -143,11 +144,11 @@ class _SignedOrigin(FunctionOrigin):
 def debug_info_of_tree(
     traced_for: str, fun: Any, in_tree: Any, positions: Sequence[int] | None = None
 ) -> DebugInfo:
-    """As `debug_info`, for the structure of ``(args, kwargs)`` that are all traced.
+    """Returns `debug_info` for the structure of ``(args, kwargs)``, if all of them are traced.
 
     Args:
-      positions: the places of the positional arguments in the function's signature, where some
-        before or between them are not traced.
+      positions: the positions of the traced positional arguments in the function's signature. They
+        are needed if an argument before or between them is not traced.
     """
     origin = FunctionOrigin(fun)
 
@@ -183,7 +184,7 @@ def _leaf_names(prefix: str, tree: Any) -> list[str]:
             opened(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
         )
         keys = [path for path, _ in paths]
-    except Exception:  # a user's constructor refuses placeholders
+    except Exception:  # a user's constructor may reject placeholders
         keys = pytrees.Structure(tree).paths()
     return [prefix + pytrees.keystr(path) for path in keys]
 
@@ -194,11 +195,11 @@ def result_paths(out_tree: Any) -> list[str]:
 
 
 def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argnums") -> tuple:
-    """Positions of arguments as non-negative integers.
+    """Returns positions of arguments as non-negative integers.
 
     Raises:
-      TypeError: where they are not integers.
-      ValueError: where one is out of range.
+      TypeError: if they are not integers.
+      ValueError: if one is out of range.
     """
     numbers: tuple[Any, ...] = (
         (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
@@ -223,7 +224,7 @@ def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argn
 def select_arguments(
     fun: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """The function of the chosen positional arguments alone, and their values.
+    """Returns a function of only the chosen positional arguments, and their values.
 
     The other arguments, and all keywords, keep the given values.
     """

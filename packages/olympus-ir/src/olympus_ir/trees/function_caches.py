@@ -10,7 +10,7 @@ from typing import Any
 
 
 class FunctionCache:
-    """Cache that maps each function, held weakly, to a dictionary of values derived from it.
+    """Cache that maps each function, by a weak reference, to a dictionary of derived values.
 
     The values must not refer to the function, which would keep it alive forever.
 
@@ -57,7 +57,7 @@ class FunctionCache:
     def derive(
         self, fun: Any, make: Callable[[Callable[[], Any]], Callable[..., Any]]
     ) -> Callable[..., Any]:
-        """Returns the function that ``make`` derives from ``fun``: the same object at each call.
+        """Returns the function that ``make`` derives from ``fun``, the same object at each call.
 
         ``make`` receives a function without arguments that returns ``fun``. The derived function
         must not hold another reference to ``fun``.

@@ -2,8 +2,8 @@
 """Flattening of the arguments and results of traced functions.
 
 Some leaves of pytrees stand for several operands. A view of a reference stands for the reference
-and the indices of the view. Such a leaf is opened where a function is traced: a node takes its
-place, whose leaves are the operands, and which is unflattened to the leaf.
+and the indices of the view. When a function is traced, a node replaces such a leaf. The leaves of
+the node are the operands, and unflattening the node gives the original leaf.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import pytrees
 
 __all__ = ["flatten_operands", "opened", "register_compound_operand"]
 
-# From the type of a compound leaf to the function that returns the node in its place.
+# Maps the type of a compound leaf to the function that returns the node in its place.
 _nodes: dict[type, Callable[[Any], Any]] = {}
 _compound_types: set[type] = set()
 
@@ -25,8 +25,8 @@ def register_compound_operand(leaf_type: type, node: Callable[[Any], Any]) -> No
 
     Args:
       leaf_type: the type of the leaves.
-      node: returns for a leaf an instance of a type that is a node of pytrees. The node has the
-        operands as its leaves, and is unflattened to an instance of ``leaf_type``.
+      node: function from a leaf to a pytree node. The leaves of the node are the operands, and
+        unflattening the node gives an instance of ``leaf_type``.
     """
     _nodes[leaf_type] = node
     _compound_types.add(leaf_type)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths to the leaves of pytrees, and functions of trees that see them."""
+"""Paths to the leaves of pytrees, and functions of trees that take or return paths."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tree_leaves_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns pairs of path and leaf, as `tree_flatten_with_path`.
+    """Returns pairs of path and leaf, like `tree_flatten_with_path` without the structure.
 
     Example:
         >>> [keystr(path) for path, _ in tree_leaves_with_path({"a": [1, 2]})]
@@ -87,7 +87,7 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Returns the tree of ``f(path, leaf, ...)`` for the leaves of one or several trees.
+    """Returns a tree with ``f(path, leaf, ...)`` for the leaves of one or several trees.
 
     Args:
         f: a function of a path and of a leaf from each tree.
@@ -107,7 +107,7 @@ def tree_map_with_path(
         try:
             columns.append(treedef.flatten_up_to(other))
         except ValueError as error:
-            # Which subtrees are leaves may depend on paths, so compare a tree of plain leaves.
+            # The choice of leaves may depend on paths, so compare a tree of plain leaves.
             prefix = treedef.unflatten([_leaf] * len(leaves))
             name = "tree_map_with_path tree"
             raise structure_mismatch(
@@ -138,7 +138,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
         raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
     pairs, metadata = flat
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        # jaxlib gives all fields of a namedtuple the first one's name.
+        # jaxlib gives all fields of a namedtuple the name of the first field.
         pairs = [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)]  # type: ignore[attr-defined]
     return pairs, metadata
 
@@ -160,7 +160,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     Args:
         keys: the path.
         simple: whether to show bare names and numbers, without brackets, quotes and dots.
-        separator: what to put between the keys.
+        separator: the text between the keys.
 
     Example:
         >>> path = (DictKey("a"), SequenceKey(1), GetAttrKey("b"))

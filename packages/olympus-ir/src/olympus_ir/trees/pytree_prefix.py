@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that are prefixes of others, and explanations of where two trees differ.
+"""Trees that are prefixes of other trees, and explanations of differences between trees.
 
-A tree is a prefix of another one if the other can be made of it by putting subtrees in place of
-leaves. Options such as ``in_axes`` are prefixes of the arguments that they are about.
+A tree is a prefix of another tree if replacing leaves of the prefix by subtrees gives the other
+tree. Options such as ``in_axes`` are prefixes of the arguments that they apply to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IsLeaf = Callable[[Any], bool]
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Returns, for each leaf of a tree, the leaf of its prefix that it comes under.
+    """Returns, for each leaf of a tree, the leaf of the prefix at or above it.
 
     Args:
         prefix_tree: the prefix.
@@ -61,10 +61,10 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
 
 
 def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Like `broadcast_prefix`, with an ``is_leaf`` that applies to the prefix only.
+    """Applies `broadcast_prefix` with an ``is_leaf`` that applies to the prefix only.
 
-    Options such as axes have None for a leaf, where None in what they are about is a node without
-    leaves. ``full_tree`` may be a `Structure`.
+    Options such as axes have None as a leaf. In the arguments that they apply to, None is a node
+    without leaves. ``full_tree`` may be a `Structure`.
 
     Example:
         >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
@@ -86,7 +86,7 @@ def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Returns a tree of the structure of ``full_tree`` with the leaves of its prefix, repeated.
+    """Returns a tree with the structure of ``full_tree`` that repeats the leaves of its prefix.
 
     Args:
         prefix_tree: the prefix.
@@ -118,7 +118,7 @@ def structure_mismatch(
 def specification_mismatch(
     name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
 ) -> ValueError:
-    """Returns the error about a user's option that is no prefix: lists all places."""
+    """Returns the error for a user's option that is not a prefix, which lists all differences."""
     errors = prefix_errors(prefix_tree, full_tree, is_leaf)
     details = "\n".join(f"  {error(name)}" for error in errors)
     return ValueError(
@@ -130,9 +130,9 @@ def specification_mismatch(
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """Returns the places where a tree is not a prefix of another one, as error constructors.
+    """Returns the places where a tree is not a prefix of another, as error constructors.
 
-    Each takes what the message is to call the prefix, such as ``"vmap in_axes"``.
+    Each constructor takes the name of the prefix in the message, such as ``"vmap in_axes"``.
     """
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
@@ -173,7 +173,7 @@ def _prefix_errors(
 
 
 def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str] | None:
-    """Returns how two nodes of the same type differ, in short and as a sentence's predicate."""
+    """Returns the difference of two nodes of one type, in short and as a sentence's predicate."""
     (keys, children, metadata), (full_keys, full_children, full_metadata) = node, full_node
     kind, length, full_length = type(prefix), len(children), len(full_children)
     if length != full_length and isinstance(prefix, list | tuple):
@@ -209,7 +209,7 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
 
 
 def _difference(metadata: Any, full_metadata: Any) -> str:
-    """The lines in which the texts of two metadata differ, with marks below what differs."""
+    """Returns the lines in which the texts of two metadata differ, and marks differences."""
     lines = difflib.ndiff(str(metadata).splitlines(), str(full_metadata).splitlines())
     return "\nthat is,\n" + "\n".join(f"    {line.rstrip()}" for line in lines)
 
@@ -228,7 +228,7 @@ def _children(node: Any) -> _Node | None:
     pairs, metadata = flat
     keys, children = [key for key, _ in pairs], [child for _, child in pairs]
     if isinstance(node, tuple) and hasattr(node, "_fields"):
-        # jaxlib gives all fields of a namedtuple the first one's name.
+        # jaxlib gives all fields of a namedtuple the name of the first field.
         keys = [GetAttrKey(name) for name in node._fields]  # type: ignore[attr-defined]
         metadata = None if metadata is type(node) else metadata
     return keys, children, metadata
@@ -248,8 +248,8 @@ def equality_errors(
     """Yields the places where the structures of two trees differ.
 
     Yields:
-        The path; what the first and what the second tree has there; and the difference in words, to
-        follow "so".
+        The path; a description of the first tree there; a description of the second tree there; and
+        the difference in words, to follow "so".
 
     Example:
         >>> list(equality_errors([1, (2,)], [1, 2]))[0][1:]
@@ -261,7 +261,7 @@ def equality_errors(
 def equality_errors_of_structures(
     treedef1: PyTreeDef, treedef2: PyTreeDef
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
-    """Yields the places where two structures differ, as `equality_errors` of trees."""
+    """Yields the places where two structures differ, like `equality_errors` for trees."""
     return equality_errors(Structure(treedef1), Structure(treedef2))
 
 

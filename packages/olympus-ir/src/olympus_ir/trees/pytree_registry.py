@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types that are nodes of pytrees, and functions that register more."""
+"""Types that are nodes of pytrees, and functions that register more types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AuxData = Any  # hashable
 KeyLeafPairs = Iterable[tuple[Any, Any]]
 
 default_registry = pytree_registry
-# `none_leaf_registry` differs in that None is a leaf: for trees of options such as in_axes.
+# In `none_leaf_registry`, None is a leaf. It is for trees of options such as in_axes.
 _registries = (pytree_registry, none_leaf_registry, call_registry)
 
 
@@ -51,16 +51,16 @@ def register_pytree_node(
     """Makes instances of a type nodes of pytrees.
 
     Args:
-        nodetype: the type; subclasses have to be registered by themselves.
-        flatten_func: from an instance to its children and auxiliary data. The auxiliary data, which
-            is a part of the tree's structure, has to be hashable and comparable.
+        nodetype: the type; subclasses must be registered separately.
+        flatten_func: function from an instance to its children and auxiliary data. The auxiliary
+            data is part of the tree's structure and must be hashable and comparable.
         unflatten_func: from auxiliary data and children to an instance. The children may be any
             objects; do not check or convert them.
-        flatten_with_keys_func: as ``flatten_func``, with pairs of a key and a child in place of
-            children. The keys appear in paths; without it, children are numbered.
+        flatten_with_keys_func: a function like ``flatten_func``, with pairs of a key and a child in
+            place of children. The keys appear in paths; without it, children are numbered.
 
     Raises:
-        ValueError: the type is registered already.
+        ValueError: the type is already registered.
 
     See Also:
         `register_pytree_node_class`, `register_dataclass`, `register_static`.
@@ -114,10 +114,10 @@ def register_pytree_with_keys(
 
     Args:
         nodetype: the type.
-        flatten_with_keys: from an instance to pairs of a key (`DictKey`, `GetAttrKey`,
+        flatten_with_keys: function from an instance to pairs of a key (`DictKey`, `GetAttrKey`,
             `SequenceKey` or anything hashable with a `str`) and a child, and auxiliary data.
         unflatten_func: from auxiliary data and children to an instance.
-        flatten_func: a faster way to the children without their keys, if there is one.
+        flatten_func: a faster function that returns the children without keys, if there is one.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -177,22 +177,23 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> NodeType:
-    """Makes a dataclass a node of pytrees; also a decorator.
+    """Makes the instances of a dataclass nodes of pytrees; may be used as a decorator.
 
     Args:
         nodetype: the dataclass, or any class whose constructor takes the fields by name.
         data_fields: the fields that are children. By default all that the constructor takes,
             without those marked as static, ``dataclasses.field(metadata={"static": True})``.
-        meta_fields: the fields that belong to the tree's structure; hashable and comparable. To be
-            given together with ``data_fields``.
+        meta_fields: the fields that belong to the tree's structure; hashable and comparable. They
+            must be given together with ``data_fields``.
         drop_fields: fields that are left out; their defaults are restored.
 
     Returns:
         ``nodetype``.
 
     Raises:
-        TypeError: fields are missing for a class that is no dataclass, or given by halves.
-        ValueError: the fields are not those of the class, or it is registered already.
+        TypeError: fields are missing for a class that is not a dataclass, or only one of
+            ``data_fields`` and ``meta_fields`` is given.
+        ValueError: the fields are not those of the class, or the class is already registered.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -259,17 +260,17 @@ def _check_fields(
 
 
 def static_field(**kwargs: Any) -> Any:
-    """Returns a field of a dataclass that `register_dataclass` takes for metadata.
+    """Returns a field of a dataclass that `register_dataclass` treats as metadata.
 
     Args:
-        **kwargs: as of `dataclasses.field`.
+        **kwargs: the arguments of `dataclasses.field`.
     """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
 def register_static(cls: NodeType) -> NodeType:
-    """Registers a class whose instances are part of a pytree's structure; may be a decorator.
+    """Registers a class whose instances are part of a pytree's structure; also a decorator.
 
     The instances are nodes without children. A compiled function is traced again for each instance
     that is not equal to earlier ones, so instances need a hash and equality.
@@ -325,7 +326,7 @@ register_pytree_node(
 
 
 class _WrappedPartial:
-    """A `functools.partial` as the function of another one, which would otherwise absorb it."""
+    """Wrapper of a `functools.partial` that another partial function would otherwise absorb."""
 
     __slots__ = ("function",)
 
@@ -346,9 +347,9 @@ class _WrappedPartial:
 
 
 class Partial(functools.partial):
-    """A `functools.partial` that is a pytree: the arguments are children, the function structure.
+    """`functools.partial` as a pytree, with arguments as children and the function as structure.
 
-    So it can be passed through transformations, with arrays among its arguments.
+    It can thus be passed through transformations, with arrays among its arguments.
 
     Args:
         func: the function.
@@ -365,8 +366,8 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
-        # functools.partial merges a partial function into itself; its arguments would become
-        # children, and the structures of equal functions different.
+        # functools.partial merges a nested partial function. The nested arguments would become
+        # children, and equal functions would get different structures.
         if isinstance(func, functools.partial):
             func = _WrappedPartial(func)
         return super().__new__(cls, func, *args, **kw)

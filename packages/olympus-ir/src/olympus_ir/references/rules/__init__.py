@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discharge rules, one file a family: primitives with references as functions of arrays.
+"""Discharge rules, which express primitives on references as functions of arrays.
+
+Each family of primitives has one file.
 
 May import the other modules of `olympus_ir.references` and below.
 """

@@ -33,7 +33,7 @@ def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
 
     Args:
       olympuspr: the program.
-      groups: from the position of a repeated reference to that of its first occurrence.
+      groups: a mapping from the position of a repeated reference to that of its first occurrence.
     """
     renamed = {olympuspr.invars[late]: olympuspr.invars[early] for late, early in groups.items()}
 
@@ -122,7 +122,7 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
 def _while(equation: Equation, operands: Operands) -> Changes:
     if equation.params["cond_jaxpr"].out_avals[0].shape:
         operands, params = with_scalar_condition(operands, equation.params)
-        # The new loop takes the constants of the condition a second time.
+        # The new loop takes the constants of the condition twice.
         count = equation.params["cond_nconsts"]
         repeated = [*equation.invars[:count], *equation.invars]
         values, results = _while(equation.replace(invars=repeated, params=params), operands)
