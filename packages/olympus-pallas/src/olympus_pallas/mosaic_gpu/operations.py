@@ -29,7 +29,7 @@ __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "opera
 
 _EFFECTS = frozenset({thread_effect, read_effect, write_effect})
 
-# All primitives of this module's kind, by name.
+# All primitives that `operation` has made, by name.
 operations: dict[str, Primitive] = {}
 
 

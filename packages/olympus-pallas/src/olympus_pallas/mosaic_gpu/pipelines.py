@@ -105,7 +105,7 @@ class _Pipeline:
         """Returns the operands of a call.
 
         Raises:
-          ValueError: there are not as many references as specifications.
+          ValueError: the numbers of references and specifications differ.
         """
         if len(refs) != len(self.specs):
             raise ValueError(
@@ -368,7 +368,7 @@ def emit_pipeline(
       carry.
 
     Raises:
-      ValueError: there are not as many references as specifications.
+      ValueError: the numbers of references and specifications differ.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
@@ -426,8 +426,8 @@ def emit_pipeline_warp_specialized(
       A function of references to the inputs and outputs, in GMEM, which all threads call.
 
     Raises:
-      ValueError: there are not as many references as specifications, or ``pipeline_state``
-        is given.
+      ValueError: the numbers of references and specifications differ, or ``pipeline_state`` is
+        given.
     """
     if pipeline_state is not None:
         raise ValueError(

@@ -313,7 +313,7 @@ def semaphore_signal_multicast(
     Args:
       semaphore: the semaphore.
       value: the increment.
-      collective_axes: the axes.
+      collective_axes: the axes of the mesh.
     """
     bind_operation(semaphore_multicast_p, (semaphore, value), axes=_axes(collective_axes))
 
@@ -482,7 +482,7 @@ def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hash
     Args:
       source: the array.
       ref: destination, a reference in GMEM.
-      collective_axes: the axes.
+      collective_axes: the axes of the mesh.
     """
     bind_operation(multimem_store_p, (source, ref), axes=_axes(collective_axes))
 
@@ -494,7 +494,7 @@ def multimem_load_reduce(
 
     Args:
       ref: the reference, in GMEM.
-      collective_axes: the axes.
+      collective_axes: the axes of the mesh.
       reduction_op: ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
 
     Returns:

@@ -15,8 +15,9 @@ __all__ = ["Tiling"]
 class Tiling:
     """An order of an array's elements by tiles, on one or several levels.
 
-    Each level has a tile of some rank, and splits as many last dimensions. A dimension becomes two:
-    the number of tiles, and the size of a tile. The tile sizes move to the end.
+    The tile of each level has a rank r, and the level splits the last r dimensions. Each of these
+    becomes two dimensions: the number of tiles, and the size of a tile. The tile sizes move to the
+    end.
 
     Args:
       tiles: the shape of the tile of each level. The rank must not grow from level to level.

@@ -319,7 +319,7 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
 
     Args:
       ref: a reference in the large memory, or a view of one.
-      collective_axes: the axes.
+      collective_axes: the axes of the mesh.
 
     Returns:
       The view, a reference.

@@ -102,7 +102,7 @@ class GPUMemoryRef(memory.MemoryRef):
       memory_space: memory space of the buffer.
       transforms: how its elements are laid out.
       layout: how its elements are spread over tensor memory.
-      collective: whether two blocks hold one part of the buffer each.
+      collective: whether each of two blocks holds a part of the buffer.
     """
 
     transforms: tuple[Any, ...] = ()

@@ -57,7 +57,7 @@ delay_p = Primitive("delay", multiple_results=True)
 
 
 class _Marker(Effect):
-    """Effect that keeps an operation without results."""
+    """Effect that keeps operations without results from removal."""
 
     __slots__ = ("_name",)
 

@@ -88,7 +88,7 @@ def run_scoped(
 
 
 def _initialized(f: Callable[..., Any], starts: Sequence[Any]) -> Callable[..., Any]:
-    """Returns the function, preceded by the initialization of its buffers."""
+    """Returns a function that initializes its buffers and then calls ``f``."""
 
     def wrapped(*refs: Any, **kw_refs: Any) -> Any:
         for ref, start in zip(pytrees.tree_leaves((refs, kw_refs)), starts, strict=True):
@@ -100,7 +100,7 @@ def _initialized(f: Callable[..., Any], starts: Sequence[Any]) -> Callable[..., 
 
 
 def _poisoned(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function, preceded by filling its buffers with NaN or extreme integers."""
+    """Returns a function that fills its buffers with NaN or extreme integers, then calls ``f``."""
 
     def wrapped(*refs: Any, **kw_refs: Any) -> Any:
         for ref in pytrees.tree_leaves((refs, kw_refs)):

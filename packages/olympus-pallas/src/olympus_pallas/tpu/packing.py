@@ -87,8 +87,8 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
     """Packs several arrays of narrow numbers into one of wide numbers.
 
     Args:
-      xs: the arrays, as many as numbers of ``packed_dtype`` fit in one element of an array.
-        Integers keep their lower bits.
+      xs: the arrays. Their number is the number of values of ``packed_dtype`` that fit in one
+        element. Integers keep their lower bits.
       packed_dtype: the narrow dtype.
 
     Returns:

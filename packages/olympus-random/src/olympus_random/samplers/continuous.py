@@ -102,7 +102,7 @@ def truncated_normal(
       key: a key.
       lower: the lower bounds, a scalar or an array.
       upper: the upper bounds, likewise.
-      shape: the shape of the result, to which the bounds broadcast; theirs if not given.
+      shape: the shape of the result, to which the bounds broadcast; their common shape by default.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 
@@ -301,7 +301,8 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
         return lax.neg(lax.log(lax.neg(lax.log(u))))
     pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
     high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
-    # In the upper half, where floats are as dense as they get, the first sample is exact enough.
+    # In the upper half, the first sample is as fine as the spacing of floats, and needs no
+    # refinement.
     refined = lax.add(lax.add(high, lax.mul(scalar(finfo.eps, dtype), low)), tiny)
     u = lax.select_n(lax.ge(high, scalar(0.5, dtype)), refined, high)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))

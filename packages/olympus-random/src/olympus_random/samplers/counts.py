@@ -186,7 +186,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       key: a key.
       n: the numbers of trials, a scalar or an array.
       p: the probabilities of success, likewise.
-      shape: the shape of the result, to which the parameters broadcast; theirs if not given.
+      shape: the shape of the result, to which the parameters broadcast; by default, their common
+        shape.
       dtype: a float dtype; the default one if not given.
 
     Returns:

@@ -131,7 +131,8 @@ def categorical(
       logits: the logarithms of probabilities, which need not be normalized.
       axis: the axis of the categories.
       shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``;
-        dimensions before these hold independent draws. By default there are no dimensions before.
+        dimensions before these hold independent draws. By default there is one draw, without these
+        dimensions.
       replace: whether draws for the same logits may be equal.
       mode: the mode of `gumbel`.
       out_sharding: the sharding of the result over the mesh in force.

@@ -34,7 +34,8 @@ def beta(
       key: a key.
       a: the first parameters, a scalar or an array.
       b: the second parameters, likewise.
-      shape: the shape of the result, to which the parameters broadcast; theirs if not given.
+      shape: the shape of the result, to which the parameters broadcast; by default, their common
+        shape.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 
@@ -178,7 +179,8 @@ def f(
       key: a key.
       dfnum: the degrees of freedom of the numerator, a scalar or an array.
       dfden: the degrees of freedom of the denominator, likewise.
-      shape: the shape of the result, to which the parameters broadcast; theirs if not given.
+      shape: the shape of the result, to which the parameters broadcast; by default, their common
+        shape.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 

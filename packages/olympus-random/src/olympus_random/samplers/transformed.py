@@ -235,7 +235,8 @@ def triangular(
       left: the lower ends, a scalar or an array.
       mode: the modes, likewise.
       right: the upper ends, likewise.
-      shape: the shape of the result, to which the parameters broadcast; theirs if not given.
+      shape: the shape of the result, to which the parameters broadcast; by default, their common
+        shape.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 

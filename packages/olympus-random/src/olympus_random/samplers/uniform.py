@@ -159,7 +159,8 @@ def randint(
       key: a key.
       shape: the shape of the result.
       minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
-      maxval: the upper bounds, which are excluded, likewise.
+      maxval: the upper bounds, which are excluded; a scalar or an array that broadcasts to
+        ``shape``.
       dtype: an integer dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 

@@ -30,7 +30,7 @@ def detrend(
 
     Args:
       data: an array of numbers.
-      axis: the axis.
+      axis: the axis along which to remove the trend.
       type: ``"linear"`` or ``"constant"``.
       bp: the breakpoints. Each part between two breakpoints has a trend of its own.
       overwrite_data: must be None, since arrays are immutable.
