@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 ragged_dot_general_p = instruction("ragged_dot_general", family="ragged")
-ragged_dot_general_p.linear_in = (0, 1)  # in each, the other one being given
+ragged_dot_general_p.linear_in = (0, 1)  # in one of them, with the other fixed
 
 
 class RaggedDotDimensionNumbers(Record):

@@ -644,7 +644,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
 
 def _forget_types_of_sums(_: Any) -> None:
-    reduce_sum_p.forget_types()  # what was allowed under another setting
+    reduce_sum_p.forget_types()  # types inferred under the old setting
 
 
 allow_f16_reductions.add_local_hook(_forget_types_of_sums)

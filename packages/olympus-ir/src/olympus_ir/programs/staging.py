@@ -80,8 +80,8 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.constvars: list[Var] = []
         self.constant_values: list[Any] = []
-        self.mutables: Any = None  # the values that change in it; see `mutable_types`
-        self._constants: dict[int, Var] = {}  # by identity of the value, which the list keeps alive
+        self.mutables: Any = None  # the trace's mutable objects; see `mutable_types`
+        self._constants: dict[int, Var] = {}  # by id; `constant_values` keeps values alive
 
     # ---- inputs and constants ----
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public interface of configuration: the `config` object and the context managers.
 
-``config.update("olympus_enable_x64", True)`` changes a flag for the process. ``with
-enable_x64(True):`` changes it for a block of the current thread. The environment variable
+``config.update("olympus_enable_x64", True)`` changes a flag for the process.
+``with enable_x64(True):`` changes it for a block of the current thread. The environment variable
 ``OLYMPUS_ENABLE_X64=1`` sets it from outside.
 """
 

@@ -2,10 +2,11 @@
 """Bounds of symbolic dimensions, which decide comparisons.
 
 A dimension is bounded term by term, and by facts, which are polynomials known to be non-negative.
-Facts are the constraints of the scope, and properties of operations, such as ``a - 2*floordiv(a, 2)
->= 0``. A multiple of a fact is subtracted from the dimension such that a term vanishes. A lower
-bound of the remainder is then a lower bound of the dimension. A combination of a few facts gives
-the bounds that programs need. If it does not, the comparison is inconclusive, never wrong.
+Facts are the constraints of the scope, and properties of operations, such as
+``a - 2*floordiv(a, 2) >= 0``. A multiple of a fact is subtracted from the dimension such that a
+term vanishes. A lower bound of the remainder then gives a lower bound of the dimension. A
+combination of a few facts gives the bounds that programs need. If it does not, the comparison is
+inconclusive, never wrong.
 """
 
 from __future__ import annotations
