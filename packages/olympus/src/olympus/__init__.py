@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """OLYMPUS: array programming with composable transformations.
 
-``import olympus.numpy as jnp`` for arrays; ``jit``, ``grad``, ``vmap`` and ``random`` from here.
+Arrays come from ``import olympus.numpy as jnp``. This module has ``jit``, ``grad``, ``vmap`` and
+``random``.
 """
 
 from __future__ import annotations
 
-# The evaluator comes first: functions of the packages below are compiled by it from the start.
+# The evaluator is imported first, because it compiles functions of the packages imported below.
 import olympus_xla.evaluator as _evaluator  # noqa: F401
 from olympus_ir.diagnostics.source_info import register_library_folder
 from olympus_ir.loading import timed_import as _timed_import
@@ -81,7 +82,7 @@ _SOURCES = {
         "vjp",
     ),
     **_lazy.names_from("olympus_batching", "vmap"),
-    # From there, for the methods and properties that the class has.
+    # olympus_numpy adds the methods and properties to this class.
     **_lazy.names_from("olympus_numpy", "Array"),
     **_lazy.names_from(
         "olympus_ir.settings.config",

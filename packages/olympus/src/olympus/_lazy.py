@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-# JAX's words in names and their replacements, the longer ones first. Modules answer to both.
+# JAX's words in names and their replacements, the longer words first. Modules accept both.
 _WORDS = (("jaxpr", "olympuspr"), ("Jaxpr", "Olympuspr"), ("JAX", "OLYMPUS"), ("Jax", "Olympus"))
 
 
@@ -36,14 +36,14 @@ def lazy_attributes(
 
     Args:
       module_name: the module's ``__name__``.
-      sources: from a name to ``"module"`` that has it, or ``"module:other_name"``.
+      sources: maps each name to the ``"module"`` that has it, or to ``"module:other_name"``.
       submodules: modules below this one.
-      fallback: has the names that are not among these, or raises `AttributeError`.
-      deprecated: as ``sources``, of names that have moved: each use of them warns.
+      fallback: returns the value of any other name, or raises `AttributeError`.
+      deprecated: maps names that have moved, as ``sources`` does; each use of them warns.
 
     Returns:
-      The two functions; what they find is kept in the module, so they run once for each name that
-      is not deprecated.
+      The two functions. The module keeps the values that they find, so they run once for each
+      name that is not deprecated.
     """
     moved = deprecated or {}
 
@@ -52,7 +52,7 @@ def lazy_attributes(
             return importlib.import_module(f"{module_name}.{name}")
         if name in sources:
             return _look_up(name, sources[name])
-        # Importlib asks for private names of modules; they are never elsewhere.
+        # Importlib asks for names such as `__path__`, which only the module itself can have.
         if not name.startswith("__"):
             own = own_spelling(name)
             if own != name:
@@ -62,7 +62,7 @@ def lazy_attributes(
                     return fallback(name)
                 except AttributeError:
                     pass
-        if name == "__all__":  # asked for by `from ... import *`, which shall find the names, too
+        if name == "__all__":  # `from ... import *` asks for this list
             present = dir(importlib.import_module(module_name))
             return [each for each in present if not each.startswith("_")]
         raise AttributeError(
@@ -100,7 +100,7 @@ def _deprecation(module_name: str, name: str, source: str) -> str:
 
 
 def loaded_names(module: ModuleType) -> dict[str, Any]:
-    """Returns the public names that a module has loaded; ``import *`` would load all of them."""
+    """Returns the public names that a module has loaded; ``import *`` would load the others too."""
     return {
         name: value
         for name, value in vars(module).items()
@@ -109,7 +109,7 @@ def loaded_names(module: ModuleType) -> dict[str, Any]:
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:
-    """Returns the sources of names from one module; ``"public=private"`` renames."""
+    """Returns the sources of names that one module has; ``"public=private"`` renames a name."""
     sources = {}
     for name in names:
         public, _, private = name.partition("=")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from olympus_autodiff.reverse.gradient_references import DidntWant, DontWant, GradRef, GradValue
 from olympus_ir.types.memory_spaces import MemorySpace
 
-# What `VJP.with_refs` takes and gives in place of cotangents.
+# Values that `VJP.with_refs` takes and returns in place of cotangents.
 ad = SimpleNamespace(DontWant=DontWant, DidntWant=DidntWant, GradRef=GradRef, GradValue=GradValue)
 # The kinds of memory that values can lie in.
 memory = SimpleNamespace(Space=MemorySpace)

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from . import _lazy
 
-# Names that libraries took from here before they moved, or became internal.
+# Names that this module had before they moved to another module or became internal.
 _DEPRECATED = {
     **_lazy.names_from(
         "olympus.extend.core",
@@ -52,7 +52,7 @@ _DEPRECATED = {
 
 # The parameters of an equation.
 ParamDict: TypeAlias = dict[str, Any]
-# What a primitive is applied to: arrays, scalars and tracers.
+# An operand of a primitive: an array, a scalar or a tracer.
 Value: TypeAlias = Any
 
 

@@ -28,7 +28,7 @@ __all__ = [
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from(
-        "olympus_xla.compiling.lowering.adapters.ffi_rules",  # loads MLIR
+        "olympus_xla.compiling.lowering.adapters.ffi_rules",  # importing this module loads MLIR
         "build_ffi_lowering_function",
         "ffi_lowering",
     ),

@@ -47,7 +47,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "olympus_sharding.annotations.axis_scopes", "auto_axes", "explicit_axes"
         ),
         **_lazy.names_from("olympus_sharding.annotations.constraints", "reshard"),
-        # The name that `set_mesh` had as a context manager.
+        # The former name of `set_mesh` as a context manager.
         **_lazy.names_from("olympus_sharding", "use_mesh=set_mesh"),
     },
 )

@@ -15,9 +15,9 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
-# What can be made an array without loss: arrays, NumPy's arrays and scalars, Python scalars.
+# Types that convert to arrays without loss: arrays, NumPy's arrays and scalars, Python scalars.
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-# What names a dtype.
+# Types of values that name a dtype.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 
 __all__ = ["ArrayLike", "DTypeLike"]

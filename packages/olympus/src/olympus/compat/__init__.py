@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running programs that are written for JAX: ``import jax`` means OLYMPUS.
+"""Runs programs that are written for JAX: ``import jax`` imports OLYMPUS.
 
-From the command line, ``python -m olympus.compat program.py`` or ``python -m olympus.compat -m
-module``; inside a program, `install` before the first ``import jax``.
+On the command line, run ``python -m olympus.compat program.py`` or ``python -m olympus.compat -m
+module``. Inside a program, call `install` before the first ``import jax``.
 
 The modules are the same objects under both names, so ``jax.numpy is olympus.numpy``. Their names
 are JAX's: ``jax.make_jaxpr``, ``jax.core.Jaxpr``, the flags ``jax_*`` of ``jax.config`` and the
-environment variables ``JAX_*``. What OLYMPUS does not have is an `ImportError` or an
-`AttributeError` that says so.
+environment variables ``JAX_*``. Use of a name that OLYMPUS does not have raises an `ImportError`
+or an `AttributeError` that says so.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ def installed() -> bool:
 def install(*, subprocesses: bool = True) -> ModuleType:
     """Makes ``import jax`` mean OLYMPUS, in this process and in those that it starts.
 
-    Calling it again does nothing. It is not undone: what has been imported as ``jax`` stays.
+    A second call does nothing. The effect cannot be undone: modules imported as ``jax`` stay.
 
     Args:
-      subprocesses: whether Python processes started from here do the same. It puts a folder with a
-        package ``jax`` in front of ``PYTHONPATH``.
+      subprocesses: whether this also holds in Python processes that this process starts. If so, a
+        folder with a package ``jax`` is put in front of ``PYTHONPATH``.
 
     Returns:
       OLYMPUS, which is ``jax`` from now on.
 
     Raises:
-      ImportError: JAX itself is imported already. Both attach their methods to the arrays of
-        jaxlib, so a process can have one of them.
+      ImportError: JAX itself is imported already. JAX and OLYMPUS both attach their methods to
+        the arrays of jaxlib, so a process can have only one of the two.
 
     Example:
         >>> import olympus.compat
@@ -84,12 +84,12 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
     sys.modules["jax"] = olympus
-    # Importing JAX imports its private modules and most others, so some programs take them from
-    # there, or look for them in `sys.modules`.
+    # Importing JAX imports its private modules and most others. So some programs use them as
+    # attributes of `jax`, or look for them in `sys.modules`.
     setattr(olympus, "_src", importlib.import_module("jax._src"))  # noqa: B010 - of no known type
     for name in _IMPORTED_WITH_JAX:
         importlib.import_module(f"jax.{name}")
-    # Records go on to the handlers and filters that are attached to JAX's logger.
+    # Log records reach the handlers and filters that are attached to JAX's logger.
     logging.getLogger("olympus").parent = logging.getLogger("jax")
     if subprocesses:
         _alias_in_subprocesses()

@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Splits a command line in the program to run and the program's arguments."""
+    """Splits a command line into the program to run and the program's arguments."""
     count = 2 if arguments and arguments[0] in ("-m", "-c") else 1
     return arguments[:count], arguments[count:]
 

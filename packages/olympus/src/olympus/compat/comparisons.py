@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing arrays with tolerances by dtype, as the tests of libraries do with JAX's helpers."""
+"""Comparison of arrays with a tolerance for each dtype, for tests that use JAX's helpers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from olympus_ir.types.avals import get_aval
 
 __all__ = ["check_close"]
 
-# The relative and absolute tolerance by dtype; 0 for the others.
+# The default relative and absolute tolerance for each dtype; it is 0 for other dtypes.
 _TOLERANCES = {
     "float8_e4m3fn": 1e-1,
     "float8_e5m2": 1e-1,
@@ -27,7 +27,11 @@ _TOLERANCES = {
 
 
 def _tolerance(given: Any, x: Any, y: Any) -> float:
-    """Returns the given tolerance, for all dtypes or by dtype; by default the larger default."""
+    """Returns the tolerance for two values.
+
+    The tolerance is given for all dtypes or in a dictionary by dtype. Dtypes without a given
+    tolerance have the default. The larger tolerance of the two dtypes counts.
+    """
     if given is not None and not isinstance(given, dict):
         return given
     by_name = {np.dtype(dtype).name: value for dtype, value in (given or {}).items()}
@@ -41,7 +45,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
     Args:
       xs: a pytree of arrays and scalars.
       ys: a pytree of the same structure.
-      atol: the absolute tolerance, a number or a dictionary by dtype; that of the dtype by default.
+      atol: the absolute tolerance, a number or a dictionary by dtype. Each dtype has a default.
       rtol: the relative tolerance, likewise.
       err_msg: text to add to the message.
 
@@ -70,6 +74,6 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
 
 
 def _comparable(x: Any) -> np.ndarray:
-    """Returns the array in a dtype with which NumPy computes."""
+    """Returns the array, converted to float32 if NumPy cannot compute with its dtype."""
     array = np.asarray(x)
     return array if array.dtype.kind in "?biufc" else array.astype(np.float32)

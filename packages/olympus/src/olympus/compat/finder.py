@@ -17,8 +17,8 @@ from typing import Any
 JAX = "jax"
 PRIVATE = "jax._src"
 
-# NumPy's interface goes by JAX's name: libraries compare ``xp.__name__`` to tell NumPy-like
-# namespaces from one another.
+# These modules have JAX's name as ``__name__``: libraries compare ``xp.__name__`` to tell
+# NumPy-like namespaces apart.
 _NAMED_AS_IN_JAX = ("jax.numpy",)
 
 
@@ -36,9 +36,9 @@ class AliasFinder(MetaPathFinder):
     """Finds ``jax`` and all modules below it, before any other finder can.
 
     Args:
-      version: what the metadata of the distribution ``jax`` says.
-      private_modules: from names of modules that are no interface, below ``jax._src`` or below
-        public ones, to functions that make the module.
+      version: the version in the metadata of the distribution ``jax``.
+      private_modules: maps names of private modules to functions that make the modules. Private
+        modules are below ``jax._src`` or below public modules.
     """
 
     def __init__(self, version: str, private_modules: Mapping[str, Callable[[], ModuleType]]):
@@ -69,7 +69,7 @@ class AliasFinder(MetaPathFinder):
         )
 
     def _parts_of(self, fullname: str) -> dict[str, Callable[[], ModuleType]]:
-        """Returns the private modules below a public one."""
+        """Returns the functions that make the private modules below a public module, by name."""
         return {
             name: make
             for name, make in self._private_modules.items()
@@ -89,7 +89,7 @@ class AliasFinder(MetaPathFinder):
     def find_distributions(
         self, context: DistributionFinder.Context | None = None
     ) -> Iterable[Distribution]:
-        """The distribution ``jax``, for libraries that ask `importlib.metadata` for its version."""
+        """Yields the distribution ``jax``, so that `importlib.metadata` knows its version."""
         if context is not None and context.name == JAX:
             yield JaxDistribution(self._version)
 
@@ -98,7 +98,7 @@ class AliasLoader(Loader):
     """Loader that returns an existing module under a second name, with private submodules.
 
     Args:
-      own: the module's name.
+      own: the module's name in OLYMPUS.
       parts: functions that make the private modules, by full name.
     """
 
@@ -110,19 +110,19 @@ class AliasLoader(Loader):
         module = importlib.import_module(self._own)
         if spec.name in _NAMED_AS_IN_JAX:
             module.__name__ = spec.name
-        # Importlib overwrites the module's specification; `exec_module` restores this one.
+        # Importlib overwrites the module's specification; `exec_module` restores it.
         self._own_spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec
-        # The module itself need not be a package, so importlib must not look for parts of it.
+        # The module may be no package. Then importlib cannot find submodules, so all are made here.
         for name, make in self._parts.items():
             sys.modules[name] = make()
             setattr(module, name.rpartition(".")[2], sys.modules[name])
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """Returns the code, for ``python -m``."""
+        """Returns the module's code, which ``python -m`` runs."""
         spec = importlib.util.find_spec(self._own)
         loader: Any = spec.loader if spec is not None else None
         return loader.get_code(self._own)

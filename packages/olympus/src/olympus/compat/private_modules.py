@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names in JAX's private modules that libraries use, and their counterparts in OLYMPUS.
 
-JAX's private modules are no interface, yet released libraries import from them. What they import is
-listed; each name is looked up when it is first used. A module that is not listed does not exist,
-and a name that is not listed is an `AttributeError`.
+JAX's private modules are no interface, yet released libraries import from them. This module lists
+the names that they import. Each name is looked up when it is first used. A module that is not
+listed does not exist, and a name that is not listed raises an `AttributeError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .finder import PRIVATE
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 
-# From a module below `jax._src` to the module of OLYMPUS whose names it also has, or None.
+# Maps each module below `jax._src` to the module of OLYMPUS whose names it has, or to None.
 _WHOLE_MODULES: dict[str, str | None] = {
     "": None,
     "ad_util": None,
@@ -80,7 +80,7 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "xla_bridge": "olympus.extend.backend",
 }
 
-# Names that these do not have, by module.
+# Names of the modules below `jax._src` that are not in the module of OLYMPUS above.
 _NAMES: dict[str, dict[str, str]] = {
     "ad_util": {
         **_lazy.names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),
@@ -143,7 +143,7 @@ _NAMES: dict[str, dict[str, str]] = {
 }
 
 
-# Private modules below public ones, and the names in them.
+# The names in private modules that are below public modules.
 _PARTS: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python.func": {},
     "jax.experimental.colocated_python.serialization": {
@@ -154,7 +154,7 @@ _PARTS: dict[str, dict[str, str]] = {
 
 
 def private_modules() -> dict[str, Callable[[], ModuleType]]:
-    """From the names of modules to functions that make them."""
+    """Returns a dictionary from the names of private modules to functions that make them."""
     modules = {
         f"{PRIVATE}.{below}" if below else PRIVATE: _maker(below, whole)
         for below, whole in _WHOLE_MODULES.items()

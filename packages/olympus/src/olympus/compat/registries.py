@@ -12,14 +12,14 @@ from olympus_xla.processes import distributed
 
 
 class _PytreeNodes:
-    """Contains the types that are nodes of pytrees."""
+    """Container of the types that are nodes of pytrees."""
 
     def __contains__(self, node_type: object) -> bool:
         return isinstance(node_type, type) and is_tree_node(node_type)
 
 
 class _Backends(Mapping[str, Any]):
-    """The clients by platform, as far as they have been made already."""
+    """Mapping from platforms to their clients; empty until the clients have been made."""
 
     def _made(self) -> dict[str, Any]:
         return backends.backends() if backends.are_backends_initialized() else {}
@@ -35,7 +35,10 @@ class _Backends(Mapping[str, Any]):
 
 
 class _Membership:
-    """This process's part in a program of several; that of a program of one where there is none."""
+    """The place of this process among the processes of a program.
+
+    Without a distributed program, it is that of the only process.
+    """
 
     client = property(lambda self: self._of("client", None))
     service = property(lambda self: self._of("service", None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and names of arguments, each found from the other by a function's signature."""
+"""Conversion between the positions and the names of arguments, by a function's signature."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def infer_argnums_and_argnames(
       argnames: the names of arguments.
 
     Returns:
-      Both as tuples. Positions and names that the signature lacks stay unchanged.
+      The positions and the names, as tuples. Those that the signature lacks stay unchanged.
 
     Example:
       >>> infer_argnums_and_argnames(inspect.signature(lambda x, y: x), 1, None)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small libraries of layers and optimizers, to start from."""
+"""Small example libraries of layers and optimizers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow programs, and TensorFlow functions in OLYMPUS programs."""
+"""Converts functions for use in TensorFlow, and calls TensorFlow functions from OLYMPUS."""
 
 from olympus_export import DisabledSafetyCheck
 from olympus_export.jax2tf import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor mode: truncated power series are pushed through a function, for higher derivatives."""
+"""Taylor mode: pushes truncated power series through a function, for higher derivatives."""
 
 from .. import _lazy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long short-term memory, by cuDNN on GPUs."""
+"""Long short-term memory (LSTM), computed by cuDNN on GPUs."""
 
 from olympus_ir.lax.recurrent import rnn_abstract_eval, rnn_bwd_abstract_eval
 from olympus_ir.types.arrays import Array as PRNGKeyArray

@@ -17,11 +17,11 @@ def shard_map(
     """Maps a function over the parts of arrays; new programs call `olympus.shard_map`.
 
     Args:
-      f: the function of the parts of one device.
+      f: the function, which takes the parts of the arrays on one device.
       mesh: the devices.
       in_specs: a pytree prefix of the arguments, with partition specs.
-      out_specs: likewise for the results.
-      check_rep: what is now called ``check_vma``.
+      out_specs: a pytree prefix of the results, with partition specs.
+      check_rep: the former name of ``check_vma``.
 
     Returns:
       The function of whole arrays.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of absent machines, as targets of compilation."""
+"""Descriptions of machines that are not present, as targets of compilation."""
 
 from olympus_xla._jaxlib import Device
 from olympus_xla.platforms.topologies import (

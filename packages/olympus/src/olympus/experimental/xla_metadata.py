@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of operations in compiled programs."""
+"""Metadata that is attached to operations of compiled programs."""
 
 from olympus_ir.lax.annotating import set_xla_metadata
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends: the available platforms, and the registration of others."""
+"""Backends: the available platforms, and the registration of more platforms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 def get_default_device() -> Any:
-    """Returns the device of computations whose operands are not committed to one.
+    """Returns the device of computations whose operands are not committed to a device.
 
     Example:
       >>> get_default_device().platform
@@ -42,13 +42,13 @@ def get_default_device() -> Any:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """Returns the version of XLA in a platform's plugin, if the plugin tells it.
+    """Returns the version of XLA that a platform's plugin reports.
 
     Args:
       platform: the platform; None for the default one.
 
     Returns:
-      The version, or None.
+      The version, or None if the plugin reports none.
     """
     return getattr(get_backend(platform), "xla_version", None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context of lowering rules, and the MLIR context that they build in."""
+"""The context of lowering rules, and the MLIR context in which they build operations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StableHLO modules: their portable form, their shapes, and where their values lie."""
+"""StableHLO modules: their portable form, their shapes, and the shardings of their values."""
 
 from __future__ import annotations
 

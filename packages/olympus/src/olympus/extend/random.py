@@ -41,7 +41,7 @@ def define_prng_impl(
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> PRNGImpl:
-    """Defines a bit generator by functions of the data of one key.
+    """Defines a bit generator by functions of the data of a single key.
 
     Args:
       key_shape: the shape of the uint32 array that holds one key.
@@ -49,8 +49,8 @@ def define_prng_impl(
       split: makes keys of shape ``(*shape, *key_shape)`` from a key and a shape.
       random_bits: makes unsigned integers from a key, a bit width and a shape.
       fold_in: makes a key from a key and an integer scalar.
-      name: by which the generator is chosen; the default makes it known by itself only.
-      tag: by which key types are printed.
+      name: the name that selects the generator. With the default, the generator is not registered.
+      tag: the short name of the generator in printed key types.
     """
     implementation = PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
     return implementation if name == "<unnamed>" else register_prng(implementation)

@@ -26,7 +26,8 @@ from olympus_ir.programs.tracing import transforming
 
 from .. import _lazy
 
-# From a primitive to `rule(primals, tangents, **params)`, `rule(cotangents, *operands, **params)`.
+# The first table maps a primitive to `rule(primals, tangents, **params)`, the second to
+# `rule(cotangents, *operands, **params)`.
 primitive_jvps = jvp_rules
 primitive_transposes = transpose_rules
 
@@ -59,7 +60,7 @@ def jvp(
       tangents: their tangents.
       has_aux: whether the function also returns auxiliary data, which is not differentiated.
       instantiate: whether zero tangents become arrays.
-      transform_stack: whether the names of operations say that they are differentiated.
+      transform_stack: whether the name stacks of operations show the differentiation.
 
     Returns:
       The results, their tangents, and the auxiliary data.
@@ -104,7 +105,7 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """As `defjvp`; each function takes the primitive's result after the tangent."""
+    """Defines a JVP rule as `defjvp` does; each function takes the result after the tangent."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         result = primitive.bind(*primals, **params)
@@ -134,13 +135,13 @@ def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
 
     Args:
       primitive: the primitive.
-      transpose_rule: ``(cotangent, **params)`` to the operands' cotangents.
+      transpose_rule: maps ``(cotangent, **params)`` to the operands' cotangents.
     """
     deflinear2(primitive, lambda cotangent, *_, **params: transpose_rule(cotangent, **params))
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """As `deflinear`, with a rule ``(cotangent, *operands, **params)``."""
+    """Defines derivatives as `deflinear` does, by a rule ``(cotangent, *operands, **params)``."""
     _deflinear_jvp(primitive)
 
     def rule(cotangents: Any, *operands: Any, **params: Any) -> Any:
@@ -160,8 +161,8 @@ def defbilinear(
 
     Args:
       prim: the primitive.
-      lhs_rule: ``(cotangent, lhs, rhs, **params)`` to the first operand's cotangent.
-      rhs_rule: likewise to the second's.
+      lhs_rule: maps ``(cotangent, lhs, rhs, **params)`` to the first operand's cotangent.
+      rhs_rule: maps ``(cotangent, lhs, rhs, **params)`` to the second operand's cotangent.
     """
     defjvp(
         prim,

@@ -24,16 +24,16 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 class _Face(MutableMapping[Primitive, Rule]):
-    """The batching rules as a dictionary of rules of another form.
+    """Dictionary view of the batching rules that converts them to another signature.
 
-    Rules that were given in this form come back as they were given.
+    Reading a rule that was assigned through this view returns the assigned rule itself.
     """
 
-    # The table that rules of this form enter.
+    # The table that stores the rules assigned through this view.
     _own_table = tables.batching_rules
 
     def __init__(self) -> None:
-        self._given: dict[Primitive, tuple[Rule, Rule]] = {}  # the rule as given and as entered
+        self._given: dict[Primitive, tuple[Rule, Rule]] = {}  # the rule as assigned and as stored
 
     def __getitem__(self, primitive: Primitive) -> Rule:
         given = self._given.get(primitive)
@@ -69,16 +69,16 @@ class _Face(MutableMapping[Primitive, Rule]):
         return len(list(iter(self)))
 
     def _entered(self, rule: Rule) -> Rule:
-        """Returns the rule in the form of its table."""
+        """Converts an assigned rule to the signature of ``_own_table``."""
         raise NotImplementedError(f"{type(self).__name__} must define _entered")
 
     def _from_axis_rule(self, rule: Rule) -> Rule:
-        """Returns the rule ``(axis, args, dims, **params)`` in this form."""
+        """Converts a rule ``(axis, args, dims, **params)`` to the signature of this view."""
         raise NotImplementedError(f"{type(self).__name__} must define _from_axis_rule")
 
 
 class _PlainRules(_Face):
-    """Rules ``(args, dims, **params)``."""
+    """View of the rules as functions ``(args, dims, **params)``."""
 
     def _entered(self, rule: Rule) -> Rule:
         return lambda _, args, dims, **params: rule(args, dims, **params)
@@ -90,7 +90,7 @@ class _PlainRules(_Face):
 
 
 class _FancyRules(_Face):
-    """Rules ``(axis_data, args, dims, **params)``."""
+    """View of the rules as functions ``(axis_data, args, dims, **params)``."""
 
     _own_table = tables.axis_rules
 
@@ -102,7 +102,7 @@ class _FancyRules(_Face):
 
 
 class _AxisRules(_FancyRules):
-    """Rules ``(axis_size, axis_name, trace_type, args, dims, **params)``."""
+    """View of the rules as ``(axis_size, axis_name, trace_type, args, dims, **params)``."""
 
     def _entered(self, rule: Rule) -> Rule:
         return lambda axis, args, dims, **params: rule(
@@ -130,8 +130,8 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
     Args:
       x: the value.
       sz: the size of the dimension.
-      axis: its position.
-      mesh_axis: must be None: the explicit mesh axis of the new dimension.
+      axis: the position of the new dimension.
+      mesh_axis: the explicit mesh axis of the new dimension; must be None.
 
     Returns:
       An array with one dimension more.
@@ -142,7 +142,7 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """Moves the batch dimension to the front, or broadcasts a value that has none."""
+    """Moves the batch dimension to the front, or adds one in front to a value without one."""
     if bdim is None:
         return broadcast(x, size, 0, mesh_axis)
     return to_front(x, bdim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering: the registration of rules, and the pieces of programs that rules build."""
+"""Lowering: registers rules, and builds the types, constants and attributes that rules need."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 class ConstantHandler(Protocol):
-    """Function that converts constants of a type to values of programs, or to NumPy arrays."""
+    """Function that converts constants of a type to MLIR values or to NumPy arrays."""
 
     def __call__(self, val: Any, aval: Any = None) -> Any:
-        """Returns the values, or an array, for a constant of the type ``aval``."""
+        """Returns MLIR values or a NumPy array for a constant of the type ``aval``."""
         ...
 
 
@@ -91,7 +91,7 @@ def register_constant_handler(type_: type, handler_fun: Any) -> None:
 
     Args:
       type_: the type.
-      handler_fun: from a constant to a NumPy array.
+      handler_fun: maps a constant to a NumPy array.
     """
     constant_handlers[type_] = handler_fun
 
@@ -130,7 +130,7 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """Returns the MLIR types of values of an abstract value, a tuple of one."""
+    """Returns the MLIR type of values of an abstract value, in a tuple."""
     return (aval_to_ir_type(ctx, aval),)
 
 
@@ -139,7 +139,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
     Args:
       val: an array or scalar.
-      const_lowering: ignored: already built constants are built again.
+      const_lowering: ignored; constants that are already built are built again.
       aval: the abstract value of the constant, if ``val`` does not determine it.
 
     Returns:
@@ -147,7 +147,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
     """
     handler = constant_handlers.get(type(val))
     if aval is None and isinstance(val, np.ndarray | np.generic):
-        dtype = val.dtype  # 64-bit integers too, as operations of shapes take them
+        dtype = val.dtype  # kept even if it has 64 bits: operands that are shapes need it
     else:
         dtype = _mlir.physical_aval(get_aval(val) if aval is None else aval).dtype
     array = np.asarray(val if handler is None else handler(val), dtype)
@@ -159,7 +159,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
-    """Adds a constant at the current insertion point; returns a tuple of one; see `ir_constant`."""
+    """Adds a constant as `ir_constant` does, and returns its value in a tuple."""
     return (ir_constant(val, const_lowering=const_lowering, aval=aval),)
 
 
@@ -171,7 +171,7 @@ def ir_attribute(val: Any) -> Any:
         return _mlir.boolean(bool(val))
     if isinstance(val, int):
         return _mlir.i64(val)
-    if isinstance(val, float):  # NumPy's doubles among them
+    if isinstance(val, float):  # NumPy's float64 is a subclass of float
         return ir.FloatAttr.get(_mlir.element_type(np.dtype("float64")), float(val))
     if isinstance(val, np.integer):
         return ir.IntegerAttr.get(_mlir.element_type(val.dtype), int(val))
@@ -203,7 +203,7 @@ flatten_ir_types = flatten_ir_values
 
 
 def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list[Any]:
-    """Groups flat values as types are grouped."""
+    """Groups flat values into tuples as the types ``ys`` are grouped."""
     values = iter(xs)
     return [
         tuple(next(values) for _ in each) if isinstance(each, list | tuple) else next(values)

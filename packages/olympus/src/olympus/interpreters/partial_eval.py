@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in parts: tracing, partial evaluation, and removal of dead code."""
+"""Tracing, partial evaluation, and removal of dead code from programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from olympus_ir.programs.staging import StagingTracer as DynamicOlympusprTracer
 from .. import _lazy
 
 Val: TypeAlias = Any
-# The tracers of partial evaluation are those of staging.
+# Partial evaluation uses the tracers of staging.
 OlympusprTracer = DynamicOlympusprTracer
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
@@ -38,10 +38,11 @@ Rule: TypeAlias = Callable[[list[bool], Equation], tuple[list[bool], Any]]
 
 
 class _DeadCodeRules(MutableMapping[Primitive, Rule]):
-    """The rules that remove dead code, in JAX's form.
+    """View of the dead-code rules as functions with JAX's signature.
 
-    From a primitive to ``rule(used_outputs, equation)``, which returns which inputs are used and
-    the reduced equation, or None where nothing is left.
+    Maps a primitive to ``rule(used_outputs, equation)``. The rule returns a flag for each input,
+    which says whether it is used, and the reduced equation. It returns None in place of the
+    equation if nothing is left of it.
     """
 
     def __getitem__(self, primitive: Primitive) -> Rule:
@@ -92,11 +93,11 @@ def dce_olympuspr(
 
     Args:
       olympuspr: the program.
-      used_outputs: which results are used; a truth value stands for all.
-      instantiate: which inputs are kept in any case; a truth value stands for all.
+      used_outputs: for each result, whether it is used; a single bool stands for all.
+      instantiate: for each input, whether it is kept in any case; a single bool stands for all.
 
     Returns:
-      The program, and which of the inputs it has kept.
+      The program, and for each input, whether it is kept.
     """
     outputs, inputs = (
         [flags] * len(atoms) if isinstance(flags, bool) else list(flags)
@@ -113,10 +114,10 @@ def dce_olympuspr_consts(
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Olympuspr, list[bool], list[bool]]:
-    """As `dce_olympuspr`, and removes constants that are not needed.
+    """Applies `dce_olympuspr`, and also removes constants that are not needed.
 
     Returns:
-      The program, which of the constants and which of the inputs it has kept.
+      The program; for each constant, whether it is kept; for each input, whether it is kept.
     """
     reduced, used_inputs = dce_olympuspr(olympuspr, used_outputs, instantiate)
     needed = {var for equation in reduced.eqns for var in equation.invars} | {*reduced.outvars}
@@ -136,14 +137,14 @@ def _dce_call(key: str, used_outputs: list[bool], eqn: Equation) -> tuple[list[b
 def dce_olympuspr_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Dead code rule of calls of an open program."""
+    """Dead-code rule of calls of an open program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 
 def dce_olympuspr_closed_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Dead code rule of calls of a closed program."""
+    """Dead-code rule of calls of a closed program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 

@@ -20,7 +20,8 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     """Evaluates a primitive: compiles it for the types of its operands, and runs it.
 
-    `Primitive.def_impl` takes it for a primitive that is evaluated by its lowering rule.
+    Libraries pass this function to `Primitive.def_impl` to evaluate a primitive by its lowering
+    rule.
 
     Returns:
       The results of the primitive.

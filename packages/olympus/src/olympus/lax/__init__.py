@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set: operations that NumPy's interface is composed of."""
+"""The instruction set: the operations that the NumPy interface is built from."""
 
 import typing as _typing
 
@@ -9,7 +9,7 @@ from .. import _lazy
 
 if _typing.TYPE_CHECKING:
     from olympus_ir.lax import *  # noqa: F403
-else:  # what is loaded; the star would load all
+else:  # only the names loaded so far: `import *` would load all
     globals().update(_lazy.loaded_names(_lax))
 
 _SUBMODULES = ("linalg",)

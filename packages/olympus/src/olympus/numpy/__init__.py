@@ -14,10 +14,10 @@ with _timed_import:
 
 if _typing.TYPE_CHECKING:
     from olympus_numpy import *  # noqa: F403
-else:  # what is loaded; the star would load all
+else:  # only the names loaded so far: `import *` would load all
     globals().update(_lazy.loaded_names(_numpy))
 
-# This module also keeps the names that olympus-numpy loads when they are first used.
+# Names that olympus-numpy loads on first use are also found through this module, which keeps them.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from("olympus_numpy", "__array_api_version__", "__array_namespace_info__"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SciPy interface: ``olympus.scipy.linalg`` and its siblings, loaded when first used."""
+"""The SciPy interface. Modules such as ``olympus.scipy.linalg`` are loaded on first use."""
 
 from .. import _lazy
 

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of any number of dimensions, in the SciPy interface."""
+"""Image processing in any number of dimensions, of the SciPy interface."""
 
 from olympus_scipy.ndimage import *  # noqa: F403

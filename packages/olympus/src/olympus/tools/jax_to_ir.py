@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`olympus.tools.olympus_to_ir` under the name that it has in JAX."""
+"""`olympus.tools.olympus_to_ir` under its name in JAX."""
 
 from .olympus_to_ir import (
     main,

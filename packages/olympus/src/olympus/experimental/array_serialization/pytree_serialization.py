@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pytrees of arrays in folders."""
+"""Stores pytrees of arrays in folders."""
 
 from olympus_export.array_serialization.pytree import (
     load,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of many devices and processes in files, written while the program goes on."""
+"""Writes arrays of many devices and processes to files while the program goes on."""
 
 from olympus_export.array_serialization.manager import (
     AsyncManager,

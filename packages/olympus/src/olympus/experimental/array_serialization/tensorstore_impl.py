@@ -33,6 +33,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TS_CONTEXT":  # made when it is wanted: tensorstore may not be installed
+    if name == "TS_CONTEXT":  # made on first use, because tensorstore may not be installed
         return shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: functions of references that many programs run on blocks of arrays."""
+"""Kernels: functions of references, run by many program instances on blocks of arrays."""
 
 from ... import _lazy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse arrays, and functions of dense arrays as functions of sparse ones."""
+"""Sparse arrays, and `sparsify`, which applies functions of dense arrays to sparse arrays."""
 
 import olympus_sparse as _sparse
 from olympus_sparse import *  # noqa: F403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of dense arrays as functions of sparse ones."""
+"""Applies functions of dense arrays to sparse arrays."""
 
 from olympus_sparse import (
     SparseTracer,

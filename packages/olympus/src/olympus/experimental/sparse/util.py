@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings, errors, and maps over several dimensions."""
+"""Warnings, errors, and `vmap` over several dimensions, for sparse arrays."""
 
 from olympus_sparse import (
     CuSparseEfficiencyWarning,

@@ -11,7 +11,7 @@ from olympus_ir.programs.primitives import primitives as _instruction_set
 
 from ... import _lazy
 
-# Those that are called otherwise than the primitive.
+# Public names that differ from the primitive's own name.
 _SOURCES = {
     **_lazy.names_from("olympus_ir.lax", "add_olympusvals_p=add_any_p"),
     **_lazy.names_from("olympus_ir.adapters.construction", "call_p"),
@@ -24,12 +24,12 @@ _SOURCES = {
 }
 
 
-# Modules of primitives that are loaded with their first use, and not with `olympus_ir.lax`.
+# Modules of primitives that `olympus_ir.lax` does not load. They are loaded on first use.
 _LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_random")
 
 
 def _by_name(name: str) -> Any:
-    """Returns the primitive whose name, as programs print it, is the first part of a name."""
+    """Returns the primitive of a name ``<primitive>_p``; programs print ``<primitive>``."""
     if hasattr(_lax, name):
         return getattr(_lax, name)
     for module in _LATER:

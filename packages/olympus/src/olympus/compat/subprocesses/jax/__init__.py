@@ -4,10 +4,10 @@
 import sys
 from pathlib import Path
 
-# A tool that imports all modules may import this one although its folder is not in `sys.path`.
-# The module does nothing then.
+# A program that imports all modules may import this one although its folder is not in `sys.path`.
+# The module then does nothing.
 if str(Path(__file__).parent.parent) in sys.path:
-    # This module makes way before OLYMPUS looks for a JAX that it could not run beside.
+    # `install` refuses to run if JAX is imported, so this module removes itself first.
     del sys.modules[__name__]
 
     from olympus.compat import install

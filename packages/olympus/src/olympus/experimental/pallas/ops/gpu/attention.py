@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of several heads."""
+"""Multi-head attention."""
 
 from olympus_kernels.gpu.attention import *  # noqa: F403
 from olympus_kernels.gpu.attention import __all__ as __all__

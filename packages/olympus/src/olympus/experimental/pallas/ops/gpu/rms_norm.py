@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalization of rows by the roots of their mean squares."""
+"""Normalization of rows by their root mean squares."""
 
 from olympus_kernels.gpu.rms_norm import *  # noqa: F403
 from olympus_kernels.gpu.rms_norm import __all__ as __all__

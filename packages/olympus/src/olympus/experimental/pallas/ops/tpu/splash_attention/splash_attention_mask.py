@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with sparse masks: the masks."""
+"""Masks of attention with sparse masks."""
 
 from olympus_kernels.tpu.attention.masks import *  # noqa: F403
 from olympus_kernels.tpu.attention.masks import __all__ as __all__
