@@ -3,6 +3,7 @@
 
 import contextlib
 import gc
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -218,6 +219,21 @@ def test_a_program_is_compiled_when_it_is_called_often(compilations):
     for _ in range(3):
         assert np.asarray(function(operand)).tolist() == [4, 3, 2, 1, 0]
     assert len(compilations) == 1
+
+
+def test_calls_run_in_cpp_once_a_program_is_compiled():
+    operand = put_leaf(np.arange(5.0, dtype=np.float32))
+    functions = (library_jit(lambda x: lax.rev(x, (0,))), lax.neg, lambda x: lax.add(x, x))
+    for function in functions:
+        for _ in range(cold_evaluation._CALLS + 2):
+            function(operand)
+        called = []
+        sys.setprofile(lambda frame, event, _, called=called: called.append(frame.f_code.co_name))
+        try:
+            function(operand)
+        finally:
+            sys.setprofile(None)
+        assert "cache_miss" not in called
 
 
 def test_large_arrays_and_inexact_programs_are_compiled(compilations):

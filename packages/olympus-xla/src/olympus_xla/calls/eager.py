@@ -72,7 +72,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     programs: dict[Any, TracedProgram] = {}
     known = frozenset(names)
 
-    def run(*args: Any, **params: Any) -> tuple[Any, Any]:
+    def run(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
         _refuse_tracers(primitive, args)
         given = args
         args = tuple(with_wide_constants(args, params))
@@ -80,7 +80,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs)
-            return (results if primitive.multiple_results else results[0]), None
+            return (results if primitive.multiple_results else results[0]), None, False
         key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
@@ -93,16 +93,18 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         called = None if compiled is None else (program, compiled)
         if has_wide:  # the C++ function object would narrow the constants
             called = None
-        return (results if primitive.multiple_results else results[0]), called
+        result = results if primitive.multiple_results else results[0]
+        return result, called, program.is_cold
 
     def evaluate_uncached(*args: Any, **params: Any) -> Any:
         return run(*args, **params)[0]
 
     @api_boundary
     def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
-        result, called = run(*args, **params)
+        result, called, is_cold = run(*args, **params)
         if called is None:
-            return result, None, False
+            # C++ would never ask again for a `Fastpath` of an entry that had none at first.
+            return result, None, is_cold
         program, compiled = called
         if known.issuperset(params) and not checks_results():
             fastpath = compiled.fastpath(program.out_tree, args)

@@ -205,7 +205,8 @@ def _cache_miss(
     """Returns the function that C++ calls if its cache has no executable for the arguments.
 
     That function returns three values: the result, the `Fastpath` for further calls or None, and
-    False, by which C++ drops no entry.
+    whether C++ drops its entry. It does so for a program that is not compiled yet: it would never
+    ask again for a `Fastpath` of an entry that had none at first.
     """
     fun_inside, sharded = fun, False
     if any(name in _SHARDINGS for name, _ in options.placement):
@@ -218,7 +219,8 @@ def _cache_miss(
         if sharded and program.kind == "references":
             return call_with_references(args, kwargs)
         results, fastpath = program.run(run_arrays, options, leaves)
-        return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
+        is_cold = fastpath is None and program.is_cold
+        return pytrees.tree_unflatten(program.out_tree, results), fastpath, is_cold
 
     def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         # The trees of shardings have no entries for references. The shardings become constraints

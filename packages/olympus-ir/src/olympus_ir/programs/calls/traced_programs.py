@@ -58,6 +58,11 @@ class TracedProgram:
         self.executables: dict[Any, Any] = {}
         self.uncompiled: Any = None
 
+    @property
+    def is_cold(self) -> bool:
+        """Returns whether the evaluator has only run the program without compiling it."""
+        return self.uncompiled is not None and not self.executables
+
     def check_operands(self, leaves: Sequence[Any]) -> None:
         """Raises if the program cannot take the operands together; it can always take arrays."""
 
