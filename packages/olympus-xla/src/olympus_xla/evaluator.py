@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluator that olympus-xla installs in olympus-ir.
 
-It also hands the compiled copies of `calls` to `arrays`, which lies below the compiler.
+It also hands the copy functions of `calls` to `arrays`, which may not import the compiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from .platforms.backends import devices
 
 
 class XlaEvaluator:
-    """Runs primitives as programs compiled by XLA, on the default device or where operands lie."""
+    """Evaluator that runs primitives as programs compiled by XLA.
+
+    They run on the default device, or on the devices of their operands.
+    """
 
     name = "xla"
     evaluate: Any = staticmethod(eager.evaluate)

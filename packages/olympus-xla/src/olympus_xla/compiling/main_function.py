@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands and results of a module's main function, with their attributes.
 
-One record for each: passes such as `donate` and `annotate_shardings` write into its attributes.
+Each operand and each result has a record. Passes such as `donate` and `annotate_shardings` write
+into the attributes of the records.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Operand:
       aval: its type.
       donated: whether results may take its memory.
       sharding: its sharding over the mesh of the program; None if it is not known.
-      layout: the layout asked for: a `Layout`, ``Layout.AUTO``, or None for the default.
+      layout: the requested layout: a `Layout`, ``Layout.AUTO``, or None for the default.
       attributes: its MLIR attributes by name.
     """
 
@@ -56,8 +57,8 @@ class Result:
 
     Attributes:
       aval: its type.
-      sharding: the sharding asked for; None to leave it to the compiler.
-      layout: the layout asked for: a `Layout`, ``Layout.AUTO``, or None for the default.
+      sharding: the requested sharding; None to leave it to the compiler.
+      layout: the requested layout: a `Layout`, ``Layout.AUTO``, or None for the default.
       attributes: its MLIR attributes by name.
     """
 
@@ -73,9 +74,10 @@ class Result:
 def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: int) -> None:
     """Lets results take the memory of donated operands.
 
-    An operand gives its memory to a result of the same type, whose parts on each device have the
-    same shape. Where there is none, the compiler may give it to a result of as many bytes, or to
-    one whose sharding it chooses. Warns of the other donated operands.
+    An operand gives its memory to a result of the same type whose parts on each device have the
+    same shape. If there is no such result, the compiler may give the memory to a result of as many
+    bytes, or to a result whose sharding it chooses. The function warns of donated operands whose
+    memory no result can take.
 
     Args:
       operands: the operands.
@@ -120,7 +122,7 @@ def _part_aval(value: Operand | Result) -> Any:
 
 
 def _part(value: Operand | Result) -> tuple[Any, ...]:
-    """Returns size and memory of the part on each device, its shape and its dtype."""
+    """Returns the size, memory space, shape and dtype of the part on each device."""
     aval = _part_aval(value)
     space = MemorySpace.Host if aval.memory_space is MemorySpace.Host else MemorySpace.Device
     return (math.prod(aval.shape) * aval.dtype.itemsize, space), aval.shape, aval.dtype
@@ -133,7 +135,7 @@ def annotate_shardings(
 
     Args:
       values: the operands or results.
-      mesh_symbol: from a mesh to its symbol in the module.
+      mesh_symbol: a function that returns the symbol of a mesh in the module.
     """
     for value in values:
         if value.sharding is not None:
@@ -144,14 +146,14 @@ def annotate_shardings(
 
 
 def annotate_memories(values: Sequence[Operand | Result]) -> None:
-    """Marks operands or results whose type says that they are in the memory of the host."""
+    """Marks the operands or results whose types are in host memory."""
     for value in values:
         if getattr(value.aval, "memory_space", None) is MemorySpace.Host:
             value.attributes["mhlo.memory_kind"] = mlir.string(MEMORY_KINDS[MemorySpace.Host])
 
 
 def annotate_layouts(values: Sequence[Operand | Result]) -> None:
-    """Writes the layouts asked for of operands or results."""
+    """Writes the requested layouts of operands or results."""
     for value in values:
         layout = value.layout
         if layout is None:
@@ -159,13 +161,13 @@ def annotate_layouts(values: Sequence[Operand | Result]) -> None:
         layouts_in_use.in_use = True
         text = "auto" if layout is Layout.AUTO else layout._to_xla_layout(value.aval.dtype)
         value.attributes["mhlo.layout_mode"] = mlir.string(text)
-        # The compiler sees whether memory can be shared when it has chosen the layouts.
+        # The compiler finds out whether memory can be shared after it has chosen the layouts.
         if value.attributes.pop("tf.aliasing_output", None) is not None:
             value.attributes["jax.buffer_donor"] = mlir.boolean(True)
 
 
 def annotate_paths(results: Sequence[Result], paths: Sequence[str] | None) -> None:
-    """Writes the paths of the results in the function's result, if there is one for each."""
+    """Writes the paths of results in the function's result tree, if each result has a path."""
     if paths is None or len(paths) != len(results):
         return
     for result, path in zip(results, paths, strict=True):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement of computations: their devices, and the shardings of operands and results.
 
-The placement of a call follows from what the user asked for and from the committed operands;
-uncommitted operands follow.
+The placement of a call is determined by the user's options and by the committed operands.
+Uncommitted operands are moved to it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from .program_meshes import incompatible_devices, mesh_of
 
 
 class Placement:
-    """The place of one compiled computation; compared by value.
+    """Placement of one compiled computation; compared by value.
 
     Attributes:
-      devices: in the order of the partitions.
+      devices: the devices in the order of the partitions.
       mesh: the mesh that the shardings refer to; None for a single device without one.
-      in_shardings: one for each operand; None for any device, or replicated over several.
-      out_shardings: one for each result; None to leave it to the compiler.
+      in_shardings: the sharding of each operand. None lets an operand be on any device, or be
+        replicated over several devices.
+      out_shardings: the sharding of each result; None to leave it to the compiler.
       committed: whether the results are committed.
       in_layouts: the layout of each operand: a `Layout`, `Layout.AUTO`, or None for the default;
         empty if all are None.
@@ -106,7 +107,10 @@ class Placement:
         )
 
     def key_of_module(self) -> tuple:
-        """Returns what a module depends on: all but the choice of the devices."""
+        """Returns the part of the placement on which a module depends.
+
+        It has everything except the choice of the devices.
+        """
         return (
             len(self.devices),
             None if self.mesh is None else (self.mesh.shape_tuple, self.mesh.axis_types),
@@ -118,17 +122,20 @@ class Placement:
 
     @property
     def single_device(self) -> Any:
-        """The only device, or None."""
+        """The device, if there is only one; otherwise None."""
         return self.devices[0] if len(self.devices) == 1 else None
 
     def operand_sharding(self, position: int) -> Any:
-        """Returns the sharding in which an operand is passed."""
+        """Returns the sharding with which an operand is passed."""
         if self.mesh is None:
             return device_sharding(self.devices[0])
         return self.in_shardings[position] or self.replicated
 
     def constant_sharding(self, value: Any) -> Any:
-        """Returns the sharding of a constant: its present one if it is over this mesh."""
+        """Returns the sharding with which a constant is passed.
+
+        This is its present sharding if that is over this mesh.
+        """
         sharding: Any = getattr(value, "sharding", None)
         if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
             return sharding
@@ -143,7 +150,7 @@ class Placement:
 
 
 def _without_devices(sharding: Any) -> Any:
-    """Returns what distinguishes shardings in a module."""
+    """Returns the properties of a sharding that change a module."""
     if type(sharding) is NamedSharding:
         return sharding.mesh.shape_tuple, sharding.spec, sharding.memory_kind
     return sharding
@@ -169,7 +176,7 @@ def committed_sharding(value: Any) -> Any:
     value = plain_array(getattr(value, "_array", value))  # the array that a reference holds
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    # The type of an array, in ahead-of-time compilation.
+    # In ahead-of-time compilation the value may be the type of an array.
     if type(value) is ShapeDtypeStruct:
         sharding = concrete_sharding(value.sharding)
         if type(sharding) is NamedSharding and not isinstance(sharding.mesh, Mesh):
@@ -179,7 +186,7 @@ def committed_sharding(value: Any) -> Any:
 
 
 def _over_devices(sharding: NamedSharding) -> NamedSharding:
-    """Returns a sharding over an abstract mesh, as exported programs have, over actual devices.
+    """Converts a sharding over an abstract mesh, as in exported programs, to actual devices.
 
     Raises:
       ValueError: there are too few devices.
@@ -204,8 +211,8 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
       shardings: the shardings of committed operands; see `committed_sharding`.
 
     Raises:
-      ValueError: committed operands lie on different devices, or contradict what the user
-        asked for.
+      ValueError: committed operands lie on different devices, or contradict the user's
+        options.
     """
     several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
     several = several or any(map(_is_on_several_devices, program.closed.consts))
@@ -240,7 +247,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
 
 
 def _check_fits_one_device(program: Any) -> None:
-    """Raises if a result is sharded over a mesh, and nothing determines its devices."""
+    """Raises if a result is sharded over a mesh whose devices nothing determines."""
     for aval in program.closed.out_avals:
         layout = getattr(aval, "layout", None)
         if layout is not None and layout.mesh.size > 1:
@@ -330,11 +337,11 @@ def _resolve_shardings(
     placed_in = [
         sharding
         if sharding is None or _is_over_devices_of(sharding, mesh)
-        else NamedSharding(mesh, PartitionSpec())  # it is moved there before the call
+        else NamedSharding(mesh, PartitionSpec())  # the call moves the operand there
         for sharding in placed_in
     ]
     if mesh.are_all_axes_explicit:
-        # The types of results have shardings.
+        # With explicit axes, the types of results have shardings.
         placed_out = [
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
@@ -345,7 +352,7 @@ def _resolve_shardings(
 
 
 def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
-    """Returns whether shardings cut arrays into the same parts, on whatever devices.
+    """Returns whether two shardings cut arrays into the same parts, on the same or other devices.
 
     A call moves the parts of an operand to the devices that ``in_shardings`` asks for.
     """
@@ -357,7 +364,7 @@ def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
 
 
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
-    """Raises ValueError if an operand is in another memory than its sharding asks for."""
+    """Raises ValueError if an operand is in a memory other than that of its requested sharding."""
     for given, aval in zip(in_given, avals, strict=True):
         space = getattr(aval, "memory_space", None)
         if given is not None and space_of_kind(given.memory_kind) is not space:
@@ -373,9 +380,9 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
     """Returns the mesh and the devices of all known shardings.
 
     Args:
-      mesh: the mesh that the program or its context asks for; None if they ask for none.
-      what: the origin of ``mesh``, for errors.
-      known: shardings, with a description.
+      mesh: the mesh that the program or its context requires; None if they require none.
+      what: a description of the origin of ``mesh``, for errors.
+      known: pairs of a description and a sharding.
     """
     devices = None if mesh is None else mesh._flat_devices
     for description, sharding in known:
@@ -386,14 +393,14 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
             raise incompatible_devices(description, own_devices, what, devices)
         if mesh is None and type(sharding) is NamedSharding:
             mesh = sharding.mesh
-            devices = own_devices  # partitions are numbered as in the mesh
-    if devices is None:  # shardings were given, and all of them are None
+            devices = own_devices  # numbers partitions in the order of the mesh
+    if devices is None:  # all given shardings are None
         devices = (default_device_for(None),)
     return mesh, devices
 
 
 def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
-    """Returns the sharding over this mesh, so that all annotations refer to one mesh."""
+    """Converts a sharding to this mesh, so that all annotations refer to one mesh."""
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
         return sharding
     ndim = getattr(aval, "ndim", 0)
@@ -433,7 +440,7 @@ def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) 
 
 
 def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
-    """Returns the user's shardings, a prefix of a structure, with one for each leaf."""
+    """Expands the user's shardings, a prefix of a tree structure, to one sharding for each leaf."""
     if given is None:
         return [None] * count
     if what == "in":
@@ -452,13 +459,13 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
 
 
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
-    """Returns the shardings asked for, one for each leaf of the result or None."""
+    """Returns the requested shardings, one or None for each leaf of the result."""
     given = dict(options.placement).get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
 
 def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
-    """Returns the layouts asked for, one for each leaf; empty without any."""
+    """Returns the requested layouts, one for each leaf; an empty tuple if there are none."""
     if given is None or not any(type(leaf) is Format for leaf in given[1]):
         return ()
     if what == "in":
@@ -488,12 +495,12 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
     """Spreads a tree of shardings over the leaves of a target of which it is a prefix.
 
     Args:
-      given: the tree, as structure and leaves.
+      given: the tree of shardings, as a pair of structure and leaves.
       target: the positional arguments, or the result.
-      what: the tree's name, ``"in_shardings"`` or ``"out_shardings"``.
+      what: the name of the tree, ``"in_shardings"`` or ``"out_shardings"``.
 
     Raises:
-      ValueError: the tree is no prefix of the target.
+      ValueError: the tree is not a prefix of the target.
     """
     prefix = pytrees.tree_unflatten(*given)
     is_of_arguments = what == "in_shardings"
@@ -519,7 +526,7 @@ def check_constrained(what: str, shardings: Sequence[Any]) -> None:
 
     Args:
       what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
-      shardings: its leaves.
+      shardings: the leaves of the argument.
 
     Raises:
       ValueError: one of them has an unconstrained dimension.
@@ -563,6 +570,6 @@ _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "ro
 
 
 def platform_of(device: Any) -> str:
-    """Returns the platform of a device, by the name that lowering rules use."""
+    """Returns the platform of a device, with the name that lowering rules use."""
     platform: str = device.platform
     return _PLATFORM_OF_BACKEND.get(platform, platform)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program to a StableHLO module.
+"""Lowering of a program to a StableHLO module.
 
 `jit`, eager operations, ahead-of-time stages and export lower their programs here.
 """
@@ -55,13 +55,13 @@ else:
 
 __all__ = ["Lowered", "has_symbolic_shapes", "lower"]
 
-# Constants up to this many bytes are written into the module; larger ones are passed as operands,
-# which spares the compiler from reading (and folding) them.
+# Constants up to this many bytes are written into the module; larger constants are passed as
+# operands, so that the compiler does not read or fold them.
 _LARGEST_INLINE_CONSTANT = 1024
 
 
 class Lowered:
-    """A program as a StableHLO module, and how it is called.
+    """A program lowered to a StableHLO module, with the facts needed to call it.
 
     Attributes:
       module: the MLIR module.
@@ -71,13 +71,14 @@ class Lowered:
       in_avals: the types of all operands.
       out_avals: the types of the results.
       donated: for each operand, whether its memory is given away.
-      effects: all effects.
-      ordered_effects: those whose tokens are the first operands and results.
+      effects: all effects of the program.
+      ordered_effects: the effects whose tokens are the first operands and results.
       host_callbacks: Python functions that the computation calls.
-      is_for_devices: whether the module is for the devices of its placement alone.
+      is_for_devices: whether the module can run only on the devices of its placement.
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
-      needs_refinement: whether it has dynamic shapes, to be inferred from those of the operands.
+      needs_refinement: whether it has dynamic shapes, which must be inferred from the shapes of the
+        operands.
     """
 
     __slots__ = (
@@ -120,22 +121,22 @@ def lower(
     Args:
       closed: the program.
       name: the name of the computation.
-      platforms: the platforms on which it shall run.
+      platforms: the platforms on which the module will run.
       donated: for each operand, whether results may take its memory.
-      keep_unused: whether the computation takes operands that nothing uses.
-      placement: the devices, and the shardings and layouts of operands and results over them; None
-        for one device.
-      inline_constants: whether the module holds all constants, the large ones too.
-      portable: whether other processes shall be able to run the module.
-      name_of_operand: from the position of an operand to its name in error messages.
+      keep_unused: whether the computation takes operands that it does not use.
+      placement: the devices, and the shardings and layouts of operands and results; None for one
+        device.
+      inline_constants: whether the module holds all constants, including large ones.
+      portable: whether other processes must be able to run the module.
+      name_of_operand: returns the name, for error messages, of the operand at a position.
 
     Raises:
-      UnexpectedDimVar: results have symbolic dimensions, and operands have none.
+      UnexpectedDimVar: results have symbolic dimensions although operands have none.
     """
     closed = _prepared(closed, placement)
     in_avals, out_avals = closed.in_avals, closed.out_avals
     is_symbolic = has_symbolic_shapes(in_avals)
-    # An operand that nothing uses may determine the value of a dimension variable.
+    # An unused operand may determine the value of a dimension variable.
     pruned, kept = _pruned(closed.jaxpr, keep_unused or is_symbolic)
     pruned = outlined(pruned, platforms)
     program, constants = _with_constant_operands(closed, pruned, inline_constants)
@@ -193,7 +194,7 @@ def lower(
 
 
 def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) -> None:
-    """Logs which program is lowered, for which operands."""
+    """Logs the lowering of a program and its operands."""
     phases.note(
         "interpreters.pxla",
         "Compiling %s with global shapes and types %s. Argument mapping: %s.",
@@ -207,7 +208,7 @@ def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) 
 
 
 def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOlympuspr:
-    """Returns the program without references, with its results in the memories asked for."""
+    """Returns the program without references, with its results in the requested memories."""
     if allocation_effect in closed.effects:
         closed = discharge.discharge_closed(closed).closed
     if placement is not None and placement.out_shardings:
@@ -219,7 +220,7 @@ def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOly
 
 
 def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any]) -> ClosedOlympuspr:
-    """Returns the program with its results in the memories that shardings ask for."""
+    """Returns the program with its results in the memories that the shardings name."""
     spaces = [
         getattr(aval, "memory_space", None)
         if sharding is None
@@ -278,8 +279,8 @@ def _with_constant_operands(
 
     Args:
       closed: the program.
-      pruned: the part of it that is lowered.
-      inline_all: whether large constants stay constants, too.
+      pruned: the program without dead code, which is lowered.
+      inline_all: whether large constants also stay constants.
     """
     values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     constants = [(var, values[var]) for var in pruned.constvars]
@@ -298,7 +299,7 @@ def _with_constant_operands(
 
 
 def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
-    """Warns if constants have more bytes than ``captured_constants_warn_bytes`` allows."""
+    """Warns if constants have more bytes than the flag ``captured_constants_warn_bytes`` allows."""
     limit = captured_constants_warn_bytes.value
     if limit < 0 or not constants:
         return
@@ -324,7 +325,7 @@ def _is_inline(value: Any) -> bool:
     if type(value) in constant_handlers or type(value) is Token:
         return True
     if type(value) is ArrayImpl and value._sharding.num_devices > 1:
-        return False  # its parts stay where they are
+        return False  # it stays on its devices
     if type(value) is ShapeDtypeStruct:
         raise TypeError(f"{value!r} has no value and cannot be a constant of a compiled function")
     aval = get_aval(value)
@@ -340,14 +341,14 @@ def _operands(
     donated: Sequence[bool],
     placement: Placement | None,
 ) -> list[Operand]:
-    """Returns a record for each operand that the computation takes, without constants."""
+    """Returns a record for each operand that the computation takes, except constants."""
     count = len(avals)
     shardings: Sequence[Any] = (None,) * count
     layouts: Sequence[Any] = (None,) * count
     if placement is not None:
         if placement.mesh is not None and len(placement.devices) > 1:
             shardings = [each or placement.replicated for each in placement.in_shardings]
-        # Operands that the function closes over come first and are asked for no layout.
+        # Operands that the function closes over come first. They have no requested layouts.
         given = placement.in_layouts
         layouts = (*(None,) * (count - len(given)), *given)
     return [
@@ -423,11 +424,11 @@ def _empty_module(
 
 
 def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
-    """Gives operands the names of the function's arguments: compiled programs show them."""
+    """Gives operands the names of the function's arguments, which compiled programs show."""
     names = info.arg_names
     if not names or len(names) > len(kept):
         return
-    # What the function closes over comes before its arguments.
+    # Values that the function closes over come before its arguments.
     flags = kept[len(kept) - len(names) :]
     shown = [name for name, keep in zip(names, flags, strict=True) if keep]
     main = next(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line on the terminal while a compilation takes more than a few seconds."""
+"""Progress line on the terminal for a compilation that takes more than a few seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["shown", "watching_threads"]
 _SHOWN_AFTER = 3.0
 _REFRESHED_EVERY = 1.0
 
-# The compilations that are under way, in the order in which they began: name and size, and start.
+# The compilations under way, in the order in which they began. Each has its name with its size, and
+# its start time.
 _running: dict[int, tuple[str, float]] = {}
 _began = threading.Event()
 _watcher: threading.Thread | None = None
@@ -30,7 +31,7 @@ def watching_threads() -> int:
 
 
 def _output() -> TextIO | None:
-    """Returns the terminal or the notebook to write to; None in other processes."""
+    """Returns the terminal or notebook to write to; None if there is neither."""
     if not show_compilation.value or sys.stderr is None:
         return None
     return sys.stderr if sys.stderr.isatty() or "ipykernel" in sys.modules else None
@@ -38,11 +39,11 @@ def _output() -> TextIO | None:
 
 @contextmanager
 def shown(name: str, equations: int) -> Iterator[None]:
-    """Context manager: shows that the program compiles, once it takes long.
+    """Context manager that shows the compilation of a program once it has taken long.
 
     Args:
       name: the name of the program.
-      equations: the number of its equations; 0 where it is unknown.
+      equations: the number of the program's equations; 0 if it is unknown.
     """
     if _output() is None:
         yield
@@ -78,7 +79,7 @@ def _watch() -> None:
                 _write("")
                 written = False
             _began.clear()
-            if not _running:  # or one began before the event was cleared
+            if not _running:  # otherwise a compilation began before the event was cleared
                 _began.wait()
         time.sleep(_REFRESHED_EVERY)
         line = _line()
@@ -88,7 +89,7 @@ def _watch() -> None:
 
 
 def _line() -> str:
-    """Returns the text to show: the longest of the compilations, and the number of others."""
+    """Returns the text to show, with the longest compilation and the number of the others."""
     now = time.monotonic()
     slow = [(now - began, name) for name, began in list(_running.values())]
     slow = sorted((each for each in slow if each[0] >= _SHOWN_AFTER), reverse=True)
@@ -106,5 +107,5 @@ def _write(line: str) -> None:
         try:
             output.write(f"\r\x1b[K{line}")
             output.flush()
-        except (OSError, ValueError):  # it was closed meanwhile
+        except (OSError, ValueError):  # the output has been closed
             pass

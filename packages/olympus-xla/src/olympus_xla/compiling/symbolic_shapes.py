@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of programs with symbolic shapes, and of those that call them."""
+"""Compilation of programs with symbolic shapes, and of programs that call such programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def symbolic_module(
       platforms: the platforms that it is lowered for.
       effects: the ordered effects of the program.
       shapes: the shapes of the operands.
-      name_of_operand: from the position of an operand to its name in error messages.
+      name_of_operand: returns the name, for error messages, of the operand at a position.
 
     Raises:
       ValueError: the sizes of operands do not determine the dimension variables.
@@ -39,7 +39,7 @@ def symbolic_module(
 
 
 def refined(lowered: Any) -> Any:
-    """Returns the module with shapes inferred from those of its operands.
+    """Returns the module with its shapes inferred from the shapes of its operands.
 
     Raises:
       ValueError: operands have symbolic shapes, or sizes do not fit together.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of where the process has spent its time before anything runs."""
+"""Report of the time that the process has spent before computations run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class TimeReport(NamedTuple):
     """Seconds that the process has spent so far, by phase.
 
     Attributes:
-      importing: the time to import OLYMPUS, and its modules that are imported on first use.
+      importing: the time to import OLYMPUS, including modules that are imported on first use.
       tracing: the time to turn Python functions into programs.
       lowering: the time to turn programs into modules for XLA.
-      compiling: the time to turn modules into machine code, or to load that from disk.
+      compiling: the time to turn modules into machine code, or to load machine code from disk.
       elapsed: the time since OLYMPUS was imported, plus the time to import it.
       processor: the processor time of all threads since the process began.
-      traced: how many functions were traced.
+      traced: the number of functions that were traced.
       programs: the programs that were compiled or loaded, in order.
     """
 
@@ -70,11 +70,11 @@ class TimeReport(NamedTuple):
 
 
 def time_report(*, show: bool = True) -> TimeReport:
-    """Reports what the process has waited for: imports, tracing, lowering, compiling by program.
+    """Reports the time spent on imports, tracing, lowering, and the compilation of each program.
 
-    Each phase counts without the phases inside of it, such as an operation that is compiled while a
-    function is traced. Threads that work side by side add up. What is left is compiled
-    programs that run, and the user's own code.
+    The time of a phase excludes the phases inside it, such as the compilation of an operation while
+    a function is traced. The times of parallel threads add up. The remaining time goes to running
+    compiled programs and to the user's own code.
 
     Args:
       show: whether to print the report.

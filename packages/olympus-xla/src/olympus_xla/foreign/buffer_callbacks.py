@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that work on the buffers of devices: they write results in place."""
+"""Callbacks that work on the buffers of devices and write results in place."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def buffer_callback(
 ) -> Callable[..., Any]:
     """Turns a function that fills the buffers of its results into a function of arrays.
 
-    It runs on CPUs and GPUs. On a CPU ``numpy.asarray`` of a buffer is a view of it.
+    The function runs on CPUs and GPUs. On a CPU, ``numpy.asarray`` of a buffer is a view of it.
 
     Args:
       callback: called as ``callback(context, out, *args, **kwargs)`` with an `ExecutionContext`,
-        the buffers of the results, in the structure of ``result_shape_dtypes``, and those of the
-        arguments, which it must not change. Its result is ignored.
-      result_shape_dtypes: the types of the results, a pytree of things with ``shape`` and
+        the buffers of the results, in the structure of ``result_shape_dtypes``, and the buffers of
+        the arguments. It must not change the arguments. Its result is ignored.
+      result_shape_dtypes: the types of the results, a pytree of objects with ``shape`` and
         ``dtype``.
-      has_side_effect: whether it must be called even where its results are not used.
-      vmap_method: what `vmap` does; see `ffi.ffi_call`.
-      input_output_aliases: from the index of an argument to that of the result that takes its
-        memory, and begins with its values.
-      command_buffer_compatible: whether a GPU may record and repeat what it does.
+      has_side_effect: whether it must be called even if its results are not used.
+      vmap_method: the behaviour under `vmap`; see `ffi.ffi_call`.
+      input_output_aliases: maps the index of an argument to the index of the result that takes its
+        memory. The result's buffer begins with the argument's values.
+      command_buffer_compatible: whether a GPU may record and repeat the callback's commands.
 
     Raises:
       ValueError: an argument is not as described.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads and exceptions of Python functions that compiled programs call.
 
-XLA turns an exception into a message. The wrapper of the function keeps the exception, which
-becomes the cause of the error with that message, with the user's traceback.
+XLA turns an exception into a message. The wrapper of the function keeps the exception with the
+user's traceback. The kept exception becomes the cause of the error that has the message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_KEPT = 16
 
 @contextmanager
 def calling_back() -> Iterator[None]:
-    """Marks the thread as one on which a compiled program calls Python; keeps exceptions."""
+    """Marks the thread as calling Python from a compiled program; keeps exceptions."""
     outer, _calls.active = in_callback(), True
     try:
         yield
@@ -43,9 +43,9 @@ def remember(error: BaseException) -> None:
 
 
 def raise_callback_error(error: Exception) -> None:
-    """Raises a runtime error with the exception of the callback that caused it, if one did.
+    """Raises a runtime error, with the callback's exception as its cause if a callback failed.
 
-    An exception that ends the program, such as `SystemExit`, is raised itself.
+    An exception that ends the program, such as `SystemExit`, is raised in place of the error.
     """
     original = find_cause(error)
     if isinstance(original, Exception):
@@ -55,7 +55,7 @@ def raise_callback_error(error: Exception) -> None:
 
 
 def find_cause(error: Exception) -> BaseException | None:
-    """Returns the exception of a callback that caused a runtime error, and forgets it."""
+    """Returns the callback exception that caused a runtime error, and drops the stored one."""
     text = str(error)
     if "callback" not in text.lower():
         return None

@@ -15,13 +15,13 @@ __all__ = ["control_dep", "schedule"]
 
 
 def control_dep(src: Any, dst: Any) -> None:
-    """Schedules the operation that made ``src`` before the one that made ``dst``.
+    """Schedules the operation that made ``src`` before the operation that made ``dst``.
 
     TPU compilers understand such dependencies and remove the call that states them.
 
     Args:
       src: an array of the function that is traced.
-      dst: another one.
+      dst: another array of the same function.
     """
     (first,), (second,) = pytrees.tree_leaves(src), pytrees.tree_leaves(dst)
     ffi_call("control_dep", (), has_side_effect=True)(first, second)

@@ -55,7 +55,7 @@ def _types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> tuple[Any, froz
 
 
 class custom_partitioning:
-    """Function with user-defined rules for its partitioning and each device's computation.
+    """Function with user-defined rules for its partitioning and for each device's computation.
 
     Args:
       fun: the function; on one device it runs unchanged.
@@ -95,23 +95,24 @@ class custom_partitioning:
         permutation_factors: Sequence[str] = (),
         **factor_sizes: int,
     ) -> None:
-        """Sets how the function is partitioned.
+        """Sets the rules by which the function is partitioned.
 
         Args:
-          partition: from ``(mesh, arg_shapes, result_shape)``, types with shardings in the
-            structure of arguments and result, to the mesh, the function that each device runs on
-            its parts, the shardings of the result and those of the arguments. The function may use
-            collectives over the axes of the mesh.
-          infer_sharding_from_operands: from the same to the sharding of the result; used without
-            a ``sharding_rule``.
-          propagate_user_sharding: likewise, from the use of the result.
-          decode_shardings: whether shardings are given as `NamedSharding`, or as XLA has them.
+          partition: takes ``(mesh, arg_shapes, result_shape)``. The latter two are types with
+            shardings in the structure of arguments and result. It returns the mesh, the function
+            that each device runs on its parts, the shardings of the result, and the shardings of
+            the arguments. The function may use collectives over the axes of the mesh.
+          infer_sharding_from_operands: takes the same and returns the sharding of the result; used
+            if there is no ``sharding_rule``.
+          propagate_user_sharding: likewise, but given the sharding with which the result is used.
+          decode_shardings: whether shardings are given as `NamedSharding` rather than in XLA's
+            form.
           sharding_rule: a rule such as ``"i j, j k -> i k"``, an `SdyShardingRule`, or a function
             of mesh, operand types and result types that returns either.
-          reduction_factors: factors of the rule over which results are sums of parts.
+          reduction_factors: factors of the rule over which devices hold partial sums of results.
           need_replication_factors: factors that must not be divided.
           permutation_factors: factors along which devices exchange their parts.
-          **factor_sizes: the sizes of factors that no dimension determines.
+          **factor_sizes: the sizes of factors that the sizes of dimensions do not determine.
         """
         self.partition = partition
         self.propagate_user_sharding = propagate_user_sharding

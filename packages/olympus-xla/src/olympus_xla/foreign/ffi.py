@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Foreign functions: compiled code of other languages, called from OLYMPUS programs.
+"""Foreign functions: compiled code in other languages, called from OLYMPUS programs.
 
-A C++ (or CUDA) function is wrapped by a handler from XLA's headers (`include_dir`), its address is
-registered under a name (`register_ffi_target`), and `ffi_call` calls it by the name, eagerly and in
+A handler made with XLA's headers (`include_dir`) wraps a C++ or CUDA function. Its address is
+registered under a name (`register_ffi_target`). `ffi_call` calls it by this name, eagerly and in
 compiled programs.
 """
 
@@ -45,13 +45,13 @@ _XLA_PLATFORMS = {"cpu": "cpu", "gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM"}
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
-    """Registers a foreign function under a name, by which `ffi_call` finds it.
+    """Registers a foreign function under the name by which `ffi_call` finds it.
 
     Args:
-      name: the name, one for all of the process.
+      name: the name, valid in the whole process.
       fn: a capsule of the handler's address (`pycapsule`), or a dictionary of such capsules with
         the stages ``"instantiate"``, ``"prepare"``, ``"initialize"`` and ``"execute"``.
-      platform: where the function runs: ``"cpu"``, ``"cuda"``, ``"rocm"`` or another one's name.
+      platform: the platform of the function: ``"cpu"``, ``"cuda"``, ``"rocm"`` or another name.
       api_version: 1 for handlers made with XLA's headers, 0 for the older custom calls.
       **kwargs: further options of jaxlib's registration: ``traits``.
 
@@ -87,10 +87,10 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
       name: the name of the type.
       type_registration: capsules of the addresses of the type's ``XLA_FFI_TypeId``, under
         ``"type_id"``, and optionally of its ``XLA_FFI_TypeInfo``, under ``"type_info"``.
-      platform: where handlers use it.
+      platform: the platform whose handlers use the type.
 
     Raises:
-      TypeError: ``type_registration`` is not such a dictionary.
+      TypeError: ``type_registration`` is not a dictionary of this form.
     """
     if not isinstance(type_registration, dict) or "type_id" not in type_registration:
         raise TypeError(
@@ -104,14 +104,14 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Registers a type by the capsule of its ``XLA_FFI_TypeId`` alone; see `register_ffi_type`."""
+    """Registers a type by only the capsule of its ``XLA_FFI_TypeId``; see `register_ffi_type`."""
     register_ffi_type(name, {"type_id": obj}, platform)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """States that a function may run on each part of an array split over its leading dimensions.
+    """Declares that a function may run on each part of an array split over leading dimensions.
 
-    Operands that are sharded over these dimensions are then not gathered for the call.
+    The partitioner then does not gather operands that are sharded over these dimensions.
     """
     _jaxlib.register_custom_call_as_batch_partitionable(name)
 
@@ -144,7 +144,7 @@ def include_dir() -> str:
     return _jaxlib.INCLUDE_DIR
 
 
-# ---- calling them ----
+# ---- calls ----
 
 
 def ffi_call(
@@ -166,16 +166,17 @@ def ffi_call(
 
     Args:
       target_name: the name under which the function is registered.
-      result_shape_dtypes: the type of the result, something with ``shape`` and ``dtype``, or a
-        sequence of them for several results.
-      has_side_effect: whether it must be called even where its results are not used.
-      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element,
-        ``"expand_dims"`` and ``"broadcast_all"`` once with a leading dimension on the operands, of
-        size one respectively the batch's where they are not batched.
-      input_layouts: the layouts that it expects of its operands: for each a `Layout`, the
-        dimensions from major to minor, or None for row-major order.
-      output_layouts: likewise for its results.
-      input_output_aliases: from the index of an operand to that of the result that takes its
+      result_shape_dtypes: the type of the result, an object with ``shape`` and ``dtype``, or a
+        sequence of such objects for several results.
+      has_side_effect: whether the function must be called even if its results are not used.
+      vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
+        batch element. ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
+        dimension on all operands. On an operand that is not batched, this dimension has size one
+        (``"expand_dims"``) or the size of the batch (``"broadcast_all"``).
+      input_layouts: the layouts that the function expects of its operands: for each operand a
+        `Layout`, the dimensions from major to minor, or None for row-major order.
+      output_layouts: likewise for the results.
+      input_output_aliases: maps the index of an operand to the index of the result that takes its
         memory.
       custom_call_api_version: the version of XLA's custom call interface; 4 is the typed one.
       legacy_backend_config: with a version below 4, the text passed to the function.
@@ -275,11 +276,12 @@ def _physical_ndim(aval: Any) -> int:
 def minor_to_major_layouts(
     given: Sequence[Any], avals: Sequence[Any], what: str
 ) -> tuple[tuple[int, ...], ...]:
-    """Returns the layouts of operands or results from minor to major, as XLA writes them.
+    """Returns the layouts of operands or results in XLA's notation, from minor to major.
 
     Args:
-      given: for each a `Layout`, the dimensions from major to minor, or None for row-major order.
-      avals: their types.
+      given: for each value a `Layout`, the dimensions from major to minor, or None for row-major
+        order.
+      avals: the types of the values.
       what: ``"input"`` or ``"output"``, for errors.
 
     Raises:

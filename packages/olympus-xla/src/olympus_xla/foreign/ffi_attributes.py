@@ -56,7 +56,7 @@ class FrozenDict:
 
 
 class TypedScalar:
-    """A scalar compared by type and bits: to Python ``1``, ``1.0`` and ``True`` are equal."""
+    """A scalar compared by type and bits; in Python ``1``, ``1.0`` and ``True`` would be equal."""
 
     __slots__ = ("_key", "val")
 
@@ -79,7 +79,7 @@ def hashable_attribute(name: str, value: Any) -> Any:
     """Returns an attribute of a foreign call in hashable form.
 
     Raises:
-      TypeError: it cannot be one.
+      TypeError: the value cannot be an attribute.
     """
     if isinstance(value, str | bytes | np.dtype):
         return value

@@ -79,7 +79,7 @@ def _batch(
 
 
 def _with_leading_dim(layout: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns a layout, minor to major, with one more dimension that varies slowest."""
+    """Returns a layout, minor to major, with an added leading dimension that varies slowest."""
     return (*(dim + 1 for dim in layout), 0)
 
 

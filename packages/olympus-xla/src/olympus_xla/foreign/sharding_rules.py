@@ -3,7 +3,7 @@
 
 A rule such as ``"i j, j k -> i k"`` gives each dimension a factor. Dimensions with the same factor
 are divided over devices in the same way. ``"(a b) c -> a b c"`` has a compound factor, a product
-of several, and ``"..."`` stands for any number of leading dimensions.
+of several factors, and ``"..."`` stands for any number of leading dimensions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_sharding_rule"]
 
-# Any number of leading dimensions, each with a separate factor.
+# Stands for any number of leading dimensions, each with a separate factor.
 BATCHING = "…"
 
 
@@ -27,10 +27,10 @@ def _check_factor(name: Any) -> str:
 
 
 class CompoundFactor(tuple[str, ...]):
-    """The product of several factors, the first one the slowest to vary.
+    """The product of several factors, of which the first varies slowest.
 
     Args:
-      *factors: their names, two at least.
+      *factors: the names of the factors, at least two.
 
     Example:
       >>> CompoundFactor("a", "b")
@@ -86,12 +86,12 @@ class SdyShardingRule:
     """Correspondence of the dimensions of operands and results.
 
     Args:
-      operand_mappings: for each operand its factors.
-      result_mappings: for each result its factors.
-      reduction_factors: factors over which results are sums of the parts that devices have.
+      operand_mappings: for each operand, its factors.
+      result_mappings: for each result, its factors.
+      reduction_factors: factors over which devices hold partial sums of results.
       need_replication_factors: factors that must not be divided.
       permutation_factors: factors along which devices exchange their parts.
-      **factor_sizes: the sizes of factors that no dimension determines.
+      **factor_sizes: the sizes of factors that the sizes of dimensions do not determine.
 
     Raises:
       ValueError: factors and their sizes do not fit together.
@@ -176,7 +176,7 @@ class SdyShardingRule:
         """Returns the rule in Shardy's form, for operands and results of given shapes.
 
         Raises:
-          ValueError: the rule does not fit.
+          ValueError: the rule does not fit the shapes.
         """
         for what, mappings, shapes in (
             ("operands", self.operand_mappings, operand_shapes),
@@ -251,7 +251,7 @@ class SdyShardingRule:
 def _expanded(
     mapping: ArrayMapping, shape: Sequence[int], position: int, sizes: Mapping[str, int]
 ) -> list[tuple[Any, int]]:
-    """Returns the dimensions of an array with their factors, leading ones among them."""
+    """Returns the dimensions of an array with their factors, including leading dimensions."""
     factors: list[Any] = list(mapping)
     if factors and isinstance(factors[0], str) and factors[0].startswith(BATCHING):
         name = factors.pop(0)
@@ -271,7 +271,7 @@ def _expanded(
 
 
 def _letter(number: int) -> str:
-    """Returns the names of factors in Shardy's rules: i to z, then z_1, z_2 and so on."""
+    """Returns the name of a factor in Shardy's rules: i to z, then z_1, z_2 and so on."""
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
@@ -285,11 +285,11 @@ def parse_sharding_rule(
     permutation_factors: Sequence[str] = (),
     **factor_sizes: int,
 ) -> SdyShardingRule:
-    """Returns the rule of a text such as ``"i j, j k -> i k"``.
+    """Parses the text of a rule such as ``"i j, j k -> i k"``.
 
     Raises:
-      TypeError: it is not a string.
-      ValueError: it is not of this form.
+      TypeError: the rule is not a string.
+      ValueError: the text is not of this form.
 
     Example:
       >>> parse_sharding_rule("... i, i -> ...")

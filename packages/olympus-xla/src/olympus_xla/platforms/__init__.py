@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms: the clients of their devices, plugins that bring them up, descriptions of machines.
+"""Platforms: clients of devices, plugins for platforms, and descriptions of absent machines.
 
 May import `_jaxlib` and the lower packages.
 """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends: one client for each platform, made when the first computation needs a device.
+"""Backends: one client for each platform. They are made when a computation first needs a device.
 
-A platform is known by a `Platform` record that says how to make its client. The CPU is built in;
-GPU and TPU plugins, and those of third parties, register theirs with `register_platform`. The first
-use brings up all available platforms, and the one with the highest priority is the default.
+A platform has a `Platform` record with the function that makes its client. The CPU is built in.
+Plugins for GPUs and TPUs and plugins of third parties register their records with
+`register_platform`. The first use brings up all available platforms. The platform with the highest
+priority is the default.
 """
 
 from __future__ import annotations
@@ -73,26 +74,26 @@ def _logger() -> Any:
     return logging.getLogger(logger_name("xla_bridge"))
 
 
-# "gpu" means whichever of these is available.
+# "gpu" means the available one of these platforms.
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 
 class Platform:
-    """Record of how to bring up a platform.
+    """Record with which a platform is brought up.
 
     Args:
-      name: as in ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
+      name: the name for ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
       make_client: makes the client, or raises an exception that says why it cannot.
-      is_installed: returns, cheaply, whether its plugin is installed.
-      is_present: returns, cheaply, whether its hardware seems to be present, so that it is tried
-        although nobody asked for the platform by name.
-      priority: the platform with the highest one is the default.
+      is_installed: quickly returns whether the platform's plugin is installed.
+      is_present: quickly returns whether the platform's hardware seems to be present. If it is,
+        the platform is tried even if nobody asked for it by name.
+      priority: the platform with the highest priority is the default.
       hint: returns advice for hardware that seems to be present without its plugin; called when
         the CPU is the default.
       is_required: whether a failure to make the client is an error even if nobody asked for the
         platform by name.
       is_experimental: whether to warn users of the platform.
-      make_topology: describes machines that may be absent; see `topologies`.
+      make_topology: returns the description of a machine that may be absent; see `topologies`.
     """
 
     __slots__ = (
@@ -151,10 +152,12 @@ _bring_up_hooks: list[Callable[[dict[str, Client]], None]] = []
 
 
 def register_platform(platform: Platform) -> None:
-    """Registers a platform. Its client is made when the backends are first used.
+    """Registers a platform.
+
+    Its client is made when the backends are first used.
 
     Raises:
-      RuntimeError: the backends have been brought up already.
+      RuntimeError: the backends have already been brought up.
     """
     if _current is not None:
         raise RuntimeError(
@@ -165,17 +168,17 @@ def register_platform(platform: Platform) -> None:
 
 
 def on_clear_backends(hook: Callable[[], None]) -> None:
-    """Registers a hook for `clear_backends`, which drops references to the clients."""
+    """Registers a hook that drops references to the clients; `clear_backends` calls it."""
     _clearing_hooks.append(hook)
 
 
 def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
-    """Registers a hook that is called with the clients by platform once they are made."""
+    """Registers a hook that gets a dictionary of clients by platform once they are made."""
     _bring_up_hooks.append(hook)
 
 
 def known_platforms() -> list[str]:
-    """Returns the names of the platforms, whether they can be used or not."""
+    """Returns the names of all platforms, including those that cannot be used."""
     return list(_platforms)
 
 
@@ -194,20 +197,21 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> None:
-    """Registers a platform by the function that makes its client, such as a PJRT plugin's.
+    """Registers a platform by the function that makes its client, such as that of a PJRT plugin.
 
     Args:
       name: the platform's name, as in ``devices(name)``.
       factory: makes the client, or returns None if the platform cannot be used.
-      priority: the platform with the highest one that can be used is the default.
-      fail_quietly: whether a failure to make the client is no error if nobody asked for the
+      priority: the usable platform with the highest priority is the default.
+      fail_quietly: whether a failure to make the client is ignored if nobody asked for the
         platform.
       experimental: whether to warn users of the platform.
-      make_topology: ``(name, **options)`` to a description of a machine that may be absent.
+      make_topology: called as ``make_topology(name, **options)``; returns the description of a
+        machine that may be absent.
       c_api: the plugin's table of functions, which is kept alive.
 
     Raises:
-      RuntimeError: the platform has been brought up already.
+      RuntimeError: the platform has already been brought up.
     """
 
     def make_client() -> Client:
@@ -231,12 +235,12 @@ def register_backend_factory(
         _tables_of_plugins[name] = c_api
 
 
-# Kept alive as long as the process.
+# The plugins' tables of functions, which are kept alive as long as the process.
 _tables_of_plugins: dict[str, Any] = {}
 
 
 def are_backends_initialized() -> bool:
-    """Returns whether clients have been made already."""
+    """Returns whether clients have been made."""
     return _current is not None
 
 
@@ -270,7 +274,7 @@ def _make_backends() -> _Backends:
             clients[name] = platform.make_client()
         except Exception as error:
             failures[name] = str(error)
-            # "cuda,cpu" falls back on the CPU if no plugin is installed.
+            # A list such as "cuda,cpu" falls back on the CPU if no plugin for CUDA is installed.
             is_optional = len(asked) > 1 and not platform.is_installed()
             is_wanted = asked and not is_optional
             if is_wanted or name == "cpu" or platform.is_required:
@@ -309,7 +313,7 @@ def _platforms_asked_for() -> list[str]:
 
 
 def _warn_of_fallback(failures: dict[str, str]) -> None:
-    """Warns once that an accelerator seems to be present and is not used."""
+    """Warns once if an accelerator seems to be present but is not used."""
     hints = [f"the {name} backend failed: {reason}" for name, reason in failures.items()]
     for platform in _platforms.values():
         if platform.name not in failures and (hint := platform.hint()):
@@ -322,7 +326,7 @@ def _make_cpu_client() -> Client:
     count = num_cpu_devices.value
     options: dict[str, Any] = {
         "asynchronous": cpu_enable_async_dispatch.value,
-        # None leaves the number to --xla_force_host_platform_device_count in XLA_FLAGS, or one.
+        # With None the number is --xla_force_host_platform_device_count in XLA_FLAGS, or one.
         "num_devices": None if count < 0 else count,
         "get_local_topology_timeout_minutes": cpu_get_local_topology_timeout_minutes.value,
         "get_global_topology_timeout_minutes": cpu_get_global_topology_timeout_minutes.value,
@@ -338,7 +342,7 @@ def _make_cpu_client() -> Client:
     return _jaxlib.make_cpu_client(**options)
 
 
-# Set by the package's distributed runtime before the backends are brought up.
+# `processes.distributed` sets this before the backends are brought up.
 distributed_runtime: DistributedRuntime | None = None
 
 
@@ -377,12 +381,12 @@ for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
 
 
 def backends() -> dict[str, Client]:
-    """Returns the clients by platform, the default one first. Brings them up on first use."""
+    """Returns the clients by platform, the default client first; brings them up on first use."""
     return dict((_current or _bring_up()).clients)
 
 
 def get_backend(platform: str | Client | None = None) -> Client:
-    """Returns the client of a platform, or of the default one.
+    """Returns the client of a platform, or of the default platform.
 
     Raises:
       RuntimeError: the platform is unknown or could not be brought up.
@@ -415,10 +419,10 @@ def devices(backend: str | Client | None = None) -> list[Device]:
     """Returns all devices of a backend, in all processes.
 
     Args:
-      backend: the name of a platform, such as "cpu", "gpu" or "tpu"; the default one where None.
+      backend: the name of a platform, such as "cpu", "gpu" or "tpu"; None for the default.
 
     Raises:
-      RuntimeError: the platform is not there.
+      RuntimeError: the platform is unknown or could not be brought up.
 
     Example:
       >>> devices("cpu")[0]
@@ -435,8 +439,8 @@ def local_devices(
     """Returns the devices of a backend that belong to one process.
 
     Args:
-      process_index: the process; this one where None.
-      backend: the name of a platform; the default one where None.
+      process_index: the number of the process; None for this process.
+      backend: the name of a platform; None for the default.
       host_id: an older name of ``process_index``.
 
     Raises:
@@ -502,7 +506,7 @@ def _check_platform(value: Any) -> None:
 
 
 _default_device_state.add_validator(_check_platform)
-# The sharding of each device, made once: the same object makes comparisons in C++ cheap.
+# The sharding of each device. It is made once, since C++ compares identical objects quickly.
 _device_shardings: dict[Device, SingleDeviceSharding] = {}
 
 
@@ -520,7 +524,10 @@ def default_device_for(backend: str | Client | None) -> Device:
 
 
 def default_device() -> Device:
-    """Returns the device of computations that name none: the configured one, else the first."""
+    """Returns the device of computations that name none.
+
+    It is the configured default device, or else the first device.
+    """
     chosen = _default_device_state.value
     if chosen is None or isinstance(chosen, str):
         return get_backend(chosen).local_devices()[0]
@@ -547,14 +554,14 @@ set_default_devices(devices)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """Returns all arrays of a backend that are alive, as C++ keeps count of them."""
+    """Returns all live arrays of a backend, from the list that C++ keeps."""
     return get_backend(platform).live_arrays()
 
 
 def clear_backends() -> None:
     """Drops all clients, compiled functions and their caches.
 
-    Arrays that are alive keep their client alive; new computations use new clients.
+    Live arrays keep their client alive. New computations use new clients.
     """
     global _current, _default_sharding
     with _lock:

@@ -19,7 +19,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Prints versions, devices, the operating system and the settings.
 
     Args:
-      return_string: whether to return the text instead.
+      return_string: whether to return the text instead of printing it.
 
     Example:
       >>> text = print_environment_info(return_string=True)
@@ -46,7 +46,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def _library_version() -> list[str]:
-    """Returns the version of the library as the program knows it."""
+    """Returns the version of the library under the name by which the program imports it."""
     for name in ("jax", "olympus"):
         version = getattr(sys.modules.get(name), "__version__", None)
         if version is not None:

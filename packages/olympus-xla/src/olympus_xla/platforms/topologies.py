@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptions of absent machines, as targets of compilation.
 
-The plugin of a platform describes a machine by name. Its devices go into meshes and shardings like
-any others. A program lowered for them compiles to an executable that can be inspected but not run.
-Only the plugin has to be installed.
+The plugin of a platform describes a machine by name. Meshes and shardings can use its devices like
+any others. A program lowered for these devices compiles to an executable that can be inspected but
+not run. The plugin must be installed, but the machine may be absent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TopologyDescription:
     """The devices of a machine that may be absent.
 
     Attributes:
-      devices: one object a device.
+      devices: one object for each device.
 
     Example:
       >>> from olympus_xla.platforms.topologies import TopologyDescription
@@ -50,13 +50,13 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """Describes the devices that this process has.
+    """Describes the devices of this process.
 
     Args:
-      platform: the platform; by default the one that computations run on.
+      platform: the platform; by default the platform on which computations run.
 
     Returns:
-      The description; programs compiled for its devices are not loaded onto them.
+      The description. Programs compiled for its devices are not loaded onto them.
 
     Raises:
       RuntimeError: the platform cannot be used.
@@ -76,16 +76,17 @@ def get_topology_desc(
 
     Args:
       topology_name: the name that the platform's plugin knows, such as ``"v5e:2x2"`` for TPUs.
-      platform: ``"tpu"`` or ``"cuda"``; by default the one that computations run on.
-      **kwargs: options for the plugin. CUDA wants ``topology`` (``"1x1x1"``: slices, processes and
-        devices) and ``target_config``, the text form of the GPU's description.
+      platform: ``"tpu"`` or ``"cuda"``; by default the platform on which computations run.
+      **kwargs: options for the plugin. CUDA needs ``topology``, the numbers of slices, processes
+        and devices (such as ``"1x1x1"``), and ``target_config``, the text form of the GPU's
+        description.
 
     Returns:
       The description.
 
     Raises:
       RuntimeError: the plugin is not installed.
-      NotImplementedError: the platform has no descriptions.
+      NotImplementedError: the platform's plugin cannot describe machines.
     """
     platform = platform or backends.default_backend()
     registered = backends.platform(platform)
@@ -119,7 +120,7 @@ def make_mesh(
     Args:
       topo: the description.
       mesh_shape: the extents of the mesh.
-      axis_names: their names.
+      axis_names: the names of the axes.
       contiguous_submeshes: whether the devices of each process form a contiguous submesh.
 
     Raises:
@@ -132,7 +133,7 @@ def make_mesh(
 
 
 class CompileOnlyExecutable:
-    """Executable for absent devices, which can be inspected and not run."""
+    """Executable for absent devices; it can be inspected but not run."""
 
     def __init__(self, executable: Any) -> None:
         self._executable = executable
@@ -141,7 +142,7 @@ class CompileOnlyExecutable:
         return getattr(self._executable, name)
 
     def local_devices(self) -> list[Any]:
-        """Returns no devices: there are none to run on."""
+        """Returns an empty list, since no devices are present."""
         return []
 
     def get_hlo_text(self) -> str:
@@ -149,7 +150,7 @@ class CompileOnlyExecutable:
         return "\n\n".join(module.to_string() for module in self._executable.hlo_modules())
 
     def execute_sharded(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuses to run."""
+        """Raises an error, since the devices are absent."""
         raise RuntimeError(
             "this program was compiled for a description of devices, and there are none to run it "
             "on. Compile it for devices of olympus.devices()."

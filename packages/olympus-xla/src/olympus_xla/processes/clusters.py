@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of a program of several processes, from the environment.
+"""Detection of the layout of a multi-process program from the environment.
 
-Each method reads the variables that one kind of launcher sets for the processes that it starts.
+Each method reads the variables that one kind of launcher sets for its processes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["Cluster", "complete"]
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The layout of a program of several processes, as far as it is known.
+    """Known part of the layout of a program of several processes.
 
     Attributes:
       coordinator_address: host and port of process 0.
-      num_processes: how many processes there are.
-      process_id: the number of this one.
-      local_device_ids: the devices of the machine that belong to it; None for all.
+      num_processes: the number of processes.
+      process_id: the number of this process.
+      local_device_ids: the devices of the machine that belong to this process; None for all.
     """
 
     coordinator_address: str | None = None
@@ -85,7 +85,7 @@ def _environment(variables: Mapping[str, str]) -> Cluster | None:
     )
 
 
-# The ports that are free for programs.
+# The range of ports that programs may use: the first port and their number.
 _FIRST_PORT, _PORTS = 61440, 4096
 
 
@@ -108,7 +108,7 @@ def _slurm(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _tasks_here(variables: Mapping[str, str]) -> int:
-    # Of the form "2(x3),1": three nodes with two tasks each, and one with one.
+    # The form "2(x3),1" means three nodes with two tasks each and one node with one task.
     match = re.match(r"\d+", variables.get("SLURM_STEP_TASKS_PER_NODE", "1"))
     return int(match[0]) if match else 1
 
@@ -127,7 +127,8 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:
         return None
-    # "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911": the launcher's job and its addresses.
+    # The value has the launcher's job and its addresses, as in
+    # "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911".
     launcher = variables.get("OMPI_MCA_orte_hnp_uri")
     local_count = variables.get("OMPI_COMM_WORLD_LOCAL_SIZE")
     if launcher is not None:
@@ -136,7 +137,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
             raise ValueError(f"OMPI_MCA_orte_hnp_uri is {launcher!r}, which has no address")
         address = f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
     elif local_count == count:
-        # All are on this machine, and the job's name distinguishes them from others.
+        # All processes are on this machine. The job's name distinguishes the program from others.
         job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
         address = f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
     else:
@@ -168,7 +169,7 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 
-# In the order in which they are tried.
+# The methods, in the order in which they are tried.
 _METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
     "environment": _environment,
     "slurm": _slurm,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions that run on the hosts of their arguments.
 
-The devices of this process are on its host, so a function runs here, directly, and its results are
-put on the devices of its arguments.
+The devices of this process are on its host, so a function runs in this process directly. Its
+results are put on the devices of its arguments.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
-    """Returns the CPU devices on the hosts of some devices, or the mesh of them.
+    """Returns the CPU devices on the hosts of some devices, or a mesh of these CPU devices.
 
     Args:
       devices_or_mesh: a sequence of devices, or a mesh.
 
     Returns:
-      A CPU device for each device, in the same order; a CPU device for itself.
+      A CPU device for each device, in the same order. A CPU device is returned itself.
 
     Raises:
       ValueError: a device is on another process's host.
@@ -64,8 +64,8 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a function run on the hosts of the devices of its arguments.
 
     The function takes and returns arrays. It has an attribute ``specialize(in_specs=None,
-    out_specs_fn=None, devices=None)``, which fixes the types that it takes and returns, and the
-    devices on whose hosts it runs without arguments.
+    out_specs_fn=None, devices=None)``, which fixes the types of arguments and results. If the
+    function has no arguments, it runs on the hosts of ``devices``.
 
     Args:
       fun: the function.
@@ -156,7 +156,8 @@ def _check_specs(what: str, specs: Any, values: Any) -> None:
 def colocated_python_class(cls: type) -> Any:
     """Makes the methods of a class run on the hosts of the devices of their arguments.
 
-    An object is made there with the first call of a method, and lives as long as the one here.
+    An object is made on these hosts at the first call of a method. It lives as long as the local
+    object.
 
     Args:
       cls: the class.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """XLA's coordination service in a separate small process, which process 0 starts.
 
-In process 0 itself the service would die with it, and XLA would end all other processes at once.
-A separate service outlives process 0, so that the others learn which process died and can raise an
-exception.
+If the service ran in process 0 itself, it would die with process 0, and XLA would end all other
+processes at once. A separate service outlives process 0. The other processes can then learn which
+process died and raise an exception.
 
 Run as ``python -m olympus_xla.processes.coordination_service OPTIONS`` with the options as JSON. It
-says ``listening`` on its standard output as soon as processes can report. Process 0
-ends it through its standard input: by the line ``shutdown``, or by its death, which closes the
-stream.
+writes ``listening`` to its standard output as soon as processes can report. Process 0 ends it
+through its standard input, by the line ``shutdown``. The death of process 0 also ends it, since it
+closes the stream.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["CoordinationServiceProcess"]
 
 
 class CoordinationServiceProcess:
-    """The process that hosts the service, as process 0 sees it.
+    """Handle by which process 0 controls the process that hosts the service.
 
     Args:
       bind_address: the address at which the service listens, as host:port.
       num_processes: the number of processes.
-      initialization_timeout: the time to wait for all of them, in seconds.
+      initialization_timeout: the time to wait for all processes, in seconds.
       heartbeat_timeout: the seconds without a heartbeat after which a process counts as dead.
       shutdown_timeout: the time to wait at the end, in seconds.
 
@@ -82,21 +82,21 @@ class CoordinationServiceProcess:
             raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
 
     def stop(self) -> None:
-        """Ends the process once all others are done."""
+        """Ends the service process once all other processes are done."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._process.communicate("shutdown\n", timeout=self._shutdown_timeout)
         if self._process.poll() is None:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the process after a failed start, once it has told the others."""
+        """Ends the service process after a failed start, once it has told the other processes."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=5)
         if self._process.poll() is None:
             self.kill()
 
     def kill(self) -> None:
-        """Ends the process now."""
+        """Ends the service process at once."""
         self._process.kill()
         self._process.communicate()
 
@@ -138,7 +138,7 @@ def _listening(host: str, port: int) -> socket.socket:
     if host == "::" and not socket.has_dualstack_ipv6():
         family, host = socket.AF_INET, "0.0.0.0"
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # The service takes over the port while connections that were accepted here are open.
+    # The service takes over the port while connections accepted on this listener are still open.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -154,7 +154,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _refuse_taken_port(family: int, host: str, port: int) -> None:
-    """Raises OSError if another process listens already, which sharing the port would hide."""
+    """Raises OSError if another process listens on the port; port sharing would hide this."""
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -164,7 +164,7 @@ def _refuse_taken_port(family: int, host: str, port: int) -> None:
 
 
 def _wait_for_survivors(port: int, longest: float) -> None:
-    """Keeps the service up until the others have noticed the death of process 0 and have left."""
+    """Keeps the service up until the other processes have noticed process 0's death and left."""
     deadline = time.monotonic() + longest
     while time.monotonic() < deadline:
         time.sleep(0.5)

@@ -2,7 +2,7 @@
 """Programs of several processes, on XLA's coordination service.
 
 Every process calls `initialize` before its first computation. From then on `devices` lists the
-devices of all processes, and computations over them are run by all processes together.
+devices of all processes. All processes together run the computations over these devices.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 @dataclass(frozen=True)
 class DistributedRuntime:
-    """Record of a program of several processes for its clients.
+    """Record of a program of several processes, which the clients of devices read.
 
     Attributes:
       client: the client of XLA's coordination service.
       process_id: the number of this process.
       num_processes: the number of processes.
       slice_index: the number of the slice of devices that this process belongs to.
-      partition_index: the number of its partition within the slice.
+      partition_index: the number of this process's partition within the slice.
       check_same_program: called with a computation's name and text before it is compiled for the
-        devices of several processes; raises if they do not all compile it.
-      check_no_failure: raises if a process has died.
+        devices of several processes; raises an error unless all of them compile it.
+      check_no_failure: raises an error if a process has died.
     """
 
     client: Any
@@ -70,7 +70,7 @@ class DistributedRuntime:
 
 
 class _Membership:
-    """State of this process in a program of several."""
+    """State of this process in a program of several processes."""
 
     def __init__(self, timeouts: dict[str, float], **fields: Any) -> None:
         self.timeouts = timeouts
@@ -86,7 +86,7 @@ class _Membership:
             _devices_of,
         )
         self.compilations = 0
-        # Made on first use: it handles the signal that ends processes.
+        # The preemption manager, made on first use. It handles the signal that ends processes.
         self.preemption: Any = None
 
 
@@ -117,38 +117,38 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Makes this process one of several that run a program together.
+    """Makes this process one of the processes that run a program together.
 
     Call it in the main thread of each process, before any computation. It returns when all
     processes have called it.
 
-    Arguments that are not given come from the environment: from the variables
+    Arguments that are not given are read from the environment, from the variables
     ``OLYMPUS_COORDINATOR_ADDRESS``, ``OLYMPUS_NUM_PROCESSES`` and ``OLYMPUS_PROCESS_ID``, or from
     Slurm, Open MPI or mpi4py.
 
-    When a process dies, every other one gets a `ProcessFailureError` in its main thread, at most a
-    heartbeat timeout and a second later.
+    When a process dies, every other process raises a `ProcessFailureError` in its main thread. This
+    takes at most the heartbeat timeout plus a second.
 
     Args:
       coordinator_address: host and port of process 0, such as ``"10.0.0.1:1234"``.
       num_processes: the number of processes.
-      process_id: the number of this one, from 0.
+      process_id: the number of this process, from 0.
       local_device_ids: the GPUs of the machine that belong to this process; by default all.
-      cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to ask
-        only that; ``"deactivate"`` to ask none.
+      cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to use
+        only this source; ``"deactivate"`` to use none.
       initialization_timeout: the seconds to wait for the other processes.
       heartbeat_timeout_seconds: the seconds without a heartbeat after which a process counts as
         dead.
       shutdown_timeout_seconds: the seconds that `shutdown` waits for the other processes.
       coordinator_bind_address: the address at which process 0 listens; by default all of its
-        addresses, or the loopback one if the coordinator address is that.
+        addresses, or only the loopback address if the coordinator address is a loopback one.
       slice_index: the number of this process's slice of devices, if there are several.
-      partition_index: the number of its partition within the slice.
+      partition_index: the number of this process's partition within the slice.
 
     Raises:
       ValueError: an argument is neither given nor found, or the processes do not agree.
-      RuntimeError: it is called twice or too late, or the port is taken.
-      TimeoutError: not all processes call it in time.
+      RuntimeError: the function is called twice or too late, or the port is taken.
+      TimeoutError: not all processes call the function in time.
 
     Example:
       >>> initialize("127.0.0.1:9000", num_processes=2, process_id=0)  # doctest: +SKIP
@@ -288,10 +288,10 @@ def _devices_of(processes: frozenset[int]) -> frozenset[Any]:
 
 
 def wait_at_barrier(name: str, timeout: float) -> None:
-    """Waits in this thread until all processes have reached a barrier, without using devices.
+    """Waits until all processes have reached a barrier, without using devices.
 
     Args:
-      name: the name of the barrier, used once in a program.
+      name: the name of the barrier; a program uses each name once.
       timeout: the time to wait, in seconds.
     """
     if _membership is not None:
@@ -302,15 +302,16 @@ def wait_at_barrier(name: str, timeout: float) -> None:
 
 
 def shutdown() -> None:
-    """Leaves a program of several processes. Does nothing outside of one.
+    """Leaves a program of several processes; does nothing in other programs.
 
-    Waits for the other processes to do the same. Runs at exit if the program does not call it.
+    Waits until the other processes leave, too. Runs at exit if the program does not call it.
     """
     _leave(wait=True)
 
 
 def _leave_at_exit() -> None:
-    # If a process ends by an exception, the others learn of it at once.
+    # If this process ends by an exception, it leaves without waiting, so that the other processes
+    # learn of it at once.
     _leave(wait=getattr(sys, "last_value", None) is None)
 
 
@@ -347,7 +348,7 @@ def _meet_at_the_end(membership: _Membership) -> None:
     client.wait_at_barrier("olympus/shutdown", timeout)
     monitor.stop()
     if membership.service is not None:
-        # XLA ends the members of a service that goes away, so its host is the last to leave.
+        # XLA ends the processes of a service that goes away, so the service's host leaves last.
         for other in range(membership.num_processes):
             if other != membership.process_id:
                 client.blocking_key_value_get(_left(other), timeout)
@@ -361,7 +362,7 @@ def _left(process_id: int) -> str:
 
 
 def live_processes() -> set[int]:
-    """Returns the live processes: this one alone where no others were started."""
+    """Returns the numbers of the live processes; only that of this process if it runs alone."""
     membership = _membership
     if membership is None:
         return {0}
@@ -370,7 +371,7 @@ def live_processes() -> set[int]:
 
 
 def reached_sync_point(step: int) -> bool:
-    """Returns whether the processes should stop after this step, for a pending preemption."""
+    """Returns whether the processes should stop after this step because of a preemption."""
     membership = _membership
     if membership is None:
         raise RuntimeError(
@@ -392,22 +393,22 @@ def check_no_failure() -> None:
         raise _membership.monitor.failure
 
 
-# Addresses in memory differ between processes.
+# Matches memory addresses, which differ between processes.
 _ADDRESSES = re.compile(r"(@InspectSharding\([^)]*\) )\{[^}]*\}")
 
 
 def check_same_program(name: str, module_text: str) -> None:
     """Checks that all processes are about to compile the same program.
 
-    Processes that run different programs would wait for each other for ever, or end.
+    Processes that run different programs would wait for each other for ever, or crash.
 
     Args:
       name: the name of the computation.
-      module_text: the module.
+      module_text: the text of the module.
 
     Raises:
       ValueError: another process compiles another program.
-      TimeoutError: another process compiles none.
+      TimeoutError: another process compiles no program.
     """
     membership = _membership
     if membership is None:

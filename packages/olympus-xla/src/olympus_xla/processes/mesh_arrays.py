@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays over the devices of one process, and arrays over those of all processes."""
+"""Conversion between arrays over the devices of one process and arrays over all processes."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _specs(pspecs: Any, tree: Any) -> list[PartitionSpec]:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Joins the arrays that each process has into arrays over all devices of a mesh.
+    """Joins the arrays of the processes into arrays over all devices of a mesh.
 
     Args:
-      local_inputs: a pytree of arrays; in each process the part for its devices.
+      local_inputs: a pytree of arrays; each process passes the parts for its devices.
       global_mesh: a mesh over the devices of all processes.
       pspecs: a pytree of partition specs that is a prefix of ``local_inputs``.
 
@@ -67,7 +67,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Returns the parts of arrays that are in this process, as arrays of its devices.
+    """Returns the parts of arrays that are in this process, as arrays over its devices.
 
     Args:
       global_inputs: a pytree of arrays over the devices of all processes.
@@ -94,7 +94,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
 
 
 def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """`host_local_array_to_global_array` of one array."""
+    """Applies `host_local_array_to_global_array` to one array."""
     if is_global(arr):
         return arr
     sharding = NamedSharding(global_mesh, pspec)
@@ -106,7 +106,7 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """`global_array_to_host_local_array` of one array."""
+    """Applies `global_array_to_host_local_array` to one array."""
     if type(arr) is ArrayImpl and not is_global(arr):
         return arr
     placed = put_leaf(arr, NamedSharding(global_mesh, pspec))
@@ -127,12 +127,12 @@ def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tupl
 
 
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """Returns the type of a global array, given that of one process's part."""
+    """Returns the type of a global array, given the type of one process's part."""
     return ShapedArray(_global_shape(NamedSharding(global_mesh, pspec), arr.shape), arr.dtype)
 
 
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """Returns the type of one process's part, given that of a global array."""
+    """Returns the type of one process's part, given the type of the global array."""
     return ShapedArray(_local_shape(arr.shape, global_mesh, pspec), arr.dtype)
 
 
@@ -150,9 +150,9 @@ def ltg_batcher(
       insert_axis: whether the examples are divided over the mesh axes that the mapped axis names.
       axis_data: the mapped axis.
       vals_in: the operand.
-      dims_in: its batch dimension.
+      dims_in: the operand's batch dimension.
       global_mesh: the mesh.
-      pspec: the partition spec of the array of one example.
+      pspec: the partition spec of the array for one example.
     """
     (arr,), (dim,) = vals_in, dims_in
     entries = (*pspec, *(None,) * (dim - len(pspec)))

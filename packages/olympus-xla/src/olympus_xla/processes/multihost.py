@@ -45,8 +45,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """Brings data of all processes to every process.
 
     Args:
-      in_tree: a pytree. An array over the devices of several processes is given whole. Of other
-        arrays, each process has its own, of the same shape.
+      in_tree: a pytree. An array over the devices of several processes is returned whole. Of any
+        other array, each process has its own, and all have the same shape.
       tiled: whether the processes' arrays are joined along the first dimension, rather than stacked
         along a new one.
 
@@ -78,7 +78,7 @@ def _on_host(value: Any) -> np.ndarray:
 
 
 def _everywhere(array: ArrayImpl) -> NamedSharding:
-    """Returns the sharding that gives each device of an array the whole of it."""
+    """Returns the sharding that replicates an array over its devices."""
     sharding = array.sharding
     if isinstance(sharding, NamedSharding):
         return NamedSharding(sharding.mesh, PartitionSpec())
@@ -86,7 +86,7 @@ def _everywhere(array: ArrayImpl) -> NamedSharding:
 
 
 def _mesh_of_processes() -> Mesh:
-    """Returns the mesh of the first device of each process: data need not go to the others."""
+    """Returns the mesh of the first device of each process; the other devices need no data."""
     firsts: dict[int, Any] = {}
     for device in backends.devices():
         firsts.setdefault(device.process_index, device)
@@ -107,14 +107,15 @@ def _replicate(array: ArrayImpl) -> ArrayImpl:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Brings the data of one process to all.
+    """Brings the data of one process to all processes.
 
     Args:
       in_tree: a pytree of arrays, of the same structure and shapes in all processes.
-      is_source: whether this process is the source; true in one process. By default process 0.
+      is_source: whether this process is the source; true in exactly one process. By default
+        process 0 is the source.
 
     Returns:
-      A pytree of NumPy arrays: the source's.
+      A pytree of NumPy arrays with the data of the source.
 
     Example:
       >>> import numpy as np
@@ -134,7 +135,7 @@ def _sum_over_processes(parts: Any) -> Any:
 
 
 def _broadcast(value: np.ndarray, is_source: bool) -> np.ndarray:
-    # The sum of bytes, zeros in all processes but the source, is exact for every dtype.
+    # All processes but the source contribute zeros. A sum of bytes is exact for every dtype.
     contents = np.frombuffer(value.tobytes(), np.uint8)
     parts = _stack_of_processes(contents if is_source else np.zeros_like(contents))
     received = host_value(_replicate(_sum_over_processes(parts)))
@@ -165,10 +166,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have called it.
+    """Waits until all processes have called this function.
 
     Args:
-      name: a name, the same in all processes; shows whether they wait in different places.
+      name: a name, the same in all processes; detects processes that wait in different places.
 
     Raises:
       AssertionError: another process waits under another name.
@@ -183,10 +184,10 @@ def sync_global_devices(name: str) -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Returns whether the processes should save their state now, for a pending preemption.
+    """Returns whether the processes should save their state now because of a preemption.
 
     Args:
-      step_id: the number of the step, counted alike in all processes.
+      step_id: the number of the step, which is counted the same way in all processes.
 
     Returns:
       True in all processes at the same step, after one of them has received the signal to end.
@@ -199,10 +200,10 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
-    """Context manager: yields the devices of live processes; checks again at the end.
+    """Context manager that yields the devices of live processes, and checks again at the end.
 
     Args:
-      devices: the devices.
+      devices: the devices to choose from.
 
     Raises:
       ProcessFailureError: processes died during the block.

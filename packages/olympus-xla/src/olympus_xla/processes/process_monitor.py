@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of the other processes: the death of one raises an exception in this one.
+"""Monitor that raises an exception in this process when another process dies.
 
-A thread polls the coordination service for the live processes. If one is missing that did not
-announce its leaving, the thread leaves the service, whose end would end this process too, and sends
-the main thread a signal whose handler raises. The runtime's waits look for signals, so the
-exception also ends a wait for a collective that will never finish.
+A thread polls the coordination service for the live processes. If a process is missing that did
+not announce its leaving, the thread leaves the service, because the end of the service would end
+this process, too. It then sends the main thread a signal whose handler raises the exception. The
+runtime checks for signals while it waits, so the exception also ends a wait for a collective that
+will never finish.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ __all__ = ["ProcessFailureError", "ProcessMonitor"]
 class ProcessFailureError(RuntimeError):
     """Error for processes of the program that have died.
 
-    Computations with them are lost, and no further computation over several processes is possible:
-    save your state and exit.
+    Computations with these processes are lost. No further computation over several processes is
+    possible, so the program should save its state and exit.
 
     Args:
-      failed_devices: their devices, as far as they are known.
+      failed_devices: the known devices of these processes.
 
     Attributes:
-      failed_devices: their devices, as far as they are known.
-      failed_processes: their numbers.
+      failed_devices: the known devices of these processes.
+      failed_processes: the numbers of these processes.
     """
 
     def __init__(self, failed_devices: Collection[Any]) -> None:
@@ -42,12 +43,12 @@ class ProcessFailureError(RuntimeError):
     def of_processes(
         cls, failed_devices: Collection[Any], failed_processes: Collection[int], message: str
     ) -> ProcessFailureError:
-        """Returns the error for processes of which not all devices may be known.
+        """Returns the error for processes whose devices may be known only in part.
 
         Args:
-          failed_devices: their devices, as far as they are known.
-          failed_processes: their numbers.
-          message: what happened.
+          failed_devices: the known devices of these processes.
+          failed_processes: the numbers of these processes.
+          message: the message of the error.
         """
         error = cls(failed_devices)
         error.args = (message,)
@@ -62,7 +63,7 @@ class ProcessMonitor:
       client: the client of the coordination service.
       process_id: the number of this process.
       num_processes: the number of processes.
-      heartbeat_timeout: the seconds after which the service takes a silent process for dead.
+      heartbeat_timeout: the seconds after which the service considers a silent process dead.
       devices_of: returns the known devices of some processes.
     """
 
@@ -80,7 +81,7 @@ class ProcessMonitor:
         self._everybody = list(range(num_processes))
         self._heartbeat_timeout = heartbeat_timeout
         self._devices_of = devices_of
-        # Polling costs the service little, and its interval delays the news of a death.
+        # The interval delays the news of a death. It can be short, since polling costs little.
         self._interval = min(max(heartbeat_timeout / 20, 0.05), 1.0)
         self._stopping = threading.Event()
         self._signal = _claim_signal(self._raise_failure)
@@ -98,7 +99,7 @@ class ProcessMonitor:
         self._stopping.set()
 
     def join(self, timeout: float) -> None:
-        """Waits for the thread, which ends when the client has left the service."""
+        """Waits for the end of the thread, which ends when the client has left the service."""
         if self._thread.ident is not None:
             self._thread.join(timeout)
 
@@ -109,7 +110,7 @@ class ProcessMonitor:
             self._signal = None
 
     def say_good_bye(self) -> None:
-        """Announces to the others that this process is going to leave."""
+        """Announces to the other processes that this process is going to leave."""
         self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
 
     # ---- the thread ----
@@ -158,13 +159,13 @@ class ProcessMonitor:
             f"{what}. The computations that this process shared with others are lost; save what "
             "is needed, exit, and start all processes again.",
         )
-        # The C++ call paths do not check for failures: from now on each call enters Python.
+        # The C++ call paths do not check for failures, so each call must enter Python from now on.
         PjitFunctionCache.clear_all()
         # XLA ends processes that are still connected when the service goes away.
         try:
             self._client.shutdown()
         except JaxRuntimeError:
-            pass  # the service is gone already
+            pass  # the service has already ended
         if self._signal is not None and self._main_thread is not None:
             signal.pthread_kill(self._main_thread, self._signal)
 
@@ -182,7 +183,7 @@ def _claim_signal(handler: Callable[[int, Any], Any]) -> int | None:
     if threading.current_thread() is not threading.main_thread():
         return None
     if hasattr(signal, "SIGRTMIN"):
-        # Programs and job schedulers use the named signals; these are usually free.
+        # Programs and job schedulers use the named signals. These numbers are usually free.
         candidates = list(range(signal.SIGRTMIN + 8, signal.SIGRTMAX))
     else:
         candidates = [signal.SIGUSR2, signal.SIGUSR1]

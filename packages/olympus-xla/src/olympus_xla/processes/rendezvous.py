@@ -2,8 +2,8 @@
 """Rendezvous of the processes of a program before XLA's coordination service starts.
 
 XLA's client ends the process if it cannot reach the service or if another process is missing. So
-the processes meet here first, on the same port: each reports its number, and is told to continue
-once all have reported and agree, or gets an error. Messages are lines of JSON.
+the processes meet first, on the same port. Each process reports its number. It is told to continue
+once all processes have reported and agree; otherwise it gets an error. Messages are lines of JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def split_address(address: str) -> tuple[str, int]:
     """Splits an address such as ``"10.0.0.1:1234"`` or ``"[::1]:1234"`` into host and port.
 
     Raises:
-      ValueError: the port is missing or is no number.
+      ValueError: the port is missing or is not a number.
     """
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or not host:
@@ -36,7 +36,7 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-# ---- a process ----
+# ---- each process ----
 
 
 def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -> None:
@@ -45,8 +45,8 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
     Args:
       address: the address of the coordinator.
       hello: the report of the process.
-      deadline: the time to give up, in terms of `time.monotonic`.
-      timeout: the whole time to wait in seconds, for messages.
+      deadline: the time at which to give up, on the clock `time.monotonic`.
+      timeout: the total waiting time in seconds, for error messages.
 
     Raises:
       TimeoutError: the coordinator is not reached, or other processes are missing.
@@ -63,7 +63,7 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
     with connection:
         try:
             connection.sendall(json.dumps(hello).encode() + b"\n")
-            # The coordinator knows which processes are missing: it gets a moment longer to answer.
+            # The coordinator knows which processes are missing, so it gets more time to answer.
             connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
             answer = _read_line(connection)
         except OSError:
@@ -86,7 +86,7 @@ def _connect(host: str, port: int, deadline: float) -> socket.socket | None:
         try:
             return socket.create_connection((host, port), timeout=min(left, 5.0))
         except OSError:
-            time.sleep(min(_RETRY_SECONDS, left))  # it may not have started yet
+            time.sleep(min(_RETRY_SECONDS, left))  # the coordinator may not have started yet
 
 
 def _read_line(connection: socket.socket) -> dict[str, Any] | None:
@@ -112,12 +112,12 @@ def receive_all(
     """Waits for all processes, then starts the service and tells them to continue.
 
     Args:
-      listener: a socket that listens on the coordinator's port; closed before ``start``, which
-        takes over the port.
+      listener: a socket that listens on the coordinator's port. It is closed before ``start`` takes
+        over the port.
       num_processes: the number of processes.
-      deadline: the time to give up, in terms of `time.monotonic`.
-      timeout: the whole time to wait in seconds, for messages.
-      start: starts the service.
+      deadline: the time at which to give up, on the clock `time.monotonic`.
+      timeout: the total waiting time in seconds, for error messages.
+      start: a function that starts the service.
 
     Raises:
       TimeoutError: processes are missing.

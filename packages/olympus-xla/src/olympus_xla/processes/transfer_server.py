@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transfer of arrays from one program to another over the network.
 
-The server and the connections are XLA's objects, which take flat lists of arrays; this module adds
+The server and the connections are objects of XLA, which take flat lists of arrays. This module adds
 methods for pytrees.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_tr
 
 
 def _typed(struct: Any) -> Any:
-    """Returns the type of an array with a sharding, for XLA.
+    """Returns the type of an array with a sharding, in XLA's form.
 
     Raises:
       ValueError: the type has no sharding.
@@ -39,9 +39,9 @@ def await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
     """Offers a pytree of arrays under a number, until a connection has pulled it.
 
     Args:
-      uuid: the number; each is used once.
+      uuid: the number; each number is used once.
       arrays: the arrays.
-      timeout: the time for which they are offered.
+      timeout: the time for which the arrays are offered.
     """
     self._await_pull_flat(uuid, pytrees.tree_leaves(arrays), timeout)
 

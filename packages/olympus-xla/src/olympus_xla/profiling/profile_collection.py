@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collection of a profile of another process, which called ``profiler.start_server``.
+"""Collection of a profile from another process that has called ``profiler.start_server``.
 
     python -m olympus.collect_profile 9999 1000 --log_dir profiles
 
-asks the process with the server at port 9999 of this machine for a profile of one second. It needs
-the package ``xprof``, which talks to the server.
+This command asks the process with the server at port 9999 of this machine for a profile of one
+second. It needs the package ``xprof``, which talks to the server.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def collect_profile(
     """Collects a profile of another process.
 
     Args:
-      port: the port of its profiler server.
-      duration_in_ms: the duration.
-      host: the machine.
+      port: the port of the process's profiler server.
+      duration_in_ms: the duration of the profile in milliseconds.
+      host: the machine on which the process runs.
       log_dir: the folder to write to; by default a temporary one.
       no_perfetto_link: whether to omit the link to Perfetto.
       xprof_options: further options of the profiler.
@@ -72,8 +72,8 @@ def main(known_args: argparse.Namespace, unknown_flags: Sequence[str]) -> None:
     """Runs the command.
 
     Args:
-      known_args: its options.
-      unknown_flags: options of the profiler, ``--name=value``.
+      known_args: the options of the command.
+      unknown_flags: options of the profiler, each as ``--name=value``.
     """
     options: dict[str, Any] = {}
     for flag in unknown_flags:

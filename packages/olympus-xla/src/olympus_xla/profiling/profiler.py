@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles: traces of the program and the devices, and the contents of the devices' memory.
 
-A trace is written as ``plugins/profile/<time>/<host>.xplane.pb``, which TensorBoard and XProf read
-(and `ProfileData` here), and as ``<host>.trace.json.gz``, which Perfetto (https://ui.perfetto.dev)
-opens.
+A trace is written as ``plugins/profile/<time>/<host>.xplane.pb``, which TensorBoard, XProf and
+`ProfileData` read. It is also written as ``<host>.trace.json.gz``, which Perfetto
+(https://ui.perfetto.dev) opens.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class ProfileOptions(_jaxlib.ProfileOptions):
     """Options of a trace.
 
     Attributes:
-      host_tracer_level: the events of the host: 0 none, 1 annotations of the user, 2 (the default)
-        also expensive operations of the runtime, 3 all of them.
-      python_tracer_level: whether Python calls are recorded: 1 or 0.
-      enable_hlo_proto: whether the compiled programs are stored with the trace.
+      host_tracer_level: the recorded events of the host: 0 for none, 1 for the user's annotations,
+        2 (the default) for expensive operations of the runtime as well, 3 for all operations.
+      python_tracer_level: 1 to record Python calls, 0 not to record them.
+      enable_hlo_proto: whether to store the compiled programs with the trace.
       advanced_configuration: options of the platform's own tracer, by name.
     """
 
@@ -95,10 +95,10 @@ def start_trace(
       create_perfetto_link: whether `stop_trace` prints a link that opens the trace in Perfetto, and
         waits until it has been opened.
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` as well.
-      profiler_options: what to record.
+      profiler_options: the options of the trace.
 
     Raises:
-      RuntimeError: a trace is being recorded already.
+      RuntimeError: a trace is already being recorded.
 
     Example:
       >>> import tempfile
@@ -110,7 +110,7 @@ def start_trace(
                 "Profile has already been started. Only one profile may be run at a time; stop it "
                 "with stop_trace()."
             )
-        backends()  # tracers of plugins are registered with their clients
+        backends()  # plugins register their tracers when their clients are made
         options = profiler_options if profiler_options is not None else ProfileOptions()
         _state.session = _jaxlib.ProfilerSession(options)
         _state.log_dir = os.fspath(log_dir)
@@ -143,7 +143,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Records the activity inside a ``with`` statement; arguments are those of `start_trace`.
+    """Context manager that records a trace; its arguments are those of `start_trace`.
 
     Example:
       >>> import tempfile
@@ -169,7 +169,7 @@ def write_perfetto_trace(log_dir: str) -> Path:
     with gzip.open(written, "rb") as file:
         contents = json.load(file)
     path = session / "perfetto_trace.json.gz"
-    # Perfetto accepts the events only, without the rest that XProf stores with them.
+    # Perfetto accepts only the events, without the other data that XProf stores.
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": contents["traceEvents"]}, file)
     return path
@@ -180,7 +180,7 @@ _PERFETTO_PORT = 9001  # the port from which Perfetto's page may read
 
 
 def serve_to_perfetto(path: Path) -> None:
-    """Hands a trace to Perfetto's page in the user's browser, once, and waits for it."""
+    """Serves a trace to Perfetto's page in the user's browser; returns after the first download."""
 
     class Server(socketserver.TCPServer):
         """Serves the trace until it has been asked for."""
@@ -221,7 +221,7 @@ class TraceAnnotation(_jaxlib.TraceMe):
 
     Args:
       name: the name.
-      **kwargs: metadata shown with it.
+      **kwargs: metadata shown with the name.
 
     Example:
       >>> with TraceAnnotation("loading", batch=3):
@@ -234,7 +234,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
     Args:
       name: the name of the kind of step.
-      **kwargs: metadata shown with it; ``step_num`` is the number of the step.
+      **kwargs: metadata shown with the step; ``step_num`` is the number of the step.
 
     Example:
       >>> for step in range(2):
@@ -251,8 +251,8 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
 
     Args:
       func: the function.
-      name: the name; None for that of the function.
-      **decorator_kwargs: metadata shown with it.
+      name: the name in traces; None for the function's own name.
+      **decorator_kwargs: metadata shown with the name.
 
     Example:
       >>> @annotate_function
@@ -287,7 +287,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       The server, which runs until `stop_server`.
 
     Raises:
-      ValueError: a server runs already.
+      ValueError: a server is already running.
     """
     global _server
     if _server is not None:
@@ -304,7 +304,7 @@ def stop_server() -> None:
     """Stops the server that `start_server` started.
 
     Raises:
-      ValueError: none runs.
+      ValueError: no server is running.
     """
     global _server
     if _server is None:
@@ -313,11 +313,11 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Makes traces of this process contain those of a process that it started.
+    """Includes a subprocess in the traces of this process.
 
     Args:
-      pid: the number of the other process.
-      port: the port of the server that it started with `start_server`.
+      pid: the process ID of the subprocess.
+      port: the port of the server that the subprocess started with `start_server`.
 
     Returns:
       A function that ends the registration.
@@ -335,7 +335,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """Returns a profile of the memory of a backend's devices, in pprof's format, gzipped.
 
     Args:
-      backend: the platform; None for the default one.
+      backend: the platform; None for the default.
 
     Example:
       >>> device_memory_profile()[:2] == bytes([0x1f, 0x8b])
@@ -348,8 +348,8 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
     """Writes a profile of the memory of a backend's devices, for ``pprof``.
 
     Args:
-      filename: the file.
-      backend: the platform; None for the default one.
+      filename: the file to write.
+      backend: the platform; None for the default.
 
     Example:
       >>> import os, tempfile
@@ -362,7 +362,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     """Returns the measured times of a program's instructions, as input for the compiler.
 
     Args:
-      tensorboard_dir: the folder that a profile was written to.
+      tensorboard_dir: the folder to which a profile was written.
 
     Returns:
       A serialized ``ProfiledInstructionsProto``.

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated blocks of a program, such as unrolled layers, turned into calls of one function.
+"""Replacement of repeated blocks of a program, such as unrolled layers, with calls of one function.
 
-XLA's CPU compiler fuses elementwise operations across layers, and recomputes values that several of
-them use: the time to compile grows as the cube of the number of equal layers or worse, and the
-compiled program slows down too. It does not fuse across a call that says ``inlineable = false``.
+XLA's CPU compiler fuses elementwise operations across layers, and recomputes values that several
+operations use. The compile time grows as the cube of the number of equal layers or worse, and the
+compiled program slows down, too. It does not fuse across a call that says ``inlineable = false``.
 So consecutive equal blocks become calls of one function. The benchmark
 "gradient of 80 layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
 
-The equations become numbers, equal for equal operations on equal types; runs of numbers that
-repeat with some period are cut into blocks; blocks with equal wiring become calls. Values that
-later blocks can recompute cheaply are not kept for them (recomputation.py). The time is
-proportional to the number of equations.
+Each equation gets a number, which is equal for equal operations on equal types. Runs of numbers
+that repeat with some period are cut into blocks. Blocks with equal wiring become calls. A value
+that later blocks can recompute cheaply is not kept for them (recomputation.py). The time of this
+pass is proportional to the number of equations.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = ["outlined", "outlined_in"]
 # Programs that repeat fewer equations compile quickly anyway.
 _FEWEST_EQUATIONS = 128
 _FEWEST_BLOCKS = 4
-# For a few operations, recomputation costs less than memory for their results.
+# For shorter periods, recomputation costs less than the memory for the results.
 _SHORTEST_PERIOD = 6
 _LONGEST_PERIOD = 4096
-# Short periods are taken several at a time: a call for every few equations would cost more in
-# calls, when the program runs, than fusion would cost in compile time.
+# Several short periods form one block: a call for every few equations would cost more at run time
+# than fusion costs in compile time.
 _BLOCK_SIZE = 16
 # The number of equal equations in a row that shows a repetition.
 _CONTEXT = 4
@@ -50,7 +50,7 @@ _CANDIDATE_PERIODS = 8
 
 # Families of operations that the compiler fuses.
 _FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
-# Their other parameters are functions that lowering does not use.
+# The parameters that count for these primitives. Lowering does not use their other parameters.
 _PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
 
 _PLAIN = frozenset({bool, int, str, type(None)})
@@ -73,7 +73,7 @@ def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr
 
 
 def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """As `outlined`, of a program inside another: a function that is called, or a loop's body."""
+    """Applies `outlined` to a program inside another, such as a called function or a loop body."""
     platforms = context.platforms
     if _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
         return closed
@@ -87,11 +87,13 @@ def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlym
 
 
 def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
-    """Returns the program with calls in place of repeated blocks, or the program itself.
+    """Returns the program with calls in place of repeated blocks.
+
+    Returns the program itself if it has no such blocks.
 
     Args:
       olympuspr: the program.
-      platforms: its platforms; the compilers of platforms other than the CPU need no calls.
+      platforms: the program's platforms; only the CPU's compiler needs the calls.
     """
     equations = olympuspr.eqns
     sizes = _sizes(equations)
@@ -105,7 +107,7 @@ def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
         return olympuspr
     lighter = recomputed(olympuspr, runs, uses)
     if lighter is not olympuspr:
-        sizes = _sizes(lighter.eqns)  # the blocks became shorter
+        sizes = _sizes(lighter.eqns)  # recomputation made the blocks shorter
         lighter_runs, lighter_uses = _blocks(lighter, sizes, numbering, _FEWEST_EQUATIONS // 2)
         if lighter_uses is not None and len(lighter_runs) >= len(runs):
             olympuspr, runs, uses = lighter, lighter_runs, lighter_uses
@@ -148,7 +150,7 @@ def _blocks(
 
 
 def _sizes(equations: Sequence[Equation]) -> list[int]:
-    """Returns cumulative numbers of equations, including those of called functions."""
+    """Returns cumulative counts of equations, including the equations of called functions."""
     sizes, total = [0], 0
     for equation in equations:
         total += 1
@@ -161,23 +163,21 @@ def _sizes(equations: Sequence[Equation]) -> list[int]:
 
 
 class _Numbering:
-    """Numbers of equations, equal for equal primitives, parameters, literals and types."""
+    """Numbers of equations; equal for equal primitives, parameters, literals and types."""
 
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}
         self._programs: dict[int, int] = {}
         self._equations: dict[
             int, int
-        ] = {}  # by identity: the pass runs twice on programs that share equations
+        ] = {}  # keyed by identity: the pass runs twice on programs that share equations
 
     def of_equation(self, equation: Equation) -> int:
         number = self._equations.get(id(equation))
         if number is None:
             try:
                 number = self._intern(self._key(equation))
-            except (
-                TypeError
-            ):  # a parameter that is not hashable, or an effect: a number of its kind alone
+            except TypeError:  # an unhashable parameter or an effect gets a unique number
                 number = self._intern(object())
             self._equations[id(equation)] = number
         return number
@@ -186,8 +186,8 @@ class _Numbering:
         return self._interned.setdefault(key, len(self._interned))
 
     def _key(self, equation: Equation) -> Any:
-        # Every equation of every program for CPUs passes here: a flat tuple, and few calls
-        # (benchmark "lower: 2,000 equations").
+        # Every equation of every program for CPUs runs this code, so it makes a flat tuple with few
+        # calls (benchmark "lower: 2,000 equations").
         if equation.effects and not all(
             effect.__class__ is NamedAxisEffect for effect in equation.effects
         ):
@@ -209,7 +209,7 @@ class _Numbering:
         return tuple(key)
 
     def _parameter_key(self, value: Any) -> Any:
-        """Returns a key of a parameter; a program counts by its contents, not its identity."""
+        """Returns a key of a parameter; the key of a program depends on its contents only."""
         kind = value.__class__
         if kind is ClosedOlympuspr:
             return tuple(map(id, value.consts)), self._parameter_key(value.jaxpr)
@@ -254,7 +254,7 @@ def _runs(
     """Yields start, end and period of the stretches in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
-    ends: dict[int, int] = {}  # of the stretches that were too short, by period
+    ends: dict[int, int] = {}  # ends of the stretches that were too short, by period
     while position < length:
         candidate = position
         for _ in range(_CANDIDATE_PERIODS):
@@ -280,7 +280,7 @@ def _runs(
 
 
 def _next_occurrences(numbers: Sequence[int]) -> list[int]:
-    """Returns for each position the next one with the same few numbers; -1 without one."""
+    """Returns for each position the next position with the same few numbers, or -1."""
     following = [-1] * len(numbers)
     last: dict[tuple[int, ...], int] = {}
     contexts = list(zip(*(numbers[shift:] for shift in range(_CONTEXT)), strict=False))
@@ -296,12 +296,12 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
     middle = start + (end - start) // (2 * period) * period
     passing = [0] * (
         period + 1
-    )  # by difference: the positions at which each value begins and ceases to pass
+    )  # changes of the count where a value begins or ceases to pass between blocks
     for position in range(middle - period, min(middle + period, end)):
         for var in uses.equations[position].outvars:
             last = uses.last_use.get(var, -1)
             first, beyond = max(position + 1, middle), min(last + 1, middle + period)
-            # Values that are kept for long pass every cut and do not distinguish them.
+            # A value that is kept for long passes every cut, so it does not count.
             if first < beyond and last < position + 2 * period:
                 passing[first - middle] += 1
                 passing[beyond - middle] -= 1
@@ -315,8 +315,8 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
 def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
     """Returns whether the compiler would fuse the blocks and recompute values.
 
-    It does if a chain of fused operations leads through a block, and if blocks after the next one
-    use values of a block. A block in the middle is examined for all.
+    The compiler does so if a chain of fused operations leads through a block, and if blocks after
+    the next one use values of the block. Only one block, in the middle, is examined.
     """
     block = blocks[len(blocks) // 2]
     size = len(block)
@@ -338,7 +338,7 @@ def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
 
 
 def _is_fused(equation: Equation) -> bool:
-    if equation.primitive is lax.dot_general_p:  # without contracted dimensions it multiplies
+    if equation.primitive is lax.dot_general_p:  # a product if no dimension is contracted
         contracted, _ = equation.params["dimension_numbers"]
         return not contracted[0]
     return equation.primitive.family in _FUSED
@@ -348,7 +348,7 @@ def _is_fused(equation: Equation) -> bool:
 
 
 class _Wiring:
-    """A block's operands, results, and a key equal for blocks that are wired the same."""
+    """A block's operands and results, and a key that is equal for blocks with equal wiring."""
 
     def __init__(self, uses: Uses, block: range) -> None:
         inner: dict[Any, int] = {}
@@ -381,7 +381,7 @@ def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Eq
     first = wirings[0]
     if any(wiring.key != first.key for wiring in wirings):
         return None
-    # All blocks return the values that the surroundings of one of them use.
+    # Each block returns every value that is used outside of some block.
     wanted = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
     results = [var for var, flag in zip(first.made, wanted, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]

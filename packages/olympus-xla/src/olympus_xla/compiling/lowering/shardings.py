@@ -44,7 +44,7 @@ def spec_attribute(
       ndim: the number of dimensions of the (physical) array.
       open_dimensions: whether the compiler may divide dimensions further than the spec.
       mesh: the symbol of the mesh.
-      replicated: axes over which the compiler may not divide anything.
+      replicated: axes over which the compiler may not divide any dimension.
     """
     text = sharding_text(mesh, spec, ndim, open_dimensions, replicated)
     return mlir.parsed(f"#sdy.sharding{text}")
@@ -57,7 +57,7 @@ def sharding_text(
     open_dimensions: bool = False,
     replicated: Iterable[Any] = (),
 ) -> str:
-    """Returns the text of a partition spec over a mesh of the module in an attribute."""
+    """Returns the text that an attribute has for a partition spec over a mesh of the module."""
     dimensions = dimensions_text(spec, ndim, open_dimensions)
     same = ", ".join(map(_quoted, replicated))
     axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
@@ -67,7 +67,7 @@ def sharding_text(
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
-    """Returns the text of the dimensions in an attribute."""
+    """Returns the text that an attribute has for the dimensions of a spec."""
     entries = (*spec, *(None,) * (ndim - len(spec)))
 
     def one(entry: Any) -> str:

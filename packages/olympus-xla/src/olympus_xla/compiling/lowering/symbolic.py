@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of programs with symbolic shapes.
 
-The lowering rules are those of all programs. They build operations through a context. For shapes
-and attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`) the context
-here builds the dynamic form of the operation, which takes sizes as operands.
+The lowering rules are the same as for other programs. They build operations through a context. For
+shapes and attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`) the
+context of this module builds the dynamic form of the operation, which takes sizes as operands.
 
 Every function but the public one takes the values of the dimension variables after the index of the
 platform. The public function computes these values from the sizes of its operands. It checks that
@@ -34,8 +34,8 @@ class SymbolicModuleLowering(ModuleLowering):
     """A module whose functions take the values of dimension variables.
 
     Attributes:
-      solution: the variables in terms of the sizes of operands.
-      variables: their names, in the order of the operands.
+      solution: the dimension variables in terms of the sizes of operands.
+      variables: the names of the variables, in the order of the operands that hold them.
     """
 
     __slots__ = ("solution", "variables")
@@ -62,7 +62,7 @@ class SymbolicModuleLowering(ModuleLowering):
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
     ) -> None:
-        """Emits the program, and the public function that finds the variables and calls it."""
+        """Emits the program, and the public function that computes the variables and calls it."""
         inner = self.add_function("_program", closed, name_prefix, effects, callers=callers)
         olympuspr = closed.jaxpr
         tokens = [mlir.token_type()] * len(effects)
@@ -133,7 +133,7 @@ class SymbolicContext(LoweringContext):
     """A block of a program with symbolic shapes.
 
     Attributes:
-      variables: from the names of dimension variables to their values.
+      variables: a mapping from the names of dimension variables to their values.
     """
 
     __slots__ = ("_sizes", "variables")
@@ -146,7 +146,7 @@ class SymbolicContext(LoweringContext):
         self._sizes: dict[Any, Any] = {}
 
     def set_dimensions(self, values: Sequence[Any]) -> None:
-        """Sets the values of the module's variables to operands of the function."""
+        """Sets the dimension variables to the operands that hold their values."""
         self.variables = dict(zip(self.module.variables, values, strict=True))
 
     # ---- building ----
@@ -210,7 +210,7 @@ class SymbolicContext(LoweringContext):
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
         if isinstance(value, SymbolicDim) or mlir.has_symbolic(shape):
-            # Not kept for the block: the sizes are computed after its head.
+            # The array cannot be reused from the head of the block: sizes are computed later.
             scalar = self.scalar(value, dtype)
             return self.broadcast(scalar, shape, dtype, ()) if len(shape) else scalar
         return super().full(value, shape, dtype)
@@ -326,7 +326,8 @@ def _operation(emit: Callable[[_Number, _Number], _Number]) -> Callable[[Any, An
 
 
 def _floor_division(dividend: _Number, divisor: _Number) -> _Number:
-    # XLA's division rounds to zero: one less where there is a remainder and the signs differ.
+    # XLA's division rounds to zero. Floor division is one less if there is a remainder and the
+    # signs differ.
     quotient = dividend.apply("divide", divisor)
     return quotient + _Number(dividend.context, _correction(dividend, divisor)).apply(
         "multiply", -1
@@ -344,7 +345,7 @@ def _correction(dividend: _Number, divisor: _Number) -> Any:
     remainder = dividend.apply("remainder", divisor)
     has_remainder = remainder.compare("NE", 0)
     signs = (remainder.compare("LT", 0), divisor.compare("LT", 0))
-    # XLA folds these operations when it infers shapes.
+    # XLA can fold these operations when it infers shapes.
     differ = context.compare("NE", *signs, (), _BOOL)
     wanted = context.create("stablehlo.and", mlir.tensor_type((), _BOOL), (differ, has_remainder))
     choices = (wanted, context.size(1), context.size(0))
@@ -378,7 +379,7 @@ def _shape_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _values(attribute: Any) -> list[Any]:
-    """Returns the integers of an attribute, symbolic or not; nested in rows if it has a shape."""
+    """Returns the integers of an attribute, symbolic or not; in nested rows if it has a shape."""
     if attribute.__class__ is mlir.SymbolicIntegers:
         return attribute.values.tolist()
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -387,7 +388,7 @@ def _values(attribute: Any) -> list[Any]:
 
 
 def _with_sizes(name: str) -> DynamicForm:
-    """Returns the operation of another name that takes the result's shape as its last operand."""
+    """Returns the dynamic form ``name``, which takes the result's shape as its last operand."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         operands = [*operands, context.sizes(_shape_of(result_types[0]))]
@@ -402,7 +403,7 @@ _dynamic_forms["stablehlo.iota"] = _with_sizes("stablehlo.dynamic_iota")
 
 
 def _attributes_as_operands(dynamic_name: str, *names: str) -> DynamicForm:
-    """Returns the operation of another name that takes vectors of integers as operands."""
+    """Returns the dynamic form ``dynamic_name``, which takes the named attributes as operands."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         if not any(attributes[name].__class__ is mlir.SymbolicIntegers for name in names):
@@ -426,7 +427,7 @@ _dynamic_forms["stablehlo.gather"] = _attributes_as_operands(
 
 @_dynamic_form("stablehlo.dynamic_slice")
 def _dynamic_slice(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Builds a slice with computed bounds, clamped as those of ``dynamic_slice``."""
+    """Builds a slice with computed bounds, which are clamped as in ``dynamic_slice``."""
     if attributes["slice_sizes"].__class__ is not mlir.SymbolicIntegers:
         return None
     operand, *starts = operands
@@ -464,7 +465,7 @@ def _convolution(context: Any, result_types: Any, operands: Any, attributes: Any
 
 
 class _CalledFunction:
-    """An operation whose region is a function of the module."""
+    """Stand-in for an operation whose region is a function of the module."""
 
     def __init__(self, operation: Any, function: Any) -> None:
         self.results = operation.results
@@ -473,7 +474,7 @@ class _CalledFunction:
 
 @_dynamic_form("stablehlo.reduce_window")
 def _reduce_window(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Builds a custom call, since the operation has no form with dynamic windows."""
+    """Builds a window reduction as a custom call, since it has no form with dynamic windows."""
     names = (
         "window_dimensions",
         "window_strides",

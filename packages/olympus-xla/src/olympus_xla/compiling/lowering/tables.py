@@ -21,8 +21,8 @@ LoweringRule = Callable[..., Any]
 _FOLDER = "compiling.lowering.rules"
 _MISSING = "MLIR translation rule for primitive '{}' not found"
 
-# From a primitive to `rule(context, *operands, **params)`, which builds operations and returns the
-# value of its result, or the list of values where the primitive has several results.
+# Maps a primitive to `rule(context, *operands, **params)`. The rule builds operations and returns
+# the value of the result, or the list of values if the primitive has several results.
 lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder=_FOLDER, missing=_MISSING, expands=True
 )
@@ -32,7 +32,7 @@ platform_rules: dict[str, RuleTable[LoweringRule]] = {}
 
 
 def rules_for_platform(platform: str) -> RuleTable[LoweringRule]:
-    """Returns the table of a platform's own rules; a new one for a platform not known yet."""
+    """Returns the table of a platform's own rules; makes the table on first use."""
     table = platform_rules.get(platform)
     if table is None:
         table = platform_rules[platform] = RuleTable(
@@ -64,7 +64,7 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
 
     Args:
       operation: the full name of the operation, such as ``"stablehlo.add"``.
-      **attributes: from attribute name to a function that makes it.
+      **attributes: for each attribute name, a function that makes the attribute.
     """
     fixed: dict[str, Any] | None = None if attributes else {}
 
@@ -93,7 +93,7 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
 
 
 def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-    """Returns the operands with scalars, and dimensions of size 1, broadcast to ``shape``."""
+    """Returns the operands with scalars and dimensions of size 1 broadcast to ``shape``."""
     spread_operands = []
     for operand, atom in zip(operands, context.equation.invars, strict=True):
         aval = atom.aval

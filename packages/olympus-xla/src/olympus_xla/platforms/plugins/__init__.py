@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms beyond the CPU. Importing this package registers them and brings up none.
+"""Platforms other than the CPU. Importing this package registers them but does not bring them up.
 
-The environment variable ``PJRT_NAMES_AND_LIBRARY_PATHS`` registers plugins of third parties. It is
-a list such as ``"name:/path/plugin.so,other:/path/other.so"``, or by a call of
-`olympus_xla.platforms.backends.register_platform`.
+Plugins of third parties are registered by the environment variable
+``PJRT_NAMES_AND_LIBRARY_PATHS``, a list such as ``"name:/path/plugin.so,other:/path/other.so"``, or
+by a call of `olympus_xla.platforms.backends.register_platform`.
 """
 
 from __future__ import annotations

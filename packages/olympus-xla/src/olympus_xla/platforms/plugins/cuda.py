@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA GPUs, through the PJRT plugin of the wheel ``jax-cuda13-plugin`` or ``jax-cuda12-plugin``.
 
-These wheels do not depend on JAX, except that their module ``jax_plugins.xla_cuda*`` imports it. So
-the plugin's library is located beside that module, without importing it.
+These wheels do not depend on JAX, except that their module ``jax_plugins.xla_cuda*`` imports JAX.
+So the plugin's library is located beside that module without importing the module.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ else:
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")
 
-# The libraries that the plugin links to, each after those that it needs: the package
-# below `nvidia` and the name of the library in it. CUDA 13 wheels keep all in one package.
+# The libraries that the plugin links to, each after the libraries that it needs. An entry has the
+# package below `nvidia` and the name of the library in it. CUDA 13 wheels have one package for all.
 _LIBRARIES = (
     ("cuda_runtime", "libcudart.so"),
     ("cuda_nvrtc", "libnvrtc.so"),
@@ -62,7 +62,7 @@ def _folders(package: str) -> list[Path]:
 
 
 def plugin_library() -> tuple[str, Path] | None:
-    """Returns the version, such as "cuda13", and the path of the plugin that is installed."""
+    """Returns the version, such as "cuda13", and the path of the installed plugin."""
     folders = _folders("jax_plugins")
     for version in VERSIONS:
         for folder in folders:
@@ -73,12 +73,12 @@ def plugin_library() -> tuple[str, Path] | None:
 
 
 def has_nvidia_gpu() -> bool:
-    """Returns whether the driver shows a GPU to this machine."""
+    """Returns whether the driver of this machine shows a GPU."""
     return Path("/proc/driver/nvidia/version").exists() or any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def _load_nvidia_libraries() -> None:
-    """Loads the NVIDIA libraries of the wheels, so that the plugin finds those and no others."""
+    """Loads the NVIDIA libraries of the wheels, so that the plugin uses only these."""
     folders = _folders("nvidia")
     for package, library in _LIBRARIES:
         for folder in folders:
@@ -120,7 +120,7 @@ def _client_options() -> dict[str, Any]:
 
 
 def load_plugin() -> str:
-    """Loads the plugin and registers what it offers; returns its version, such as "cuda13".
+    """Loads the plugin and registers its functions; returns its version, such as "cuda13".
 
     Raises:
       RuntimeError: no plugin is installed.

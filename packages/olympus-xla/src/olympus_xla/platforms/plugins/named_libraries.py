@@ -16,7 +16,7 @@ VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 
 
 def parse_names_and_paths(text: str) -> dict[str, str]:
-    """Parses the environment variable: from each plugin's name to its library's path.
+    """Parses the environment variable to a dictionary from plugin names to library paths.
 
     Raises:
       ValueError: an entry is not of the form ``name:path``.
@@ -47,10 +47,10 @@ def parse_client_options(text: str | None) -> dict[str, Any]:
 
 
 def register_library(name: str, path: str, priority: int = 400) -> None:
-    """Makes the platform of a PJRT plugin known under a name.
+    """Registers the platform of a PJRT plugin under a name.
 
     Raises:
-      FileNotFoundError: there is no such file.
+      FileNotFoundError: the library does not exist.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"the library {path} of the PJRT plugin {name!r} does not exist")

@@ -20,7 +20,7 @@ else:
 
 
 def plugin_library() -> str | None:
-    """Returns the path of libtpu, where it is installed or ``TPU_LIBRARY_PATH`` names it."""
+    """Returns the path of libtpu if it is installed or ``TPU_LIBRARY_PATH`` names it, else None."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path:
         return path
@@ -42,10 +42,10 @@ def has_tpu() -> bool:
 
 
 def load_plugin() -> None:
-    """Loads the library.
+    """Loads libtpu.
 
     Raises:
-      RuntimeError: it is not installed.
+      RuntimeError: libtpu is not installed.
     """
     library = plugin_library()
     if library is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source maps from the text of a compiled function to the lines of Python that it comes from."""
+"""Source maps from the text of a compiled function to its source lines in Python."""
 
 from . import passes as builtin_passes
 from .generation import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes: the stages of compilation that have a text."""
+"""Passes, which are the stages of compilation whose result can be printed as text."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceMapDump:
-    """A text and its source map.
+    """The text that a pass generates and its source map.
 
     Attributes:
       source_map: the map.
       generated_code: the text.
-      pass_name: the name of its pass.
+      pass_name: the name of the pass.
     """
 
     source_map: SourceMap
@@ -47,7 +47,7 @@ class Pass:
     Attributes:
       name: the name.
       compile_fn: ``compile_fn(work_dir, f, f_args, f_kwargs, **kwargs)`` compiles a function.
-      generate_dump: from the result, and the folder, to a `SourceMapDump`.
+      generate_dump: takes the result of ``compile_fn`` and the folder; returns a `SourceMapDump`.
     """
 
     name: str
@@ -65,7 +65,7 @@ def register_pass(pass_: Pass) -> None:
       pass_: the pass.
 
     Raises:
-      ValueError: there is a pass of this name.
+      ValueError: a pass of this name already exists.
     """
     if any(known.name == pass_.name for known in _passes):
         raise ValueError(f"a pass named {pass_.name!r} is registered already")
@@ -78,7 +78,7 @@ def all_passes() -> Sequence[Pass]:
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """Returns the passes whose names a regular expression matches at their beginning.
+    """Returns the passes whose names begin with a match of a regular expression.
 
     Args:
       regex: the regular expression.
@@ -94,7 +94,7 @@ def generate_sourcemaps(
     Args:
       f: the function.
       passes: the passes.
-      **pass_kwargs: more arguments of the passes' ``compile_fn``.
+      **pass_kwargs: further arguments of the passes' ``compile_fn``.
 
     Example:
       >>> from olympus import lax
@@ -129,8 +129,8 @@ def compile_with_env(
 
     Args:
       f: the function.
-      f_args: its positional arguments.
-      f_kwargs: its keyword arguments.
+      f_args: the positional arguments of the function.
+      f_kwargs: the keyword arguments of the function.
       env_flags: configuration flags by name, set during the compilation.
       compiler_flags: the compiler's options.
 

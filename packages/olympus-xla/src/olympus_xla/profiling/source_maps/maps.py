@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source maps, in the format of ECMA-426, from places in a text to places in source files.
 
-A map has a group of segments for each line of the text. A segment has a column in the line, and its
-origin: the number of a file, a line, a column, and optionally the number of a name. All numbers but
-the column in the line are relative to the previous segment, which may be in an earlier line.
+A map has a group of segments for each line of the text. A segment has a column in the line and a
+source position: the number of a file, a line, a column, and optionally the number of a name. All
+numbers but the column in the line are relative to the previous segment, which may be in an earlier
+line.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class SourceMap:
 
     Attributes:
       version: the version of the format, 3.
-      sources: the files.
-      sources_content: their contents, if they are given.
+      sources: the source files.
+      sources_content: the contents of the source files, if they are given.
       names: names that segments refer to.
       mappings: the segments of each line.
 
@@ -75,7 +76,7 @@ class SourceMap:
 
 
 def _encoded(number: int) -> str:
-    """Returns a number in base 64 VLQ: five bits in a digit, the sign in the lowest one."""
+    """Returns a number in base 64 VLQ: five bits in a digit, the sign in the lowest bit."""
     rest = abs(number) << 1 | (number < 0)
     digits = ""
     while True:
@@ -98,7 +99,7 @@ def _decoded(text: str) -> list[int]:
 
 
 class MappingsGenerator:
-    """Makes mappings of places that are counted from the beginning.
+    """Builder of mappings from segments with absolute positions.
 
     Example:
       >>> generator = MappingsGenerator()
@@ -116,7 +117,7 @@ class MappingsGenerator:
         self._last = [0, 0, 0, 0]
 
     def new_group(self) -> None:
-        """Begins a line."""
+        """Begins the segments of a new line."""
         self._groups.append([])
         self._column = 0
 
@@ -125,7 +126,7 @@ class MappingsGenerator:
 
         Args:
           *seg: the column in the line, and the numbers of the file, the line, the column and the
-            name of its origin, as far as they are known.
+            name in the source, as far as they are known.
         """
         column, *origin = seg
         relative = [number - last for number, last in zip(origin, self._last, strict=False)]
@@ -134,5 +135,5 @@ class MappingsGenerator:
         self._last[: len(origin)] = origin
 
     def mappings(self) -> list[list[Segment]]:
-        """Returns the mappings, as `SourceMap` has them."""
+        """Returns the mappings in the form for `SourceMap`."""
         return self._groups

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of compilation: the traced program, StableHLO, HLO as given and as optimised."""
+"""The stages of compilation: the traced program, StableHLO, HLO, and optimised HLO."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
     for equation in _equations(closed.jaxpr):
         found = text.find(f"= {equation.primitive.name}", position)
         if found < 0:
-            continue  # no results, or in a program that is printed elsewhere
+            continue  # it has no results, or its program is printed elsewhere
         position = found + 1
         frame = user_frame(equation.source_info)
         if frame is None:
@@ -59,7 +59,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
 
 
 def _beginning(line: str, column: int) -> int:
-    """Returns the column at which the equation with its equality sign at a column begins."""
+    """Returns the column at which an equation begins, given the column of its equality sign."""
     before = line[:column]
     ends = [before.rfind(text) + len(text) for text in ("; ", "let ") if text in before]
     return max(ends, default=len(before) - len(before.lstrip()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source maps of programs' texts, from the locations in them."""
+"""Source maps of program texts, made from the locations in the texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .maps import MappingsGenerator, SourceMap
 
 __all__ = ["canonicalize_filename", "create_hlo_sourcemap", "create_mlir_sourcemap", "map_of_lines"]
 
-# File, line and column, all but the file counted from one.
+# File, line and column. Line and column are counted from one.
 Place = tuple[str, int, int]
 
 _LOCATION = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
@@ -22,12 +22,12 @@ _HLO_ENTRY = re.compile(r"^(\d+) (.*)$")
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """Returns the name of a file for maps: as Python gives it."""
+    """Returns the file name for maps, which is the name that Python reports."""
     return file_name
 
 
 def map_of_lines(places: Sequence[Sequence[tuple[int, Place]]]) -> SourceMap:
-    """Returns the map of a text, of the columns and places in each of its lines."""
+    """Returns the source map of a text, given the columns and places in each of its lines."""
     sources: list[str] = []
     generator = MappingsGenerator()
     for line in places:
@@ -53,17 +53,17 @@ def _mapped(text: str, place_of: Callable[[str], Place | None]) -> SourceMap:
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """Returns the source map of a module of MLIR, printed with its locations.
+    """Returns the source map of an MLIR module that is printed with its locations.
 
     Args:
-      mlir_dump: its text.
+      mlir_dump: the text of the module.
     """
     known: dict[str, str] = {
         found[1]: found[2] for line in mlir_dump.split("\n") if (found := _LOCATION.match(line))
     }
 
     def resolved(location: str) -> Place | None:
-        """Returns the innermost place of a location: for a call, that in the called function."""
+        """Returns the innermost place of a location; for a call, that in the called function."""
         found = _FILE.search(location)
         if found:
             return found[1], int(found[2]), int(found[3])
@@ -81,10 +81,10 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
 
 
 def create_hlo_sourcemap(hlo_dump: str) -> SourceMap:
-    """Returns the source map of a module of HLO, printed with its tables of stack frames.
+    """Returns the source map of an HLO module that is printed with its stack frame tables.
 
     Args:
-      hlo_dump: its text.
+      hlo_dump: the text of the module.
     """
     tables: dict[str, dict[int, str]] = {}
     table: dict[int, str] = {}

@@ -40,10 +40,10 @@ def _annotated_call(
 
 
 def attr_get(x: Any) -> Any:
-    """Returns the MLIR attribute of a value of `xla_metadata_call`, which is a text.
+    """Returns the MLIR attribute of a value of `xla_metadata_call`; the value must be a string.
 
     Raises:
-      NotImplementedError: the value is no string.
+      NotImplementedError: the value is not a string.
     """
     if not isinstance(x, str):
         raise NotImplementedError(f"attributes of calls are strings, got {x!r} of {type(x)}")
@@ -58,7 +58,7 @@ def _xla_metadata_call(
 
 
 def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """Returns the values, each in the memory asked for."""
+    """Returns the values, each in the requested memory space."""
     return [
         in_memory(context, value, space) if space in MEMORY_KINDS else value
         for value, space in zip(values, spaces, strict=True)

@@ -39,7 +39,8 @@ _TARGETS = {
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
-# Targets that the partitioner leaves on each device, with that device's part of the arguments.
+# Targets for which the partitioner keeps a call on each device, with the device's part of the
+# arguments.
 _PARTITIONED_TARGETS = {
     name: target.replace("xla_ffi_", "xla_ffi_partitioned_") for name, target in _TARGETS.items()
 }
@@ -50,7 +51,7 @@ def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Calla
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
-        # XLA's threads set no trace themselves, and the calling thread may be tracing.
+        # XLA's own threads have no current trace, and a calling thread may be tracing.
         with calling_back(), set_current_trace(evaluation_trace):
             operands = [to_array(view) for view in views if view is not None]
             return tuple(np.asarray(result) for result in run(*operands, **params))
@@ -73,7 +74,7 @@ def emit_callback(
     effect: Any = None,
     on_each_device: bool = False,
 ) -> list[Any]:
-    """Returns a call of a Python function of NumPy arrays; with an ordered effect, in order."""
+    """Builds a call of a Python function of NumPy arrays; an ordered effect orders the calls."""
     is_ordered = effect is not None and effect in ordered_effects
     results, token = python_call(
         context,
@@ -107,12 +108,12 @@ def python_call(
     Args:
       context: the block.
       function: takes views, which are valid during the call, and returns a tuple of arrays.
-      operands: the values of its arguments.
-      operand_avals: their types.
-      result_avals: the types of its results.
-      has_side_effect: whether it is called even where its results are not used.
+      operands: the values of the function's arguments.
+      operand_avals: the types of the arguments.
+      result_avals: the types of the function's results.
+      has_side_effect: whether it is called even if its results are not used.
       token: the token that the call follows; None if its order does not matter.
-      on_each_device: whether each device calls it with its own part of the arguments.
+      on_each_device: whether each device calls the function with its own part of the arguments.
       sharding: the sharding attribute of the call; None for the default.
 
     Returns:
@@ -174,7 +175,7 @@ def _target(context: LoweringContext, token: Any, on_each_device: bool) -> str:
 
     Raises:
       NotImplementedError: the platform has no callbacks.
-      ValueError: calls on each device are to be in order.
+      ValueError: the call is ordered and runs on each device.
     """
     platform = next(iter(context.platforms))
     target = _TARGETS.get(platform)
@@ -197,7 +198,7 @@ def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
 
 
 def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
-    """Returns the function for a call with a token among its operands.
+    """Returns the function in the form for a call with a token among its operands.
 
     XLA passes None for each token, and the first result stands for the token.
     """
@@ -207,8 +208,8 @@ def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
     """Returns the sharding attribute of a call on the first device of a partitioned program.
 
-    The call takes whole arrays. In a manual region, that of `shard_map`, each device calls the
-    function with its part, and the attribute is absent.
+    The call takes whole arrays. In a manual region (that of `shard_map`) each device calls
+    the function with its part, and there is no such attribute.
     """
     if module.num_partitions == 1 or module.axis_context is not None:
         return {}
@@ -218,7 +219,7 @@ def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
-    """Replicates an operand: the partitioner cannot move it to one device directly."""
+    """Replicates an operand, because the partitioner cannot move it to one device directly."""
     mesh = context.module.mesh
     if mesh is None:
         return operand

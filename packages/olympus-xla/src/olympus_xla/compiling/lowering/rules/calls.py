@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of calls: functions of the module, emitted once for one program."""
+"""Lowering of calls, as calls of functions that the module has once for each program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call_program(
       closed: the program.
       operands: its operands.
       key: distinguishes the function from others for the same program.
-      label: the prefix of the names of its operations; by default ``name``.
+      label: the prefix of the names of the function's operations; by default ``name``.
     """
     ordered = ordered_effects_of(closed)
     symbol = context.module.function_for(
@@ -96,7 +96,8 @@ def _checkpoint(
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
     wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     if differentiated and wanted and operands:
-        # Otherwise XLA would merge the second computation with the first, whose values then stay.
+        # Without a barrier XLA would merge the recomputation with the first computation and keep
+        # the values of the first.
         types = [operand.type for operand in operands]
         results = context.operation("stablehlo.optimization_barrier", types, operands).results
         operands = partial_sums_as_typed(context, context.avals_in, results)

@@ -27,9 +27,9 @@ class AxisContext:
     """The mesh that a manual region spans.
 
     Attributes:
-      axis_names: the axes in order, the last of which varies fastest over the devices.
-      axis_sizes: their sizes.
-      automatic: the axes that are the compiler's: all but the manual ones.
+      axis_names: the axes in order; the last axis varies fastest over the devices.
+      axis_sizes: the sizes of the axes.
+      automatic: the axes that the compiler handles, which are all but the manual axes.
       symbol: the symbol of the mesh in the module.
     """
 
@@ -53,7 +53,7 @@ class AxisContext:
         return AxisContext(self.axis_names, self.axis_sizes, automatic, self.symbol)
 
     def groups(self, names: Sequence[Any], index_groups: Any = None) -> np.ndarray:
-        """Returns the partitions that take part together, one row for each group."""
+        """Returns the groups of partitions that communicate, one row for each group."""
         positions = [self._position(name) for name in names]
         others = [p for p in range(len(self.axis_names)) if p not in positions]
         ids = np.arange(math.prod(self.axis_sizes), dtype=np.int64).reshape(self.axis_sizes)
@@ -74,7 +74,7 @@ class AxisContext:
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:
-        """Returns the distance of neighbours along an axis in device order, and their number."""
+        """Returns an axis's stride, the distance of neighbours in device order, and its size."""
         position = self._position(name)
         return math.prod(self.axis_sizes[position + 1 :]), self.axis_sizes[position]
 
@@ -97,7 +97,7 @@ def _group_attributes(
 ) -> dict[str, Any]:
     attributes = {"replica_groups": mlir.i64_elements(groups)}
     if groups.size > 1:
-        # Channels are for several partitions of one program.
+        # Collectives between the partitions of one program need a channel.
         handle = context.module.new_channel()
         attributes["channel_handle"] = mlir.parsed(
             f"#stablehlo.channel_handle<handle = {handle}, type = 1>"
@@ -170,7 +170,7 @@ def axis_index(context: LoweringContext, name: Any) -> Any:
         return context.scalar(0, np.dtype(np.int32))
     if not axes.automatic:
         return _coordinate(context, stride, size)
-    # The number of the partition has a meaning only where all axes are manual.
+    # The partition number is defined only if all axes are manual.
     region = context.operation(
         "sdy.manual_computation",
         [mlir.tensor_type((), np.dtype(np.int32))],
@@ -193,7 +193,7 @@ def manual_axes_attribute(axes: Iterable[Any]) -> Any:
 
 
 def _coordinate(context: LoweringContext, stride: int, size: int) -> Any:
-    """Returns the coordinate of this device, from the number of the partition."""
+    """Computes the coordinate of this device from the partition number."""
     unsigned = np.dtype(np.uint32)
     kind = mlir.tensor_type((), unsigned)
     index = context.create("stablehlo.partition_id", kind, ())
@@ -324,7 +324,7 @@ def _ppermute(
 
 @lowering_rules.define(lax.pbroadcast_p)
 def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, source: int) -> Any:
-    """Broadcasts by a sum of the source's value and zeros elsewhere: exact for every dtype."""
+    """Broadcasts by summing the source's value and the zeros of other devices, which is exact."""
     aval = context.aval_out
     names = _names(axis_name)
     index: Any = None

@@ -27,8 +27,8 @@ def _composite(
     jaxpr: Any,
 ) -> list[Any]:
     if len(context.platforms) > 1:
-        # A function for several platforms takes the index of its platform, and a composite does
-        # not: the decomposition replaces it.
+        # A function for several platforms takes the index of its platform, but a composite cannot.
+        # The decomposition therefore replaces the composite.
         return context.lower(jaxpr, operands)
     values = {key: pytrees.tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
     return composite_operation(context, jaxpr, operands, name, values, version)
@@ -67,10 +67,10 @@ def composite_operation(
 
 
 def attribute(value: Any) -> Any:
-    """Returns a value of Python, of NumPy, or a list or dictionary of them, as an attribute.
+    """Returns a Python or NumPy value, or a list or dictionary of such values, as an attribute.
 
     Raises:
-      TypeError: there is no attribute for it.
+      TypeError: there is no attribute for the value.
     """
     if isinstance(value, bool | np.bool_):
         return mlir.boolean(bool(value))

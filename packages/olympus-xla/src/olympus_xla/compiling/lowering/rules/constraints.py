@@ -32,7 +32,7 @@ def _sharding_constraint(
 
 
 def _with_layout(sharding: Any, aval: Any) -> Any:
-    """Returns a constraint over auto axes of a value that types split over explicit ones, too."""
+    """Adds the explicit axes of a value's type to a constraint over auto axes."""
     if aval.layout is None or type(sharding) is not NamedSharding:
         return sharding
     entries = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of branches and loops.
 
-Regions refer to values of the blocks around them, so only values that change are carried. The
-tokens of ordered effects come first among them.
+Regions can refer to values of the enclosing blocks, so loops carry only values that change. The
+tokens of ordered effects come first among the carried values.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _cond(
 ) -> list[Any]:
     effects = _ordered(branches)
     if branches_platforms is not None:
-        # Only the branch of the platform is lowered: the others may not compile there.
+        # Only the platform's own branch is lowered, since other branches may not compile for it.
         def emit(inner: LoweringContext) -> list[Any]:
             position = index_of_platform(branches_platforms, inner.platforms[0])
             prefix = inner.name_prefix
@@ -107,9 +107,9 @@ def while_loop(
     Args:
       context: the block.
       initial: the carried values before the loop.
-      types: their MLIR types.
-      condition: from a context and the carried values to a scalar of bools.
-      body: from a context and the carried values to the next ones.
+      types: the MLIR types of the carried values.
+      condition: takes a context and the carried values; returns a scalar of bools.
+      body: takes a context and the carried values; returns the next carried values.
       effects: ordered effects, whose tokens are carried first.
     """
     tokens = [context.tokens[effect] for effect in effects]
@@ -154,7 +154,7 @@ def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
 
 
 def _index_slice(context: LoweringContext, operand: Any, aval: Any, index: Any) -> Any:
-    """``operand[index]``, of an operand whose physical type is ``aval``."""
+    """Builds ``operand[index]`` for an operand whose physical type is ``aval``."""
     shape = aval.shape
     zero = context.scalar(0, _INT32)
     piece = context.create(
@@ -168,7 +168,7 @@ def _index_slice(context: LoweringContext, operand: Any, aval: Any, index: Any) 
 
 
 def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any, index: Any) -> Any:
-    """``operand.at[index].set(value)``."""
+    """Builds ``operand.at[index].set(value)``."""
     shape = aval.shape
     zero = context.scalar(0, _INT32)
     piece = context.reshape(value, (1, *shape[1:]), aval.dtype)
@@ -184,13 +184,13 @@ def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any,
 def _partial_sum_as_typed(
     context: LoweringContext, aval: Any, value: Any, *, is_slice: bool = False
 ) -> Any:
-    """Returns an unreduced value with its sharding: the partitioner would sum it otherwise.
+    """Constrains an unreduced value to its sharding; otherwise the partitioner would sum it.
 
     Args:
       context: the block.
       aval: the type of the value.
       value: the value.
-      is_slice: whether the value is one slice along the leading dimension of such a value.
+      is_slice: whether the value is one slice along the leading dimension of a value of this type.
     """
     if aval.layout is None or not aval.layout.spec.unreduced:
         return value
@@ -205,7 +205,7 @@ def _zeros(context: LoweringContext, aval: Any) -> Any:
 
 
 def _advanced(context: LoweringContext, counter: Any, by: int) -> Any:
-    """Returns ``counter + by``, of int32 scalars."""
+    """Returns ``counter + by`` for int32 scalars."""
     step = context.scalar(by, _INT32)
     return context.create("stablehlo.add", mlir.tensor_type((), _INT32), (counter, step))
 
@@ -232,12 +232,12 @@ def _scan(
     name_call(context, "while")
     is_symbolic = type(length) is not int
     if is_symbolic:
-        unroll = 1  # an unknown number of steps is no multiple of anything
+        unroll = 1  # an unknown number of steps has no known divisor
     unroll = max(1, min(int(unroll), length)) if length and not is_symbolic else 1
     steps, rest = divmod(length, unroll)
 
     def step(inner: LoweringContext, counter: Any, carry: Any, ys: Any) -> tuple[Any, Any]:
-        """One application of the body at iteration ``counter``."""
+        """Applies the body once, at iteration ``counter``."""
         index = counter
         if reverse:
             last = inner.scalar(length - 1, _INT32)
@@ -286,6 +286,6 @@ def _scan(
 def _linear_solve(
     context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
 ) -> list[Any]:
-    """Lowers the solver; the other programs are for derivatives."""
+    """Lowers the solver. The equation's other programs serve derivatives only."""
     consts, right_hand_sides = split_operands(operands, const_lengths)
     return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -20,7 +20,7 @@ from .contractions import precision_attribute
 
 
 def _dimension_numbers(numbers: Any) -> Any:
-    """Dimension numbers as an attribute, such as ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    """Returns the attribute of dimension numbers, ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
     written = [
         _letters(spec, letters) for spec, letters in zip(numbers, ("bf", "oi", "bf"), strict=True)
     ]
@@ -56,7 +56,7 @@ def _conv_general_dilated(
     if 0 in aval.shape or 0 in lhs_shape or 0 in rhs_shape:
         return context.full(0, aval.shape, aval.dtype)
     if precision.__class__ is not tuple:
-        precision = None  # algorithms are for dot products; convolutions have none
+        precision = None  # algorithms exist for dot products only
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads, shape = list(padding), list(aval.shape)
     sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
@@ -65,7 +65,7 @@ def _conv_general_dilated(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
             if _is_taken_for_a_group(*geometry):
-                pads[number] = (0, window_strides[number])  # for one window more
+                pads[number] = (0, window_strides[number])  # makes room for one more window
                 shape[out_spec[number + 2]] += 1
     count = len(pads)
     result = context.create(
@@ -99,7 +99,7 @@ def _conv_general_dilated(
 
 
 def _is_longer(length: Any, size: Any) -> bool:
-    # Symbolic sizes are unknown here; XLA sees the program when they are numbers.
+    # Symbolic sizes are unknown here; XLA gets the program after they have become numbers.
     return type(length) is int and type(size) is int and length > size
 
 
@@ -111,11 +111,11 @@ def _is_taken_for_a_group(
     lhs_dilation: int,
     rhs_dilation: int,
 ) -> bool:
-    """Returns whether XLA mistakes a spatial dimension for a group, and may end the process.
+    """Returns whether XLA mistakes a spatial dimension for a group, which may crash the process.
 
     A group of products can be written as a spatial dimension with this dilation and stride, if its
-    size is that of the window. XLA's simplifier does not look at the size when it exchanges input
-    and kernel, as it does where the kernel is larger. With padding, the dimension is not mistaken.
+    size is that of the window. XLA's simplifier exchanges input and kernel if the kernel is larger.
+    It then does not check the size. A dimension with padding is not mistaken.
     """
     return (
         tuple(padding) == (0, 0)
@@ -127,7 +127,7 @@ def _is_taken_for_a_group(
 
 
 def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
-    """Returns the convolution of complex numbers by those of their parts."""
+    """Computes a convolution of complex numbers by convolutions of their parts."""
     preferred = params.pop("preferred_element_type")
     if preferred is not None:
         preferred = np.zeros((), preferred).real.dtype
@@ -148,7 +148,7 @@ _lower_parts = lower_with(_of_parts)
 
 
 def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-    """Lowers a convolution on GPUs, whose libraries convolve real numbers only."""
+    """Lowers a convolution on GPUs, whose libraries support real numbers only."""
     is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
     rule = _lower_parts if is_complex else _conv_general_dilated
     return rule(context, *operands, **params)

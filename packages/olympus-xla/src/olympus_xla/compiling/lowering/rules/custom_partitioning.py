@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of functions with rules for partitioning, which the partitioner calls."""
+"""Lowering of functions with user-defined partitioning rules; the partitioner calls the rules."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .collectives import AxisContext
 
 _TARGET = "CustomSPMDPartitioning"
 
-# From the texts in modules to the calls that they identify. A module may be compiled later, so
-# entries live as long as the process, like the functions that they belong to.
+# Maps the texts in modules to the calls that they identify. A module may be compiled later, so
+# entries live as long as the process.
 _calls: dict[bytes, _Call] = {}
 
 
 class _Call:
-    """Record of one call for the partitioner."""
+    """Record of one call, which the partitioner looks up."""
 
     def __init__(self, params: dict[str, Any], mesh: Any, platforms: Sequence[str]) -> None:
         self.params = params
@@ -40,7 +40,7 @@ class _Call:
         self.platforms = tuple(platforms)
 
     def types(self, tree: Any, avals: Sequence[Any], shardings: Sequence[Any]) -> Any:
-        """Types with shardings, in a structure, for the user's functions."""
+        """Returns types with shardings, in a tree structure, for the user's functions."""
         structs = [
             ShapeDtypeStruct(aval.shape, aval.dtype, sharding=self.sharding(sharding, aval.ndim))
             for aval, sharding in zip(avals, shardings, strict=True)
@@ -204,7 +204,7 @@ def _infer(
     result_shape: Any,
     key: bytes,
 ) -> Any:
-    """Returns the sharding of the results, from those of the operands."""
+    """Returns the sharding of the results, inferred from the shardings of the operands."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     infer = found.params["infer_sharding_from_operands"]

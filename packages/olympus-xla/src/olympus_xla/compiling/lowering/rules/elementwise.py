@@ -75,7 +75,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
     aval = context.aval_out
     if out_dtype is None or context.avals_in[0].dtype == aval.dtype:
         return _multiply(context, left, right)
-    # The product of wider elements: the operands are widened first.
+    # The product is one of wider elements, so the operands are widened first.
     operands = []
     for operand, aval_in in zip((left, right), context.avals_in, strict=True):
         operand = context.convert(operand, aval_in.shape, aval.dtype)
@@ -123,10 +123,11 @@ def _comparison(direction: str, *, total_order: bool = False) -> Any:
 
 
 def _division(operation: str) -> Any:
-    """Lowers division or remainder; by zero, integers give all bits set or the dividend, as in XLA.
+    """Returns the rule of division or remainder.
 
-    XLA's constant folding divides on the host, and ends the process if a constant divisor is zero.
-    So a divisor that may be zero is replaced first.
+    As in XLA, a division of integers by zero gives all bits set, and the remainder is the dividend.
+    XLA's constant folding divides on the host, and crashes the process if a constant divisor is
+    zero. So a divisor that may be zero is replaced first.
     """
     plain = nary(operation)
 
@@ -237,7 +238,8 @@ def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> An
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
     kind = mlir.aval_type(context.aval_out)
     if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
-        # The difference of the squares of large parts may overflow where their product does not.
+        # The difference of the squares of large parts may overflow although the product of their
+        # sum and difference does not.
         return context.create("chlo.square", kind, (operand,))
     return context.create("stablehlo.multiply", kind, (operand, operand))
 
@@ -258,7 +260,7 @@ def _cosine_of_complex(z: Any, **params: Any) -> Any:
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
-    """Hyperbolic cosine and sine, exact near zero."""
+    """Returns the hyperbolic cosine and sine, exact near zero."""
     half = lax.full_like(y, 0.5)
     up, down = lax.expm1(y), lax.expm1(lax.neg(y))
     cosh = lax.add(lax.mul(half, lax.add(up, down)), lax.full_like(y, 1))
@@ -268,8 +270,8 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
 def _trigonometric(operation: str, in_double: Any, of_complex: Any = None) -> Any:
     """Returns the rule of sine, cosine or tangent.
 
-    The compiler's operations on complex numbers lose the signs of zeros, and give NaNs for
-    infinities on the imaginary axis.
+    The compiler's operations on complex numbers lose the signs of zeros. They return NaNs
+    for infinities on the imaginary axis.
     """
     plain = nary(operation)
 
@@ -353,7 +355,7 @@ def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
     if len(cases) == 1:
         return cases[0]
     if physical is not aval and which_aval.shape:
-        # The selector of typed keys has no dimension for the words of a key.
+        # For typed keys, the selector lacks the dimension of the words of a key.
         which = context.broadcast(
             which, physical.shape, which_aval.dtype, range(len(which_aval.shape))
         )
@@ -397,7 +399,7 @@ def _convert_element_type(context: LoweringContext, operand: Any, **params: Any)
         if old == new:
             return operand
     if new == np.bool_:
-        # XLA's conversion to bool truncates; an array is true where it differs from zero.
+        # XLA's conversion to bool truncates, but an element is true if it differs from zero.
         zero = context.full(0, aval.shape, old)
         return context.compare("NE", operand, zero, aval.shape, old)
     return context.create("stablehlo.convert", mlir.aval_type(aval), (operand,))

@@ -52,7 +52,7 @@ def mlir_attribute(value: Any) -> Any:
     """Returns the MLIR attribute of a Python or NumPy value.
 
     Raises:
-      TypeError: there is none.
+      TypeError: there is no attribute for the value.
     """
     if isinstance(value, TypedScalar | HashableArray):
         value = value.val
@@ -74,7 +74,7 @@ def mlir_attribute(value: Any) -> Any:
         return ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))
     if isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value)):
         dtype = np.dtype(np.float64) if isinstance(value, float) else value.dtype
-        # np.float64 is a float too: both are doubles.
+        # np.float64 is a subclass of float; both become doubles.
         return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
     if isinstance(value, np.ndarray):
         return mlir.dense(value)

@@ -111,7 +111,7 @@ def _gather(
             unique_indices=unique_indices,
             fill_value=fill_value,
         )
-    # XLA clamps start indices, which both other modes allow.
+    # XLA clamps start indices. The other two modes allow this result.
     words = _words(context, aval)
     offset_dims = tuple(dimension_numbers.offset_dims)
     offset_dims += tuple(range(len(aval.shape), len(aval.shape) + len(words)))
@@ -146,9 +146,9 @@ def _filled_gather(
     unique_indices: bool,
     fill_value: Any,
 ) -> Any:
-    """Builds a gather of clamped indices, with slices out of bounds replaced by the fill value."""
+    """Builds a gather with clamped indices; the fill value replaces slices out of bounds."""
     limits = [operand.shape[d] - slice_sizes[d] for d in dimension_numbers.start_index_map]
-    # An index cannot exceed a limit that does not fit the type of the indices.
+    # No index exceeds a limit that is too large for the dtype of the indices.
     largest = dtypes.iinfo(indices.dtype).max
     limits = [min(limit, int(largest)) if type(limit) is int else limit for limit in limits]
     limits = lax.sizes_array(limits, indices.dtype)
@@ -237,7 +237,7 @@ def _scatter(combine: str | None) -> Any:
         scalar = mlir.tensor_type((), physical.dtype)
         inner = context.region(operation, 0, [scalar, scalar])
         current, update = inner.block.arguments
-        if combine is None and update_jaxpr is not None:  # as `scatter_apply` traces it
+        if combine is None and update_jaxpr is not None:  # the form that `scatter_apply` traces
             results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
             inner.end_region(results)
         elif combine is None:
@@ -257,7 +257,7 @@ def _clamped(
     updates_aval: Any,
     numbers: Any,
 ) -> Any:
-    """Returns scatter indices clamped into bounds: XLA drops updates out of bounds."""
+    """Clamps scatter indices into bounds, because XLA drops updates that are out of bounds."""
     window = iter([updates_aval.shape[d] for d in numbers.update_window_dims])
     skipped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = [1 if d in skipped else next(window) for d in range(len(operand_aval.shape))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `inspect_sharding`: a custom call that the partitioner replaces."""
+"""Lowering of `inspect_sharding` to a custom call that the partitioner replaces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _inspect_sharding(
             remember(error)
             raise
 
-    # The configuration holds the function's address, so it must live as long as the module.
+    # The configuration holds the function's address, so the function must live as long
+    # as the module.
     module.keep_alive.append(callback_of_hlo)
     isolation.expect_calls_from_compiler()
     context.operation(

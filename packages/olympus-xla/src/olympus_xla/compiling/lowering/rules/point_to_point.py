@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of sending and receiving in two steps, which GPUs have."""
+"""Lowering of sending and receiving in two steps, which GPUs support."""
 
 from __future__ import annotations
 

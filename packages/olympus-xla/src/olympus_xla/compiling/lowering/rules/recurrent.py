@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of long short-term memory on GPUs to cuDNN, by the routines of jaxlib's plugin."""
+"""Lowering of long short-term memory (LSTM) on GPUs to cuDNN routines of jaxlib's plugin."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _fwd(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, **params: Any) ->
 def _bwd(*operands: Any, **params: Any) -> list[Any]:
     dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve_space, seq_lengths = operands
     workspace, opaque = _descriptor(x, params)
-    zeros = lax.full_like(w, 0)  # the routine adds to it
+    zeros = lax.full_like(w, 0)  # the routine adds to this operand
     given = (dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve_space, zeros, seq_lengths)
     results = [*_like(x, h_0, c_0, w), ((workspace,), np.float32)]
     return kernel(

@@ -45,7 +45,7 @@ def identity_value(operation: str, dtype: Any) -> Any:
     if dtype == np.bool_:
         return not lowest
     if dtypes.issubdtype(dtype, np.inexact):
-        # The eight-bit types without infinities have their largest finite numbers there.
+        # The 8-bit floats without infinities use their largest finite numbers instead.
         real = (
             np.zeros((), dtype).real.dtype
             if dtypes.issubdtype(dtype, np.complexfloating)
@@ -68,7 +68,7 @@ def reduce_operation(
     axes: Sequence[int],
     scalar_types: Sequence[Any],
 ) -> tuple[Any, LoweringContext]:
-    """Builds a ``stablehlo.reduce`` with an empty region, and the context to fill it."""
+    """Builds a ``stablehlo.reduce`` with an empty region; also returns the context to fill it."""
     operation = context.operation(
         "stablehlo.reduce",
         result_types,
@@ -182,7 +182,7 @@ lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
 def _window_scan(combine: Any, initial: Any) -> Any:
     """Returns a cumulative operation as a reduction over windows that reach back to the start.
 
-    XLA's compiler recognises the form and makes of it a scan in logarithmic depth.
+    XLA's compiler recognises this form and replaces it with a scan of logarithmic depth.
     """
 
     def rule(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
@@ -221,7 +221,7 @@ def _combine_with(operation: str) -> Any:
 
 
 def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) -> Any:
-    """``log(exp(left) + exp(right))`` without overflow; equal infinities stay."""
+    """Builds ``log(exp(left) + exp(right))`` without overflow; equal infinities are kept."""
     scalar = mlir.tensor_type((), dtype)
 
     def create(name: str, *operands: Any) -> Any:

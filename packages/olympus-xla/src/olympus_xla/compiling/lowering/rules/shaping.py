@@ -2,7 +2,7 @@
 """Lowering of operations that rearrange elements.
 
 Arrays of typed keys have a trailing dimension for the words of a key; the rules work on the
-physical arrays, and dimensions named by parameters are the leading ones.
+physical arrays. Parameters refer to the leading dimensions only.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _pad(context: LoweringContext, operand: Any, padding: Any, *, padding_config
         if (padding_config or words)
         else ((), (), ())
     )
-    if words:  # the padding value is one key: XLA pads with scalars only, so each word is padded
+    if words:  # XLA pads with scalars only, and the padding value is a key, so each word is padded
         return _pad_words(context, operand, padding, low, high, interior)
     return context.create(
         "stablehlo.pad",
@@ -233,7 +233,7 @@ def _unstack(context: LoweringContext, operand: Any, *, axis: int) -> list[Any]:
 
 @lowering_rules.define(lax.tile_p)
 def _tile(context: LoweringContext, operand: Any, *, reps: Sequence[int]) -> Any:
-    """Lowers a tiling: broadcasts along a new dimension before each, then merges the two."""
+    """Lowers a tiling: broadcasts along a new dimension before each, and merges the two."""
     physical = mlir.physical_aval(context.avals_in[0])
     reps = (*reps, *(1 for _ in physical.shape[len(reps) :]))
     shape: list[int] = []

@@ -39,7 +39,7 @@ def _sort(
     arguments = list(inner.block.arguments)
     flag = mlir.tensor_type((), np.dtype(np.bool_))
     result = None
-    # Lexicographic: the first differing key decides.
+    # The order is lexicographic: the first key that differs decides.
     for key in reversed(range(num_keys)):
         dtype = avals[key].dtype
         pairs = _ordered_pairs(inner, arguments[2 * key], arguments[2 * key + 1], dtype)
@@ -72,7 +72,10 @@ def _compare(context: LoweringContext, direction: str, left: Any, right: Any, dt
 
 
 def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) -> list[Any]:
-    """Returns pairs to compare in a total order: all zeros are equal, all NaNs equal and last."""
+    """Returns pairs to compare in a total order.
+
+    All zeros are equal. All NaNs are equal and last.
+    """
     if dtypes.issubdtype(dtype, np.complexfloating):
         part = np.zeros((), dtype).real.dtype
         kind = mlir.tensor_type((), part)

@@ -40,7 +40,10 @@ def reduce_windows(
     window_dilation: Sequence[int],
     **window: Any,
 ) -> tuple[Any, LoweringContext]:
-    """Builds a ``stablehlo.reduce_window`` with an empty region, and the context to fill it."""
+    """Builds a ``stablehlo.reduce_window`` with an empty region.
+
+    Also returns the context to fill the region.
+    """
     operation = context.operation(
         "stablehlo.reduce_window",
         result_types,
@@ -127,7 +130,7 @@ def _select_and_gather_add(
 def _scatter_operation(
     context: LoweringContext, operand: Any, source: Any, initial: Any, **window: Any
 ) -> tuple[Any, LoweringContext, LoweringContext]:
-    """Builds a ``stablehlo.select_and_scatter``, and the contexts of selection and combination."""
+    """Builds a ``stablehlo.select_and_scatter`` and the contexts of its two regions."""
     aval = context.aval_out
     operation = context.operation(
         "stablehlo.select_and_scatter",
@@ -169,7 +172,7 @@ def _select_and_scatter(
     scatter_consts: tuple,
     **window: Any,
 ) -> Any:
-    if not window["window_dimensions"]:  # likewise
+    if not window["window_dimensions"]:  # the compiler aborts here, too
         return context.lower(scatter_jaxpr, [initial, source])[0]
     operation, select, scatter = _scatter_operation(context, operand, source, initial, **window)
     select.end_region(select.lower(select_jaxpr, list(select.block.arguments)))

@@ -25,7 +25,10 @@ _COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd":
 
 
 def lapack(routine: str, operands: Any, results: Any, **options: Any) -> list[Any]:
-    """Calls one of LAPACK's routines, by its name for real numbers without the first letter."""
+    """Calls a routine of LAPACK.
+
+    ``routine`` is its name for real numbers without the first letter.
+    """
     _jaxlib.register_lapack()
     dtype = get_aval(operands[0]).dtype
     letter = _LETTERS.get(dtype.name)
@@ -199,7 +202,7 @@ def _eigh(
 
 
 def part_of_spectrum(vectors: Any, values: Any, subset: tuple[int, int] | None) -> list[Any]:
-    """Returns the eigenvectors and eigenvalues asked for."""
+    """Returns the requested eigenvectors and eigenvalues."""
     if subset is None:
         return [vectors, values]
     return [lax.slice_in_dim(each, *subset, axis=-1) for each in (vectors, values)]
@@ -208,7 +211,7 @@ def part_of_spectrum(vectors: Any, values: Any, subset: tuple[int, int] | None) 
 def part_of_svd(
     values: Any, left: Any, right: Any, subset: tuple[int, int] | None, compute_uv: bool
 ) -> list[Any]:
-    """Returns the singular values and vectors asked for."""
+    """Returns the requested singular values and vectors."""
     if subset is not None:
         values, left = (lax.slice_in_dim(each, *subset, axis=-1) for each in (values, left))
         right = lax.slice_in_dim(right, *subset, axis=-2)

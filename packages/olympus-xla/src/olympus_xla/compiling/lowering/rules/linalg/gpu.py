@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra on GPUs: cuSOLVER and cuSPARSE, their counterparts for ROCm, and jaxlib's own."""
+"""Linear algebra on GPUs, by cuSOLVER, cuSPARSE, their ROCm counterparts and jaxlib's kernels."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def _svd(
 def _svd_by_rotations(
     gpu: str, x: Any, full_matrices: bool, compute_uv: bool, algorithm: Any
 ) -> list[Any]:
-    """Lowers to Jacobi's rotations, which need full matrices, or the polar decomposition."""
+    """Lowers to Jacobi rotations, which need full matrices, or to the polar decomposition."""
     batch, (rows, columns), dtype = parts(x, 2)
     polar = algorithm is linalg.SvdAlgorithm.POLAR
     count = min(rows, columns)
@@ -313,7 +313,7 @@ def _svd_by_qr(gpu: str, x: Any, full_matrices: bool, compute_uv: bool) -> list[
         ],
         batch=len(batch),
         aliases={0: 0},
-        # Rows together in memory are the columns of the transpose.
+        # A row-major matrix is the transpose in column-major order.
         column_major=not flipped,
         compute_uv=compute_uv,
         full_matrices=full_matrices,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of compiled routines from functions of lax operations.
 
-Lowering rules of linear algebra are such functions: they call a routine of LAPACK, cuSOLVER or the
-TPU's compiler and rearrange its results.
+Lowering rules of linear algebra are functions of lax operations. They call a routine of LAPACK,
+cuSOLVER or the TPU's compiler, and rearrange its results.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def kernel(
       operands: arrays with the same number of batch dimensions.
       results: shapes, with the batch dimensions, and dtypes.
       batch: the number of batch dimensions.
-      aliases: from operands to the results that take their memory.
-      column_major: whether matrices are in column-major order, or in row-major order; None if the
-        routine takes both.
+      aliases: a mapping from operands to the results that take their memory.
+      column_major: True if matrices are in column-major order, False if they are in row-major
+        order; None if the routine takes both.
       api_version: the version of XLA's custom call interface.
-      config: the text for routines with older interfaces.
+      config: the configuration text for routines with older interfaces.
       **attributes: the routine's attributes, as NumPy scalars, booleans or strings.
     """
     return kernel_p.bind(
@@ -97,7 +97,7 @@ def _kernel(
         options["operand_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_in]
         options["result_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_out]
     if batch and not mlir.has_symbolic([size for aval in avals_in for size in aval.shape]):
-        # The rule by which the partitioner splits the batch over devices.
+        # The partitioner splits the batch over devices by this rule.
         options["attributes"] = {
             "mhlo.frontend_attributes": mlir.dictionary(
                 {"num_batch_dims": mlir.string(str(batch))}
@@ -136,7 +136,7 @@ def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int
 
 
 def _factor_name(index: int) -> str:
-    """Returns the letters i to z, and z with a number after them."""
+    """Returns the name of a factor: the letters i to z, then z with a number."""
     letters = "ijklmnopqrstuvwxyz"
     return letters[index] if index < len(letters) else f"z_{index - len(letters) + 1}"
 
@@ -145,12 +145,12 @@ def _factor_name(index: int) -> str:
 
 
 def ui8(value: str | int) -> np.uint8:
-    """Returns an option of LAPACK's: a letter, as its number."""
+    """Returns a LAPACK option, which is a letter, as its character code."""
     return np.uint8(ord(value) if isinstance(value, str) else value)
 
 
 def parts(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
-    """Returns the batch dimensions of an array, the others, and the dtype."""
+    """Returns the batch dimensions of an array, the other dimensions, and the dtype."""
     aval = get_aval(x)
     count = len(aval.shape) - rank
     return aval.shape[:count], aval.shape[count:], aval.dtype
@@ -180,7 +180,7 @@ def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Ca
 
 
 def refuse(primitive: Any) -> None:
-    """Makes the common rule of a primitive raise an error: a platform has no routine for it."""
+    """Makes the common rule of a primitive raise an error that the platform has no routine."""
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError(
