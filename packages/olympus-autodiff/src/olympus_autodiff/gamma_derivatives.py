@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the incomplete gamma function by its parameter, as programs.
+"""Derivatives of the incomplete gamma function with respect to its parameter, as programs.
 
 They are the forward derivatives of the programs in `olympus_ir.expansions`. Exponentially small
 factors that P, Q and the density have in common are cancelled before they underflow.
@@ -29,10 +29,11 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 
 
 def derivative(function: Callable[..., Any], position: int, *operands: Any) -> Any:
-    """Returns the derivative of an elementwise function by one of its operands, as an array.
+    """Returns the derivative of an elementwise function with respect to one operand, as an array.
 
-    The derivative depends on the operands alone. The tangent is its product with the operand's
-    tangent, which can be transposed, although the loops of the function can not.
+    The derivative depends only on the operands. The result's tangent is the product of the
+    derivative and the operand's tangent. This product can be transposed, unlike the loops of the
+    function.
     """
 
     def of_one(operand: Any) -> Any:
@@ -58,7 +59,7 @@ def _log_minus_digamma(a: Any, x: Any) -> Any:
 
 
 def _quantile_derivative(a: Any, x: Any) -> Any:
-    """``-(dP/da) / (dP/dx)`` for positive and finite operands."""
+    """Returns ``-(dP/da) / (dP/dx)`` for positive and finite operands."""
 
     def parts(parameter: Any) -> tuple[Any, Any]:
         asymptotic, upper, part = scaled_parts(parameter, x)
@@ -92,7 +93,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 
 @expansion
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """Returns the derivative of the lower incomplete gamma function by its parameter."""
+    """Returns the derivative of the lower incomplete gamma function with respect to ``a``."""
     inside, b, y = _inside(a, x)
     density = power_over_gamma(b, y) * (b / y)
     result = where(inside, -density * _quantile_derivative(b, y), math.nan)

@@ -55,10 +55,10 @@ def positional_arguments(
       fun: the function.
       args: its arguments.
       kwargs: its keyword arguments.
-      what: what the function has been decorated with.
+      what: the name of the decorator, for error messages.
 
     Raises:
-      TypeError: where they do not fit the signature, or some can be given by keyword only.
+      TypeError: the arguments do not fit the signature, or some are keyword-only.
     """
     try:
         signature = inspect.signature(fun)
@@ -94,7 +94,8 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
     """Calls a decorated function where nothing is being transformed.
 
     Raises:
-      TypeError: where arguments do not fit the signature, as `positional_arguments` says it.
+      TypeError: the arguments do not fit the signature; the message is that of
+        `positional_arguments`.
     """
     if kwargs:
         args, kwargs = positional_arguments(function.fun, args, kwargs, function.kind), {}
@@ -111,7 +112,7 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
 
 
 def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
-    """Returns arguments with dtypes on the Python numbers in them, apart from fixed ones."""
+    """Returns the arguments, with the Python numbers in the non-fixed ones given dtypes."""
     count = len(args)
     places = {number % count for number in fixed if -count <= number < count}
     return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])
@@ -122,9 +123,9 @@ def _typed_leaves(value: Any) -> Any:
 
 
 def positional_count(fun: Callable[..., Any]) -> int | None:
-    """Returns the number of arguments of a call without defaults.
+    """Returns the number of positional parameters, those with defaults included.
 
-    None where the signature does not say, or takes any number.
+    Returns None if the function has no signature or takes any number of arguments.
     """
     try:
         parameters = inspect.signature(fun).parameters.values()
@@ -162,7 +163,7 @@ class CustomRuleFunction:
 
     Args:
       fun: the function.
-      nondiff_argnums: the positions of arguments that are not differentiated by.
+      nondiff_argnums: the positions of arguments that are not differentiated.
       nondiff_argnames: the names of such arguments.
     """
 

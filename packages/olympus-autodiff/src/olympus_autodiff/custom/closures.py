@@ -48,7 +48,7 @@ class _TracedClosure:
 def _trace_closure(
     fun: Callable[..., Any], args: tuple, traced_for: str
 ) -> tuple[_TracedClosure, list[Any]]:
-    """Returns the function with closed-over values as explicit inputs, and these values."""
+    """Returns the function with its closed-over values as explicit inputs, and those values."""
     leaves, tree = pytrees.tree_flatten((args, {}))
     flat = FlatFunction(fun, tree)
     info = debug_info_of_tree(traced_for, fun, tree)
@@ -61,15 +61,15 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a function a derivative rule that it returns together with its result.
 
     Args:
-      fun: returns a pair of its result and a function from the result's cotangent to the cotangents
-        of the arguments: a tuple, or one cotangent where there is one argument. That function may
-        close over values of the forward pass.
+      fun: returns a pair of its result and a backward function. The backward function maps the
+        result's cotangent to a tuple of the arguments' cotangents, or to a single cotangent if
+        there is one argument. It may close over values of the forward pass.
 
     Returns:
       A function that returns the result alone.
 
     See Also:
-      custom_vjp: with forward and backward pass apart.
+      custom_vjp: takes the forward and the backward pass as two functions.
 
     Example:
       >>> from olympus_ir import lax
@@ -130,16 +130,16 @@ def _checked_pair(fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
     """Converts closed-over values that are being differentiated to explicit arguments.
 
-    It serves functions that differentiate a given function by a custom rule: the values that the
-    given function closes over must then be among the arguments.
+    Functions that differentiate a given function by a custom rule need this. The rule covers
+    arguments only, so the values that the given function closes over must be arguments.
 
     Args:
       fun: the function.
-      *example_args: arguments, of which the types are used.
+      *example_args: arguments, of which only the types are used.
 
     Returns:
-      A function of the same arguments followed by the values, and the list of the values: those
-      that are being traced and of a float (or complex) dtype.
+      A function of the same arguments followed by the converted values, and the list of these
+      values. Converted are the values that are being traced and have a float or complex dtype.
 
     Example:
       >>> from olympus_ir import lax

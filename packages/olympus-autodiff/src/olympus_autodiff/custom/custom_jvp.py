@@ -39,8 +39,8 @@ class custom_jvp(CustomRuleFunction):
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
-      nondiff_argnums: positions of arguments that are not differentiated by and may be anything,
-        such as functions. The rule gets them first.
+      nondiff_argnums: positions of arguments that are not differentiated. They may be any
+        objects, such as functions. The rule gets them first.
       nondiff_argnames: the names of such arguments.
 
     Example:
@@ -63,9 +63,9 @@ class custom_jvp(CustomRuleFunction):
         """Sets the derivative rule; can be used as a decorator.
 
         Args:
-          jvp: from a tuple of primal arguments and a tuple of their tangents to the pair of the
-            result and its tangent, which must be linear in the tangents. Arguments that are not
-            differentiated come first.
+          jvp: takes a tuple of primal arguments and a tuple of their tangents, and returns the
+            pair of the result and its tangent. The result's tangent must be linear in the
+            tangents. Arguments that are not differentiated come first.
           symbolic_zeros: whether tangents that are known to be zero come as `SymbolicZero` rather
             than as arrays.
 
@@ -77,11 +77,11 @@ class custom_jvp(CustomRuleFunction):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets the derivative rule as a sum of one term an argument.
+        """Sets the derivative rule as a sum of one term for each argument.
 
         Args:
           *jvps: for each argument a function ``(tangent, result, *primals)`` that gives its
-            contribution to the result's tangent, or None for none.
+            contribution to the result's tangent, or None if it contributes nothing.
         """
         if self.nondiff_argnums:
             raise TypeError(
@@ -170,7 +170,7 @@ class FlatCall:
         self._out_tree.set(tree)
         return results
 
-    # The name that traces of libraries use.
+    # The traces of other libraries call the function by this name.
     call_wrapped = __call__
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
@@ -182,7 +182,7 @@ class FlatCall:
 
 
 class FlatJvp:
-    """A derivative rule as a function of flat primals and tangents; checks what it returns."""
+    """A derivative rule as a function of flat primals and tangents, with checks of its results."""
 
     __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
 

@@ -82,8 +82,8 @@ class custom_vjp(CustomRuleFunction):
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
-      nondiff_argnums: positions of arguments that are not differentiated by and may be anything
-        but traced values. The backward pass gets them first.
+      nondiff_argnums: positions of arguments that are not differentiated. They may be any
+        objects except traced values. The backward pass gets them first.
       nondiff_argnames: the names of such arguments.
 
     Example:
@@ -242,7 +242,7 @@ class FlatForward:
 
 
 class FlatBackward:
-    """A backward pass as a function of flat residuals and cotangents, which checks what it returns.
+    """A backward pass as a function of flat residuals and cotangents, with checks of its results.
 
     It returns one cotangent for each flat argument: an array or a symbolic zero.
     """
@@ -306,7 +306,7 @@ class FlatBackward:
             self._check_symbolic_zero(cotangent, expected, position)
             return Zero(expected)
         if expected.dtype == dtypes.float0:
-            return Zero(expected)  # cotangents of integers are ignored
+            return Zero(expected)  # cotangents of integer arguments are ignored
         given = tangent_aval_of(cotangent)
         if given.dtype == dtypes.float0 and given.shape == expected.shape:
             return Zero(expected)

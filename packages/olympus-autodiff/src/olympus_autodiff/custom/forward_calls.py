@@ -100,7 +100,7 @@ def _dead_code(equation: Equation, used_results: list[bool]) -> tuple[Equation, 
         },
         effects=program.effects,
     )
-    # The function is one of all arguments and gives all results.
+    # A call of the function takes all arguments and returns all results.
     complete = all(used[num_consts:]) and all(used_results[num_residuals:])
     if not complete and any(used_results[num_residuals:]):
         return equation, [True] * len(equation.invars)

@@ -22,9 +22,11 @@ from ..zeros import Zero, aval_of, instantiate
 
 __all__ = ["linear_call", "linear_call_p"]
 
-# Operands: residuals, followed by the linear operands. Parameters: ``fun`` and
-# ``transpose``, functions of flat residuals and of flat operands or cotangents; ``num_res``, the
-# number of residuals; ``out_avals``, the results' types.
+# The operands are the residuals, followed by the linear operands. The parameters are:
+#   fun: a function of flat residuals and flat linear operands.
+#   transpose: a function of flat residuals and flat cotangents.
+#   num_res: the number of residuals.
+#   out_avals: the results' types.
 linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
 
 

@@ -72,7 +72,7 @@ def check_no_reference(aval: Any) -> None:
 
 
 def check_constants(kind: str, tangents: Sequence[Any]) -> None:
-    """Raises if a function with a custom rule is differentiated by a value it closes over.
+    """Raises if a function with a custom rule is differentiated w.r.t. a closed-over value.
 
     Args:
       kind: ``"custom_jvp"`` or ``"custom_vjp"``.

@@ -19,11 +19,12 @@ from ..zeros import SymbolicZero, Zero, as_result
 
 __all__ = ["custom_lin_p", "forward_mode_error"]
 
-# Operands: the residuals of the forward pass and the tangents that are not zero. Parameters:
-# ``bwd``, from flat residuals and cotangents to one cotangent an argument; ``num_res``, the number
-# of residuals; ``in_zeros``, for each argument whether its tangent is zero and left out;
-# ``out_avals``, the types of the results' tangents; ``symbolic_zeros``, whether ``bwd`` is told of
-# cotangents that are zero.
+# The operands are the residuals of the forward pass and the nonzero tangents. The parameters are:
+#   bwd: maps flat residuals and cotangents to one cotangent for each argument.
+#   num_res: the number of residuals.
+#   in_zeros: for each argument, whether its tangent is zero and left out of the operands.
+#   out_avals: the types of the results' tangents.
+#   symbolic_zeros: whether ``bwd`` gets zero cotangents as symbolic zeros.
 custom_lin_p = Primitive("custom_lin", multiple_results=True, cache_inference=False)
 custom_lin_p.linear_in = True
 

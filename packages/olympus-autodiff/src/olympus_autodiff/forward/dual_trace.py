@@ -77,7 +77,7 @@ class PrimalTracer(Tracer):
         primal = self.primal
         return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
 
-    # As with NumPy's functions: a Python number would have no derivative.
+    # Conversions to Python numbers raise, because a Python number would have no derivative.
     def __float__(self) -> NoReturn:
         self._check_scalar()
         raise needs_a_value("float() was called on", "`x.astype(float)`")(self)
@@ -120,7 +120,8 @@ class DerivativeTrace(Trace):
             if result is not NotImplemented:
                 return result
         if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
-            # Before the rule, so that derivatives vary over the mesh axes that values vary over.
+            # Operands are cast before the rule runs. So derivatives vary over the same mesh axes
+            # as the values.
             with set_current_trace(self):
                 args = varying_alike(args)
         return self.differentiate(primitive, args, params)
@@ -172,7 +173,7 @@ class DualTrace(DerivativeTrace):
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        # As in `split`, without a call for each primitive (benchmark "eager grad").
+        # This repeats `split`, to save a call for each primitive (benchmark "eager grad").
         tracer, moving = self.tracer, False
         primals: list[Any] = []
         tangents: list[Any] = []

@@ -177,8 +177,8 @@ def jvp_olympuspr(
         True for all results.
 
     Returns:
-      The program from the inputs and the tangents they have to the results and the tangents these
-      have; and for each result, whether it has one.
+      The program, and for each result, whether it has a tangent. The program maps the inputs and
+      their nonzero tangents to the results and their tangents.
     """
     wanted = (
         (bool(instantiate_out),) * len(closed.out_avals)

@@ -69,7 +69,7 @@ class LinearizeTrace(DualTrace):
         return LinearizeTracer(self, primal, self.tangent_trace.new_input(tangent_aval))
 
     def pair(self, primal: Any, tangent: Any) -> Any:
-        if tangent.__class__ is StagingTracer:  # no check of its dtype: records have no float0
+        if tangent.__class__ is StagingTracer:  # recorded tangents are never float0
             return LinearizeTracer(self, primal, tangent)
         return super().pair(primal, tangent)
 

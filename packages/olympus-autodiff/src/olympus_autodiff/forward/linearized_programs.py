@@ -37,13 +37,13 @@ class LinearizedProgram(NamedTuple):
     """A program split into its primal and its linear part.
 
     Attributes:
-      primal: from the inputs to the results, followed by the residuals that are neither inputs
+      primal: maps the inputs to the results, followed by the residuals that are neither inputs
         nor results themselves.
-      linear: from all residuals and the tangents of inputs to the tangents of results; only those
-        that are not zero.
+      linear: maps all residuals and the nonzero tangents of inputs to the nonzero tangents of
+        results.
       nonzero_out: for each result, whether it has a tangent.
-      residuals: where each residual is found among the inputs and the results of ``primal``:
-        positions in the list of all of them.
+      residuals: for each residual, its position in the list of the inputs of ``primal`` followed
+        by the results of ``primal``.
     """
 
     primal: ClosedOlympuspr

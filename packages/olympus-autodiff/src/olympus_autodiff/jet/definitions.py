@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of Taylor rules for third parties: by a derivative, or by simpler functions."""
+"""Functions for third parties to define Taylor rules, by a derivative or by simpler functions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def deriv_prop(
 
     Args:
       prim: the primitive.
-      deriv: from the operand to the derivative of the result by it.
-      primals_in: the operand.
-      series_in: its terms.
+      deriv: maps the operand to the derivative of the result with respect to the operand.
+      primals_in: the operand, in a sequence.
+      series_in: the operand's terms, in a sequence.
     """
     return _by_derivative(prim, deriv, primals_in, series_in, {})
 
@@ -57,7 +57,7 @@ def _by_derivative(
     return result, [broadcast_to(term, shape) for term in integral(rates)]
 
 
-# ---- what third parties define rules with ----
+# ---- functions by which third parties define rules ----
 
 
 def deflinear(prim: Primitive) -> None:
@@ -77,7 +77,7 @@ def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
 
     Args:
       prim: the primitive.
-      deriv: from the operand to the derivative of the result by it.
+      deriv: maps the operand to the derivative of the result with respect to the operand.
     """
     assign_rule(
         prim,

@@ -49,7 +49,8 @@ class ZeroSeries:
         return "zero_series"
 
 
-# A term that is zero, and the terms of a constant value: they are never computed.
+# `zero_term` stands for a term that is zero, `zero_series` for the terms of a constant value.
+# Neither is computed.
 zero_term = ZeroTerm()
 zero_series = ZeroSeries()
 
@@ -139,7 +140,7 @@ def series_product(x: Series, y: Series) -> Series:
 
 
 def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
-    """Returns the quotient of two series of equal length, given its first coefficient or not."""
+    """Returns the quotient of two series of equal length; its first coefficient may be given."""
     quotient = [lax.div_p.bind(x[0], y[0]) if first is None else first]
     for k in range(1, len(x)):
         rest = lax.sub_p.bind(x[k], convolution(y, quotient, k, 1, k + 1))
@@ -148,7 +149,7 @@ def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
 
 
 def series_integer_power(x: Series, exponent: int) -> Series:
-    """Returns a positive power by repeated squaring, which is also correct at zero."""
+    """Returns a positive power by repeated squaring, which is correct even if ``x_0`` is zero."""
     power: Series | None = None
     square = x
     while True:

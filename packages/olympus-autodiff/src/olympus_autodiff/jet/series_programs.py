@@ -56,12 +56,12 @@ def jet_olympuspr(
       closed: the program.
       order: the number of terms.
       moving_in: for each input, whether it has terms.
-      term_avals: the types of the terms, by inputs that have some.
-      wanted: for each result, whether its terms are wanted even where it does not move.
+      term_avals: the types of the terms, for the inputs that have terms.
+      wanted: for each result, whether its terms are wanted even if the result is constant.
 
     Returns:
-      The program from the inputs and their terms to the results and theirs; and for each result,
-      whether it has some.
+      The program, and for each result, whether it has terms. The program maps the inputs and
+      their terms to the results and their terms.
     """
     flags = tuple(wanted) or (False,) * len(closed.out_avals)
     return _jet_olympuspr(closed, order, tuple(moving_in), tuple(term_avals), flags)

@@ -49,7 +49,7 @@ class JetTable(DerivativeTable):
 
 jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet.rules")
 
-# Kept for libraries that use the name, not a table: nothing looks at it, since parameters of calls
+# Libraries assign to this name. The assignments are ignored, because the parameters of calls
 # follow from the called programs.
 call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
 

@@ -53,7 +53,7 @@ class JetTrace(DerivativeTrace):
     """Applies primitives to power series by the rules of `jet_rules`.
 
     Args:
-      tag: identifies the transformation for libraries; not looked at.
+      tag: identifies the transformation for libraries; the trace ignores it.
       parent_trace: the trace around it.
       order: the number of terms of each series.
     """
@@ -110,7 +110,7 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through a function with a jvp rule: all its derivatives follow from it."""
+        """Pushes series through a function by its jvp rule, which gives all its derivatives."""
         primals, series, moving = self.split(args)
         constants = [
             Zero.of(x) if each is zero_series else each[0]

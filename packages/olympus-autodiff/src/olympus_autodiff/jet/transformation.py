@@ -33,8 +33,8 @@ def jet_subtrace(
 ) -> tuple[list[Any], list[Any]]:
     """Transforms a wrapped function to push series, whose results may be symbolic.
 
-    The function takes and returns flat operands; the transformed one takes a tag, the order, the
-    operands and for each its terms.
+    The function takes flat operands and returns flat results. The transformed function takes a
+    tag, the order, the operands, and the terms of each operand.
     """
     trace = JetTrace(tag, current.trace, order)
     inputs = [
@@ -63,7 +63,7 @@ def traceable(
 ) -> Any:
     """Transforms a function of values and terms into a function of their leaves.
 
-    The structure of what comes out is stored.
+    The structure of the results is stored.
     """
     primals, series = pytrees.tree_unflatten(in_tree_def, primals_and_series)
     leaves, tree = pytrees.tree_flatten(fun(primals, series))
@@ -84,9 +84,9 @@ def jet(
 ) -> tuple[Any, Any]:
     """Computes all derivatives up to a given order along a curve, in one pass.
 
-    The curve is a polynomial ``h(t)`` in each argument, and what is computed are the value of
-    ``fun(h(t))`` and its derivatives by ``t`` at zero. The cost grows with the square of the order,
-    where nested `jvp` takes twice as long with each order.
+    The curve is a polynomial ``h(t)`` for each argument. The function computes the value of
+    ``fun(h(t))`` and its derivatives with respect to ``t`` at zero. The cost grows with the square
+    of the order, whereas the cost of nested `jvp` doubles with each order.
 
     Args:
       fun: the function. Its arguments are arrays or pytrees of arrays.

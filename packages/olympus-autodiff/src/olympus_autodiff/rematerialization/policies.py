@@ -148,7 +148,7 @@ class DotsSaveable:
     """Keeps the results of products of arrays, which are expensive to compute again.
 
     Attributes:
-      only_if_no_batch_dims: leave out products that are batched, which are cheaper.
+      only_if_no_batch_dims: whether to leave out batched products, which are cheaper.
     """
 
     only_if_no_batch_dims: bool = False
@@ -192,7 +192,7 @@ class SaveAnythingExceptTheseNames:
 
 @dataclass(frozen=True)
 class SaveFromBothPolicies:
-    """Keeps what one of two policies keeps."""
+    """Keeps a value if at least one of two policies keeps it."""
 
     policy_1: Callable[..., Any]
     policy_2: Callable[..., Any]
@@ -254,7 +254,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> SaveAnythingExc
 def save_from_both_policies(
     policy_1: Callable[..., Any], policy_2: Callable[..., Any]
 ) -> SaveFromBothPolicies:
-    """Returns a policy that keeps what one of two policies keeps."""
+    """Returns a policy that keeps a value if at least one of two policies keeps it."""
     return SaveFromBothPolicies(policy_1, policy_2)
 
 

@@ -37,14 +37,14 @@ class Recomputation(NamedTuple):
 
 
 def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -> Recomputation:
-    """Determines what to save so that residuals can be recomputed, by a policy.
+    """Determines by a policy the values to save, from which the residuals can be recomputed.
 
     Goes backward from the residuals and stops at inputs, constants and results that are kept.
 
     Args:
       staged: the forward pass.
-      residuals: the variables of it that the backward pass needs.
-      policy: of `checkpoint`.
+      residuals: the variables of the forward pass that the backward pass needs.
+      policy: the policy of `checkpoint`.
     """
     split = split_equations(staged.equations, policy)
     needed = set(residuals)

@@ -32,7 +32,7 @@ def saved_residuals(
       **kwargs: its keyword arguments.
 
     Returns:
-      For each value its type, and in words where it comes from.
+      For each value, its type and a text that says where it comes from.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs))
 

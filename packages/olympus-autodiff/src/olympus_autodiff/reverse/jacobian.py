@@ -181,7 +181,7 @@ def hessian(
 ) -> Callable[..., Any]:
     """Returns a function that computes the second derivatives of ``fun``.
 
-    Forward mode over reverse mode, which suits functions with a scalar result.
+    Applies forward mode to reverse mode, which suits functions with a scalar result.
 
     Args:
       fun: a function, mostly of a scalar result.

@@ -126,9 +126,9 @@ def backward_pass(
 def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
     """Returns whether an equation whose results have received no cotangents is transposed.
 
-    The backward rule of a `custom_vjp` function is called with zeros where the rules of what its
-    results are used for return no cotangents: rules such as those of quantized operations return
-    values that do not depend on cotangents.
+    The results of a `custom_vjp` function may be used only by operations whose rules return no
+    cotangents. Then the backward rule of the function is still called, with zeros. Rules such as
+    those of quantized operations return values that do not depend on cotangents.
 
     Args:
       equation: the equation.
@@ -144,7 +144,7 @@ def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
 
 
 def _cotangents_by_variable(outvars: Sequence[Atom], cotangents: Sequence[Any]) -> dict[Any, Any]:
-    """Returns the nonzero cotangents of results, summed where results are one variable."""
+    """Returns the nonzero cotangents of results, summed if several results are one variable."""
     received: dict[Any, Any] = {}
     for atom, cotangent in zip(outvars, cotangents, strict=True):
         if atom.__class__ is not Literal and cotangent.__class__ is not Zero:

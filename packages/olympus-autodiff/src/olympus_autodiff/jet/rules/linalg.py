@@ -28,7 +28,7 @@ def _solved_terms(
     """Returns the terms of a solution.
 
     Args:
-      first: its value.
+      first: the value of the solution.
       right_hand_sides: the terms of the right-hand side.
       solve: solves with the value of the matrix.
       applied: applies the term of the matrix of some order, counted from one, to an array; None
@@ -66,7 +66,7 @@ def _triangular_solve_jet(
         return linalg.triangular_solve_p.bind(a, right_hand_side, **params)
 
     def applied(j: int, x: Any) -> Any:
-        # The terms of the triangle of the matrix that is read.
+        # Only one triangle of the matrix is read, so only that triangle of its terms counts.
         term = a_terms[j - 1]
         part = tril(term, -int(unit_diagonal)) if lower else triu(term, int(unit_diagonal))
         part = swap_last(part) if transpose_a else part
