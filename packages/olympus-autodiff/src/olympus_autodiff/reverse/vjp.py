@@ -61,7 +61,7 @@ class VJP:
         out_tree: Any,
         source: Any = None,
     ) -> None:
-        self._equations = equations  # residuals are literals in them
+        self._equations = equations  # the residuals are literals in the equations
         self._invars = invars  # one for each argument leaf with tangents
         self._outvars = (
             outvars  # one for each result leaf; None if it does not depend on the arguments
@@ -94,7 +94,7 @@ class VJP:
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
             if getattr(aval, "dtype", None) == dtypes.float0:
-                continue  # cotangents of integers are ignored
+                continue  # cotangents of integer arguments are ignored
             leaf = _checked_cotangent(leaf, aval)
             if var is not None:
                 outvars.append(var)

@@ -23,8 +23,8 @@ from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, aval_of, can_move, instantiate, is_undefined_primal
 
-# The origins of operands and results of a derived call in the original call: i for operand number
-# i, ~i for result number i, or None. They determine the placement.
+# For each operand and result of a derived call, its origin in the original call. The origin is i
+# for operand number i, ~i for result number i, or None. Origins determine placement.
 Sources = Sequence[int | None]
 MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
 
@@ -35,7 +35,7 @@ def moving(values: Sequence[Any]) -> list[Any]:
 
 
 def partitioned(values: Sequence[Any], flags: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-    """Returns the values whose flag is set, and the others."""
+    """Splits values into those whose flag is set and the others."""
     chosen: list[Any] = []
     others: list[Any] = []
     for value, flag in zip(values, flags, strict=True):
@@ -183,7 +183,7 @@ define_call(lax.closed_call_p, "call_jaxpr", closed_call_params)
 def _composite_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """Jvp rule of composites: that of the decomposition."""
+    """Jvp rule of composites: differentiates the decomposition."""
     return jvp_flat(olympuspr_as_fun(jaxpr), primals, tangents)
 
 
@@ -231,7 +231,10 @@ for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
 def _custom_call_transpose(
     cotangents: Sequence[Any], *operands: Any, call_jaxpr: ClosedOlympuspr, **params: Any
 ) -> list[Any]:
-    """Transpose rule of calls with custom rules: a linear function is its own derivative."""
+    """Transpose rule of calls with custom rules: ignores the rules of a linear function.
+
+    A linear function is its own derivative.
+    """
     rule = transpose_rules[lax.closed_call_p]
     return rule(cotangents, *operands, call_jaxpr=call_jaxpr)
 

@@ -36,7 +36,7 @@ def _dot_general_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
 
 @jvp_rules.define(lax.scaled_dot_p)
 def _scaled_dot_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """Jvp rule of scaled products: that of the product of the scaled operands."""
+    """Jvp rule of scaled products: differentiates the product of the scaled operands."""
     (result,), (tangent,) = jvp_flat(
         lambda *operands: [scaled_dot_decomposition(*operands, **params)], primals, tangents
     )
@@ -97,10 +97,10 @@ def _cotangent_of_factor(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> Any:
-    """Returns the cotangent of one factor: the result's, summed with the other factor.
+    """Returns the cotangent of one factor: the contraction of the result's with the other factor.
 
-    The dimensions of the product's cotangent are batch, free ones of the left factor, free ones of
-    the right one.
+    The dimensions of the result's cotangent are the batch dimensions, the free dimensions of the
+    left factor, and the free dimensions of the right factor.
     """
     contracting, batch = dimensions
     other_contracting, other_batch = other_dimensions

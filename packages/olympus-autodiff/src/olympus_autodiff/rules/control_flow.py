@@ -101,8 +101,8 @@ class _LinearizedBranches(NamedTuple):
     """A linearized `cond`.
 
     Attributes:
-      primal: from the operands to the results and the residuals, in slots that branches share.
-      linear: from shared operands, slots and tangents to tangents.
+      primal: maps the operands to the results and to the residuals, in slots that branches share.
+      linear: maps shared operands, slots and tangents to tangents.
       shared: the positions of the operands that the linear branches need.
     """
 
@@ -142,10 +142,10 @@ def _linearized_branches(
 def _assign_slots(
     linearized: Sequence[LinearizedProgram], num_inputs: int
 ) -> tuple[list[Any], list[dict[int, int]]]:
-    """Finds a place for each residual that is not an operand; branches share places of one type.
+    """Assigns a slot to each residual that is not an operand; branches share slots of one type.
 
     Returns:
-      The types of the places; and for each branch, from a residual's position to its place.
+      The types of the slots; and for each branch, a map from a residual's position to its slot.
     """
     slots: list[Any] = []
     assigned = []

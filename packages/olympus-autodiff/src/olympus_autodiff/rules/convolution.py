@@ -181,13 +181,13 @@ def input_cotangent_padding(
     """Returns the padding of a dilated cotangent whose windows give the input's cotangent.
 
     Args:
-      sizes: of the input's dimensions.
-      window_dimensions: the window's.
-      counts: the numbers of windows: the cotangent's sizes.
-      window_strides: by how much the window moved.
-      padding: of the input.
-      base_dilation: of the input.
-      window_dilation: of the window.
+      sizes: the sizes of the input's dimensions.
+      window_dimensions: the sizes of the window.
+      counts: the number of windows along each dimension, which are the cotangent's sizes.
+      window_strides: the strides of the window.
+      padding: the padding of the input.
+      base_dilation: the dilation of the input.
+      window_dilation: the dilation of the window.
     """
     pads = []
     for size, window, count, stride, (low, _), base, dilation in zip(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of elementwise operations.
 
-Functions of one operand come with the tangent of the result, as a function of the operand's tangent
-``t``, the result ``y`` and the operand ``x``. What does not depend on ``t`` is put together before
-it is multiplied by ``t``, so that one residual is kept and the linear part is one operation.
+For functions of one operand, the result's tangent is given as a function of the operand's tangent
+``t``, the result ``y`` and the operand ``x``. Factors that do not depend on ``t`` are multiplied
+first, and their product by ``t`` last. So one residual is kept, and the linear part is one
+operation.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ for _primitive, _tangent in _from_output.items():
 
 def _acosh_derivative(x: Any) -> Any:
     if is_complex(x):
-        # sqrt(x^2 - 1) is on another branch than this where the real part is negative.
+        # For a negative real part, sqrt(x^2 - 1) is on another branch than this product of roots.
         return product(rsqrt(sub(x, constant(1, x))), rsqrt(one_plus(x)))
     return rsqrt(sub(square(x), constant(1, x)))
 
@@ -377,7 +378,7 @@ jvp_rules.define(
 
 
 def _share(x: Any, y: Any, extremum: Any) -> Any:
-    """Returns the derivative of an extremum by ``x``: 1 where ``x`` attains it, 1/2 for ties."""
+    """Returns the derivative of an extremum w.r.t. ``x``: 1 where ``x`` attains it; 1/2 at ties."""
     dtype = aval_of(x).dtype
     attained, tie = convert_dtype(eq(x, extremum), dtype), convert_dtype(eq(x, y), dtype)
     return sub(attained, scaled(0.5, tie))

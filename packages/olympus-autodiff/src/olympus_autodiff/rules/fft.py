@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of Fourier transforms, which are linear.
 
-The matrix of a transform of complex numbers is symmetric. In one of real numbers the elements that
-are kept stand for themselves and for their conjugates, but for the first one, and of an even length
-the last: that is what the weights 2 and 1 are for.
+The matrix of a complex transform is symmetric. A real transform keeps half of the spectrum. Each
+kept element also stands for its conjugate, so its weight is 2. The first element has weight 1, and
+so has the last one if the length is even.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def _scatter_mul_transpose(
 
 
 def _writes_once(indices: Any, params: dict[str, Any]) -> bool:
-    """Returns whether no element is written to by two updates."""
+    """Returns whether each element is written to by at most one update."""
     shape = aval_of(indices).shape
     batched = params["dimension_numbers"].scatter_indices_batching_dims
     count = math.prod(size for axis, size in enumerate(shape[:-1]) if axis not in batched)
@@ -250,8 +250,8 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
             lax.scatter_p.bind(operand, indices, updates, **params),
             lax.scatter_p.bind(instantiate(by_operand), indices, instantiate(by_updates), **params),
         )
-    # The order of updates of one element is undefined. For result and tangent to agree,
-    # scatter the numbers of the updates, and read which of them were written.
+    # The order of updates of one element is undefined. So the numbers of the updates are
+    # scattered, which shows the update that was written. Then result and tangent agree.
     places = _places(params)
     operand_shape, update_shape = _window_shape(operand), _window_shape(updates)
     count = math.prod(update_shape)
@@ -293,7 +293,7 @@ def _scatter_transpose(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of scattered extrema: operands that attain it share the tangent equally."""
+    """Jvp rule of scattered extrema: values that attain an extremum share its tangent equally."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         operand, indices, updates = primals

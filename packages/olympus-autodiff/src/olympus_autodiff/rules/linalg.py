@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of factors of matrices and of solutions, from the equations that define them.
 
-Written for a matrix ``x`` with tangent ``dx``. Where a factor is unique up to phases, so is its
-tangent: the derivative of a function of factors means something if the phases do not matter to it.
+The matrix is ``x`` and its tangent is ``dx``. If a factor is unique only up to phases, so is its
+tangent. Then the derivative of a function of the factors is meaningful only if the function does
+not depend on the phases.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _ragged_dot_general_transpose(
 def _transpose_of_expansion(
     cotangent: Any, x: Any, y: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> list[Any]:
-    """Transpose rule of products in groups by way of the equivalent dense product."""
+    """Transpose rule of products in groups: transposes the equivalent dense product."""
     expansion = expansion_rules[lax.ragged_dot_general_p]
 
     def dense(left: Any, right: Any) -> Any:
@@ -131,7 +131,7 @@ def _arranged(result: Any, places: Sequence[int], aval: Any) -> Any:
 
     Args:
       result: the cotangent, with dimensions in another order.
-      places: the dimension of the factor that each dimension of ``result`` stands for.
+      places: for each dimension of ``result``, the corresponding dimension of the factor.
       aval: the type of the factor.
     """
     result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))

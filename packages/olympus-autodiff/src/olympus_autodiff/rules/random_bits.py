@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of random bits: there are none."""
+"""Derivatives of random numbers: zero for `rng_uniform`, none for `rng_bit_generator`."""
 
 from __future__ import annotations
 

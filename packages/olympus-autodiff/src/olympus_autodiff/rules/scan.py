@@ -44,7 +44,7 @@ class _JvpPlan(NamedTuple):
     """A scan that carries tangents along.
 
     Attributes:
-      body: from constants, their tangents, carry, its tangents, slices, their tangents.
+      body: takes constants, their tangents, the carry, its tangents, slices and their tangents.
       consts: the values of the body's own constants, which come first.
       nonzero_carry: for each component of the carry, whether it has a tangent.
       nonzero_ys: for each stacked result, whether it has a tangent.
@@ -136,15 +136,15 @@ def instantiated(tangents: Sequence[Any], nonzero: Sequence[bool]) -> list[Any]:
 class _ScanPlan(NamedTuple):
     """A scan split into its primal and its linear part.
 
-    What the loops take as constants is found in a pool: the constants of the original loop, what
-    has been computed before the loop, and the values of constants of the programs.
+    The loops take their constants from a pool. The pool holds the constants of the original loop,
+    the values computed before the loop, and the values of the programs' constants.
 
     Attributes:
-      prelude: computes once, from the constants, what does not depend on the iteration.
+      prelude: computes once, from the constants, the values that do not depend on the iteration.
       values: constants of the programs.
       body: the primal body; also returns the residuals of an iteration.
       body_consts: the positions of its constants in the pool.
-      linear_body: from residuals and tangents to tangents.
+      linear_body: maps residuals and tangents to tangents.
       linear_consts: the positions in the pool of the residuals that are constants.
       linear_xs: the positions of the other residuals among the slices that the original loop takes
         and the stacked results of the primal loop.
