@@ -131,7 +131,7 @@ def from_output(tangent: Callable[[Any, Any, Any], Any]) -> RuleFor:
     """Returns the jvp rule of a function of one operand.
 
     Args:
-      tangent: from the operand's tangent, the result and the operand to the result's tangent.
+      tangent: maps the operand's tangent, the result and the operand to the result's tangent.
     """
 
     def make(primitive: Primitive) -> Callable[..., Any]:
@@ -234,8 +234,9 @@ def product_transpose(
     """Returns the transpose rule of an operation that is linear in each of two operands.
 
     Args:
-      first: from the cotangent and both operands to the first one's cotangent.
-      second: the same for the second operand; None if the operation is not linear in it.
+      first: maps the cotangent and both operands to the first operand's cotangent.
+      second: maps them to the second operand's cotangent; None if the operation is not linear in
+        that operand.
     """
 
     def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> list[Any]:

@@ -227,7 +227,7 @@ def as_result(tangent: Any) -> Any:
 
 
 def explicit_layout(aval: Any) -> Any:
-    """Returns the layout of a type over explicit axes, which operations can be asked for."""
+    """Returns the layout of a type over explicit axes, which operations accept as a parameter."""
     layout = aval.layout
     if layout is None or not layout.mesh.manual_axes:
         return layout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative of the Hurwitz zeta function by its exponent, as a program.
+"""Derivative of the Hurwitz zeta function with respect to its exponent, as a program.
 
 The formula is the Euler-Maclaurin sum of the zeta function (DLMF 25.11.5 and 25.11.28),
 differentiated term by term.
@@ -15,7 +15,7 @@ from olympus_ir.expansions.elementwise import expansion, where
 
 __all__ = ["zeta_grad_s"]
 
-_TERMS = 10  # summed directly
+_TERMS = 10  # the number of terms that are summed directly
 # B_2k / (2k)!, for k from 1.
 _BERNOULLI = (
     *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160),
@@ -25,7 +25,7 @@ _BERNOULLI = (
 
 @expansion
 def zeta_grad_s(s: Any, q: Any) -> Any:
-    """Returns the derivative by ``s`` of the sum of ``(k + q)**-s``, for s > 1 and q > 0."""
+    """Returns the derivative in ``s`` of the sum of ``(k + q)**-s``, for s > 1 and q > 0."""
     inside = (s > 1.0) & (q > 0.0)
     s, q = where(inside, s, 2.0), where(inside, q, 1.0)
     total = lax.full_like(s, 0.0)

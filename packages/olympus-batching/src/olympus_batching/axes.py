@@ -96,7 +96,7 @@ def mapped_axis(
     size = axis_size
     consistent = True
     for leaf, axis in zip(leaves, axes, strict=True):
-        if axis is None:  # passed on unchanged, also if it is not an array
+        if axis is None:  # an unmapped argument is passed on unchanged, even if it is not an array
             dims.append(None)
             continue
         try:

@@ -26,13 +26,13 @@ def batch_olympuspr(
     Args:
       closed: the program on one example.
       axis: the mapped axis.
-      batched_in: for each input whether it differs between the examples.
-      instantiate: for each result, or for all, whether it gets a batch dimension even where it
-        does not differ.
+      batched_in: for each input, whether it differs between the examples.
+      instantiate: for each result, or for all, whether it gets a batch dimension even if it does
+        not differ between the examples.
 
     Returns:
-      The program, and for each result whether it has a batch dimension. For the same arguments it
-      is the same program.
+      The program, and for each result, whether it has a batch dimension. A call with the same
+      arguments returns the same program.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(closed.out_avals)
@@ -101,5 +101,5 @@ def _trace_batched(
 
 
 def uses_axis(closed: ClosedOlympuspr, axis: BatchAxis) -> bool:
-    """Returns whether a program depends on the axis by its name."""
+    """Returns whether a program refers to the axis by its name."""
     return axis.name is not None and axis.name in named_axes(closed.effects)

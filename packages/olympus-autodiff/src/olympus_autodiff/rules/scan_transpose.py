@@ -34,8 +34,8 @@ class _TransposedScan(NamedTuple):
     """The body of a backward loop.
 
     Attributes:
-      body: from known constants; the sums of the constants' cotangents and the carry's cotangents;
-        cotangents of results and known slices.
+      body: takes the known constants, the sums of the constants' cotangents, the carry's
+        cotangents, the results' cotangents, and the known slices.
       consts: the values of the body's own constants, which come first.
       summed: for each linear constant, whether it has a cotangent.
       carried: for each component of the carry, whether its cotangent is not zero.
@@ -167,9 +167,9 @@ def _nonzero(cotangents: Sequence[Any]) -> tuple[bool, ...]:
 
 
 def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[bool, ...]:
-    """Returns which components of the carry depend on linear operands.
+    """Returns, for each component of the carry, whether it depends on linear operands.
 
-    They may do so at the start or only after some iterations.
+    A component may depend on them from the start or only after some iterations.
     """
     olympuspr = jaxpr.jaxpr
     results = linear.layout.results(olympuspr.outvars).carry
@@ -202,8 +202,8 @@ def _split_body(
       linear: for each of its inputs, whether it is linear.
 
     Returns:
-      The body that carries this part and returns it as it was before each iteration; and the body
-      that takes it as slices in place of carrying it.
+      The two bodies. The first carries the part that is not linear, and returns its values before
+      each iteration. The second takes these values as slices instead of carrying them.
     """
     olympuspr = jaxpr.jaxpr
     inputs, results = (
@@ -241,9 +241,10 @@ def _transpose_mixed_scan(
     """Transposes a loop whose carry is only partly linear: the other part is run forward first.
 
     Args:
-      cotangents: those of the results.
+      cotangents: the cotangents of the results.
       operands: the operands of the loop.
-      linear: for each of them, whether it is linear; in the carry also after iterations.
+      linear: for each operand, whether it is linear. A component of the carry is also linear if it
+        becomes so after some iterations.
       jaxpr: the body.
       reverse: whether the loop goes from the last slice to the first.
       params: the other parameters of the equation.
