@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of exported modules before they become part of a program.
 
-A module may come from a file, and the compiler trusts what it is given.
+A module may come from a file. The compiler does not check the modules it is given.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["check_module"]
 
 
 def check_module(exported: Exported, module: Any) -> None:
-    """Checks that a module is well formed, has the types it is said to have, and calls no stranger.
+    """Checks the form, the types and the foreign calls of an exported function's module.
 
     Args:
       exported: the exported function.
-      module: its module.
+      module: the StableHLO module of ``exported``.
 
     Raises:
       ValueError: the module is malformed, its main function has other types, or it calls foreign
@@ -39,7 +39,7 @@ def check_module(exported: Exported, module: Any) -> None:
 
 
 def _check_types(exported: Exported, module: Any) -> None:
-    """Raises ValueError if the main function has other types than the exported function."""
+    """Raises ValueError if the types of the main function and of ``exported`` differ."""
     found = [each for each in module.body.operations if _name_of(each) == "main"]
     if len(found) != 1:
         raise _damaged(exported, "it has no main function")

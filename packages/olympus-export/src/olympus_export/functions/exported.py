@@ -29,7 +29,7 @@ __all__ = ["Exported", "call_exported_p"]
 class Exported:
     """A function that was lowered to StableHLO and can be serialized.
 
-    Made by `export` and `deserialize`.
+    `export` and `deserialize` make exported functions.
 
     Attributes:
       fun_name: the name of the function.
@@ -37,18 +37,19 @@ class Exported:
       in_avals: the types of the flat arguments.
       out_tree: the structure of the result.
       out_avals: the types of the flat results.
-      in_shardings_hlo: for each argument the sharding in XLA's terms, or None.
-      out_shardings_hlo: likewise for each result.
+      in_shardings_hlo: for each flat argument, its sharding in XLA's form, or None.
+      out_shardings_hlo: for each flat result, its sharding in XLA's form, or None.
       nr_devices: the number of devices the program is partitioned over.
-      platforms: the platforms it was exported for.
+      platforms: the platforms the function was exported for. If there are several, the main
+        function first takes the position of the current platform in this tuple.
       ordered_effects: effects whose tokens the module's main function takes and returns.
       unordered_effects: other effects.
       disabled_safety_checks: the safety checks that are switched off.
       mlir_module_serialized: the StableHLO module as a portable artifact.
-      calling_convention_version: how the module's main function is to be called.
-      module_kept_var_idx: the arguments that the main function takes, by position.
-      uses_global_constants: whether the main function takes the platform's index first, its
-        position in ``platforms``.
+      calling_convention_version: the version of the main function's calling convention.
+      module_kept_var_idx: the positions of the flat arguments that the main function takes.
+      uses_global_constants: whether the function was exported for several platforms, or the shapes
+        in its module need refinement.
     """
 
     __slots__ = (
@@ -130,7 +131,7 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     def solution(self) -> Any:
-        """Returns the solution for the dimension variables from the shapes of the arguments."""
+        """Returns the solution that computes dimension variables from argument shapes."""
         if self._solution is None:
             shapes = [aval.shape for aval in self.in_avals]
             self._solution = solve(shapes, functools.partial(path_of, self.in_tree))
@@ -141,7 +142,7 @@ class Exported:
         return str(mlir.portable_module(self.mlir_module_serialized))
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the shardings of the flat arguments over a mesh; None if unspecified.
+        """Returns the sharding of each flat argument over a mesh, or None if it is unspecified.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -149,7 +150,7 @@ class Exported:
         return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the shardings of the flat results over a mesh; None if unspecified.
+        """Returns the sharding of each flat result over a mesh, or None if it is unspecified.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -182,8 +183,8 @@ class Exported:
     def vjp(self) -> Exported:
         """Returns the exported vector-Jacobian product.
 
-        Its arguments are the flat arguments and one cotangent for each flat result; its results are
-        the cotangents of the flat arguments.
+        It takes the flat arguments and one cotangent for each flat result. It returns the
+        cotangents of the flat arguments.
 
         Raises:
           ValueError: the function was serialized without a derivative.
@@ -204,11 +205,13 @@ class Exported:
         return serialize(self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function; under transformations it is part of the caller's program.
+        """Calls the function.
+
+        Under a transformation, the function becomes part of the caller's program.
 
         Args:
-          *args: arguments of the types it was exported for.
-          **kwargs: keyword arguments, likewise.
+          *args: arguments of the types that the function was exported for.
+          **kwargs: keyword arguments of the types that the function was exported for.
 
         Raises:
           ValueError: the arguments have another structure or other types.
@@ -252,7 +255,7 @@ def _shown(aval: Any, what: str) -> str:
 
 
 def path_of(in_tree: Any, position: int) -> str:
-    """Returns the name of an argument: ``args[0]`` and the path to one of its leaves."""
+    """Returns the name of a flat argument: ``args`` or ``kwargs``, then the path to the leaf."""
     first, *rest = pytrees.Structure(in_tree).paths()[position]
     return ("args", "kwargs")[first.idx] + pytrees.keystr(tuple(rest))
 
@@ -274,7 +277,10 @@ def _raise_structure_error(exported: Exported, in_tree: Any) -> None:
 
 
 def _differentiable_call(exported: Exported) -> Callable[..., list[Any]]:
-    """Returns the function of flat arguments, with its exported derivative."""
+    """Returns a function of flat arguments that calls an exported function.
+
+    Reverse mode calls the exported vector-Jacobian product.
+    """
 
     def call_flat(*args: Any) -> list[Any]:
         return call_exported_p.bind(*args, exported=exported)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of functions: lowered to StableHLO, serialized, and called in another process.
+"""Export of functions as StableHLO programs, which can be called in another process.
 
-Only the program is exported: it runs on the platforms it was exported for, without the Python code
-that it was traced from.
+An exported program can be serialized. It runs on the platforms it was exported for, without the
+Python code that it was traced from.
 
-Calling convention: the module's public function ``main`` takes (1) if the function was exported for
-several platforms, the index of the platform among them, an int32 scalar; (2) the arguments at
-the positions ``module_kept_var_idx``. It returns the flat results.
+Calling convention: the module's public function ``main`` takes the flat arguments at the positions
+``module_kept_var_idx`` and returns the flat results. If the function was exported for several
+platforms, ``main`` takes one more operand before these: the index of the current platform among
+them, an int32 scalar.
 
-Shapes may be symbolic: see `symbolic_shape`. Then the operands of ``main`` have dynamic shapes,
-which it checks for consistency.
+Shapes may be symbolic; see `symbolic_shape`. The operands of ``main`` then have dynamic shapes, and
+``main`` checks that these shapes are consistent.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ maximum_supported_calling_convention_version = 10
 
 
 def default_export_platform() -> str:
-    """Returns the platform that functions are exported for by default: that of the default device.
+    """Returns the platform of the default device, for which functions are exported by default.
 
     Example:
       >>> default_export_platform()
@@ -67,8 +68,8 @@ def export(
 
     Args:
       fun_jit: a function returned by `jit`.
-      platforms: the platforms it shall run on, some of ``"cpu"``, ``"cuda"``, ``"rocm"`` and
-        ``"tpu"``, whether they are present or not; by default that of the default device.
+      platforms: the platforms to export for, some of ``"cpu"``, ``"cuda"``, ``"rocm"`` and
+        ``"tpu"``. They need not be present. The default is the platform of the default device.
       disabled_checks: safety checks to switch off; see `DisabledSafetyCheck`.
 
     Returns:
@@ -174,7 +175,7 @@ def _export_traced(
     check_custom_calls(lowered.module, disabled_checks)
     is_symbolic = program_lowering.has_symbolic_shapes(program.closed.in_avals)
     attributes = lowered.module.operation.attributes
-    # This includes calls of functions that were exported for symbolic shapes.
+    # A call of a function that was exported for symbolic shapes sets `lowered.needs_refinement`.
     uses_global_constants = len(platforms) > 1 or is_symbolic or lowered.needs_refinement
     attributes["jax.uses_shape_polymorphism"] = mlir.boolean(uses_global_constants)
     in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
@@ -208,7 +209,7 @@ def _export_traced(
 
 
 def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
-    """Raises ValueError if arguments have symbolic shapes of two scopes."""
+    """Raises ValueError if the symbolic shapes of the arguments have different scopes."""
     scope, first = None, ""
     for position, leaf in enumerate(leaves):
         for size in getattr(leaf, "shape", ()):
@@ -226,7 +227,11 @@ def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
 def _shardings(
     placement: Placement, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Returns shardings over an abstract mesh and in XLA's form; None if unspecified."""
+    """Returns the shardings over abstract meshes and the shardings in XLA's form.
+
+    Each sharding is in one of the two tuples, and the other tuple has None at its position. An
+    unspecified sharding is None in both.
+    """
     if len(placement.devices) == 1 or not shardings:
         nothing = (None,) * len(avals)
         return nothing, nothing

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format of exported functions as bytes.
 
-A file is a magic number, the version of the format, a checksum, the length of a header, the header
-as JSON, and the pieces of data to which the header refers by number, one after the other. Reading
-runs no code of the file.
+A file contains, in this order: a magic number, the version of the format, a checksum, the length of
+the header, the header, and the pieces of data. The header is JSON and refers to each piece of data
+by its number. Reading a file runs no code from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from olympus_xla.foreign.ffi_primitive import FfiEffect
 __all__ = ["EFFECTS", "FORMAT_VERSION", "LENGTHS", "MAGIC", "READABLE_VERSIONS"]
 
 MAGIC = b"\x89OLYMPUS-EXPORT\n"
-FORMAT_VERSION = 2  # 2: types have layouts and memory spaces, shardings memory kinds and devices
+# Version 2 added layouts and memory spaces to types, and memory kinds and devices to shardings.
+FORMAT_VERSION = 2
 READABLE_VERSIONS = (1, 2)
 LENGTHS = struct.Struct("<IIQ")  # version of the format, checksum, length of the header
 

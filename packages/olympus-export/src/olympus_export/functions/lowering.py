@@ -66,7 +66,10 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
 
 
 def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Converts values to the given types, which may have other static sizes."""
+    """Converts values to the types of ``avals``.
+
+    A dimension that is static in one type may be dynamic in the other.
+    """
     types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
     return [
         value if value.type == kind else context.create("stablehlo.convert", kind, (value,))
@@ -88,7 +91,7 @@ def _platform_index(context: LoweringContext, exported: Exported) -> Any:
     """Returns the index of the current platform in the exported function's list of platforms."""
 
     def index_of(inner: LoweringContext) -> list[Any]:
-        # If the check of platforms is disabled, an unknown platform uses the first one.
+        # If the check of platforms is disabled, an unknown platform takes the index 0.
         platform = inner.platforms[0]
         known = platform in exported.platforms
         index = exported.platforms.index(platform) if known else 0
@@ -102,7 +105,7 @@ def _platform_index(context: LoweringContext, exported: Exported) -> Any:
 def _constrain(
     context: LoweringContext, value: Any, exported: Exported, position: int, *, is_result: bool
 ) -> Any:
-    """Returns the value, constrained to its sharding in the exported function."""
+    """Returns an operand or result, constrained to its sharding in the exported function."""
     module = context.module
     if exported.nr_devices == 1 or module.mesh is None:
         return value
@@ -163,8 +166,8 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
         else:
             new = module.unique_name(old)
         renamed.append((operation, old, new))
-    # A new name may be the old name of another function. Intermediate names, which occur in neither
-    # module, keep the two apart.
+    # The new name of one symbol may be the old name of another. The first loop therefore gives each
+    # symbol an intermediate name, which occurs in neither module.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

@@ -27,13 +27,14 @@ __all__ = ["deserialize"]
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """Returns the exported function that `Exported.serialize` wrote.
+    """Returns the exported function that `Exported.serialize` turned into bytes.
 
     Args:
-      blob: the bytes.
+      blob: the bytes that `Exported.serialize` returned.
 
     Raises:
-      ValueError: ``blob`` is no exported function, or has an unknown version of the format.
+      ValueError: ``blob`` is not an exported function, is damaged, or is in an unknown version of
+        the format.
     """
     blob = bytes(blob)
     if not blob.startswith(MAGIC):
@@ -81,10 +82,10 @@ def _from_body(body: memoryview, header_length: int) -> Exported:
 
 
 def _checked(exported: Exported) -> Exported:
-    """Checks that the fields of an exported function fit each other; returns the function.
+    """Returns an exported function after a check that its fields are consistent.
 
     Raises:
-      ValueError: the fields do not fit each other.
+      ValueError: the fields are inconsistent.
     """
     num_in, num_out = len(exported.in_avals), len(exported.out_avals)
     kept = exported.module_kept_var_idx

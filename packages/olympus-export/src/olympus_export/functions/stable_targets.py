@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Foreign functions that an exported program may call.
 
-A later version of jaxlib may run an exported program, perhaps in years. The foreign functions below
-belong to jaxlib and keep their names and meanings. At their own risk, users can allow other foreign
-functions with `DisabledSafetyCheck.custom_call`.
+A later version of jaxlib may run an exported program, perhaps years after the export. The foreign
+functions below belong to jaxlib and keep their names and meanings. Users can allow other foreign
+functions with `DisabledSafetyCheck.custom_call`, at their own risk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from .safety_checks import DisabledSafetyCheck
 
-# Calls that XLA replaces, and calls of kernels in its kernel languages.
+# Targets of the calls that XLA replaces, and of the calls of kernels in XLA's kernel languages.
 _OF_THE_COMPILER = frozenset(
     {
         "ApproxTopK",
@@ -51,7 +51,7 @@ def check_custom_calls(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> 
     """Checks that a module calls only stable foreign functions.
 
     Raises:
-      ValueError: it calls others that ``disabled`` does not allow.
+      ValueError: the module calls another foreign function, which ``disabled`` does not allow.
     """
     allowed = {check.is_custom_call() for check in disabled}
     problems = [

@@ -22,7 +22,7 @@ __all__ = ["serialize"]
 
 
 class _Pieces:
-    """Pieces of data of a file that is being written."""
+    """Collects the pieces of data for a file."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -36,7 +36,8 @@ def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
     """Returns an exported function as bytes; see `Exported.serialize`.
 
     Raises:
-      ValueError: ``vjp_order`` is negative, or trees have nodes of unregistered types.
+      ValueError: ``vjp_order`` is negative, a pytree of the function has a node of an unregistered
+        type, or the function has an effect that cannot be serialized.
     """
     if vjp_order < 0:
         raise ValueError(f"vjp_order must be 0 or positive, got {vjp_order}")
@@ -89,7 +90,7 @@ def _aval_to_json(aval: Any) -> list[Any]:
 
 
 def _constraints_to_json(exported: Exported) -> list[str] | None:
-    """Returns the constraints of dimension variables; None if shapes are fixed."""
+    """Returns the constraints on dimension variables as text; None if all shapes are fixed."""
     for aval in exported.in_avals:
         for size in aval.shape:
             if type(size) is not int:
