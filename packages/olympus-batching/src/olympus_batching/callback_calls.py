@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of foreign calls and callbacks: one call for each example, or one for all.
 
-Such a primitive (`pure_callback`, a foreign call) has the parameters ``vmap_method``, by which its
-user says what the function called can do, and ``result_avals``, the types of its results.
+Each of these primitives, such as `pure_callback` or a foreign call, has two parameters.
+With ``vmap_method`` the user says what the called function can do. ``result_avals`` holds the types
+of the results.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def call_by_vmap_method(
     params: dict[str, Any],
     **batched_params: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls for all examples as the parameter ``vmap_method`` determines.
+    """Calls a primitive for all examples, in the manner that ``vmap_method`` selects.
 
     Args:
       primitive: the primitive.
@@ -79,7 +80,7 @@ def in_a_loop(
     axis_size: int,
     unroll: int = 1,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls for one example after the other, in a loop of the program."""
+    """Calls a primitive for one example after the other, in a loop of the program."""
     batched = [
         to_front(arg, dim) for arg, dim in zip(args, batch_dims, strict=True) if dim is not None
     ]

@@ -2,9 +2,9 @@
 """Containers of arrays, such as sparse matrices, that `vmap` maps like arrays.
 
 For most pytrees, an axis of `vmap` is an axis of each array in them. The axes of a container differ
-from those of its arrays: it defines which axes of its arrays hold the examples, and its form with
-one dimension less or more.
-Unlike the classes of `vmappables`, containers are mapped over axes that are integers.
+from those of its arrays. The container defines which axes of its arrays hold the examples, and what
+form it takes with one dimension less or more.
+Containers are mapped over integer axes, unlike the classes of `vmappables`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ __all__ = [
 
 
 class Container(NamedTuple):
-    """The functions by which `vmap` maps values of a type, which must be a node of pytrees.
+    """The functions by which `vmap` maps values of a type. The type must be a pytree node.
 
     Attributes:
-      split: from a value and an axis to one example, with the arrays of all examples in it, and
-        the axes of its arrays that hold the examples, one a leaf; raises ValueError where the
+      split: takes a value and an axis. It returns one example, which contains the arrays of all
+        examples, and for each leaf the axis that holds the examples. It raises ValueError if the
         value cannot be mapped over the axis.
-      join: from one example, with the arrays of all examples in it, each with the examples in the
-        axis that was asked for, that axis and the number of examples, to the value of all
-        examples; raises ValueError where there is no such value.
+      join: takes one example, which contains the arrays of all examples, the axis requested for
+        the examples, and the number of examples. Each array has the examples in that axis. It
+        returns the value of all examples, and raises ValueError if there is no such value.
     """
 
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]]
     join: Callable[[Any, int, int], Any]
 
 
-# Registered types; subclasses are not included.
+# The registered types. Registering a type does not register its subclasses.
 containers: dict[type, Container] = {}
 
 
@@ -55,8 +55,8 @@ def register_container(
 
     Args:
       container_type: the type, a node of pytrees; subclasses must be registered separately.
-      split: from a value of all examples to one.
-      join: from one example to all.
+      split: takes the value of all examples apart; see `Container`.
+      join: makes the value of all examples; see `Container`.
     """
     containers[container_type] = Container(split, join)
 
@@ -78,11 +78,11 @@ def _split(
     Args:
       args: the arguments.
       kwargs: the keyword arguments.
-      flat_in_axes: from the structure of arguments, where containers are leaves, to axes.
+      flat_in_axes: maps the structure of the arguments, with containers as leaves, to axes.
 
     Returns:
       The arrays of the arguments, the axis of each, and the structure of the pair of arguments and
-      keyword arguments, with one example instead of each container.
+      keyword arguments. In that structure, one example stands in place of each container.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_container)
     examples: list[Any] = []
@@ -103,7 +103,7 @@ def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
 
     Args:
       results: the results, with the arrays of all examples.
-      axes: one axis for each array of them.
+      axes: one axis for each array of the results.
       size: the number of examples.
     """
     leaves, tree = pytrees.tree_flatten(results, is_leaf=_is_container)
@@ -126,7 +126,7 @@ def vmap_of_containers(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Calls a mapped function some of whose arguments are containers.
+    """Calls a mapped function on arguments that include containers.
 
     Args:
       vmap: `vmap`, which maps the arrays of the containers.

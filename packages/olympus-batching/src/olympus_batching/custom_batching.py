@@ -23,8 +23,8 @@ from .tables import batching_rules
 
 __all__ = ["called_rule", "custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
-# Parameters: ``call``, the program of the function; ``rule``, the user's rule; the structures of
-# arguments and result. Closed-over values are the first operands.
+# The parameters are ``call``, the program of the function; ``rule``, the user's rule; and the
+# structures of the arguments and the result. Closed-over values are the first operands.
 custom_vmap_call_p = instruction(
     "custom_vmap_call", multiple_results=True, family="calls", cache_inference=False
 )
@@ -43,10 +43,10 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 class custom_vmap:
     """Wraps a function with a custom rule for `vmap`.
 
-    The rule is called with the number of examples, a list of booleans in the structure of the
-    arguments that says which leaves are batched, and the arguments with batch dimension 0. It
-    returns the result for all examples, and booleans in the same structure that say which leaves
-    are batched.
+    The rule takes the number of examples, a list of booleans, and the arguments with batch
+    dimension 0. The booleans have the structure of the arguments and say which leaves are batched.
+    The rule returns the result for all examples, and booleans in the structure of that result that
+    say which of its leaves are batched.
 
     Args:
       fun: the function of one example. Its arguments must be resolvable by position.
@@ -165,7 +165,7 @@ def called_rule(
     Args:
       rule: the rule.
       axis_size: the number of examples.
-      in_batched: for each argument, a tree of booleans: whether its leaves are batched.
+      in_batched: for each argument, a tree of booleans that say which leaves are batched.
       args: the arguments, with batch dimension 0.
       out_tree: the structure of the function's result.
 
@@ -174,7 +174,7 @@ def called_rule(
 
     Raises:
       TypeError: the rule does not return a pair.
-      ValueError: a structure is wrong.
+      ValueError: the rule returns a wrong structure.
     """
     name = function_name(rule)
     result = rule(axis_size, list(in_batched), *args)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of functions with custom derivative rules.
 
-The function, its derivative rule, its forward and its backward pass are functions of flat values of
-one example. Each is wrapped as a function of all examples, which the outer traces call now, later
-or never.
+The function, its derivative rule, its forward pass and its backward pass each take flat values of
+one example. This module wraps each as a function of all examples. The outer traces call the wrapped
+functions now, later or never.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class BatchedFunction:
-    """A function of one example, called on all; it stores the results' batch dimensions.
+    """A function of one example, called on all examples. It stores the results' batch dimensions.
 
     Args:
       trace: the interpreter that batches.
@@ -58,7 +58,8 @@ class BatchedFunction:
 class BatchedForward(BatchedFunction):
     """A forward pass, from primals to residuals and results, on all examples.
 
-    With symbolic zeros it takes one flag for each primal after them: is it differentiated?
+    With symbolic zeros, the primals are followed by one flag for each primal. The flag says whether
+    the primal is differentiated.
     """
 
     __slots__ = ()
@@ -106,7 +107,7 @@ class BatchedBackward:
     Args:
       trace: the interpreter that batches.
       bwd: the backward pass.
-      forward: the forward pass that it belongs to, which is called before it.
+      forward: the matching forward pass, which is called before the backward pass.
     """
 
     __slots__ = ("bwd", "forward", "trace")
@@ -150,7 +151,7 @@ def _is_float0(value: Any) -> bool:
 def _without_numberless(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Returns the values with symbolic zeros and ``float0`` replaced by those of one example."""
+    """Returns the values, with each symbolic zero and ``float0`` replaced by one example of it."""
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
         if dim is None:
@@ -166,9 +167,10 @@ def _without_numberless(
 
 
 def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
-    """Returns a (co)tangent with its batch dimension at ``wanted``; sums over it for None.
+    """Returns a tangent or cotangent with its batch dimension at ``wanted``.
 
-    The cotangent of a constant that a function closes over is None.
+    If ``wanted`` is None, sums over the batch dimension. The cotangent of a constant that a
+    function closes over is None.
     """
     if dim == wanted or value is None:
         return value

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batch dimensions: which dimension of a value holds the examples, and how to move it.
 
-A batch dimension is an index into the shape of the batched value, or None (`not_mapped`) where all
+A batch dimension is an index into the shape of the batched value, or None (`not_mapped`) if all
 examples share one value.
 """
 
@@ -34,9 +34,9 @@ class BatchAxis(NamedTuple):
 
     Attributes:
       size: the number of examples.
-      name: by which collectives refer to the axis; None where it has none.
-      spmd_name: the mesh axis, or axes, over which sharded values are laid out along it.
-      layout: the mesh and the explicit axes that it is sharded over, or None.
+      name: the name by which collectives refer to the axis, or None.
+      spmd_name: the mesh axis or axes over which the examples of sharded values are laid out.
+      layout: the mesh and the explicit mesh axes that shard the axis, or None.
     """
 
     size: int
@@ -49,8 +49,8 @@ class _Examples(threading.local):
     """The sharding of the examples in the running batching rule.
 
     Attributes:
-      layout: the mesh and the axes, or None.
-      axes: the explicit mesh axes that the examples of all running `vmap`s are sharded over.
+      layout: the mesh and the mesh axes that shard the examples, or None.
+      axes: the explicit mesh axes that shard the examples of all running `vmap`s.
       spmd_axes: the mesh axes of ``spmd_axis_name`` of all running `vmap`s.
     """
 
@@ -80,7 +80,7 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
     mesh, entry = examples.layout
     around = mesh_in_force()
     if not around.empty and around != mesh:
-        return None  # inside a function where these axes are automatic
+        return None  # the mesh axes are automatic in the current function
     own = get_aval(value).layout
     if own is not None:
         return with_dimension(own, batch_dim, entry)
@@ -96,8 +96,8 @@ def unbatched_aval(
 
     Args:
       aval: the type of all examples.
-      batch_dim: their batch dimension, or the specification that the type of a library knows.
-      axis_size: the number of examples, for types of libraries.
+      batch_dim: the batch dimension, or a specification that the type of a library understands.
+      axis_size: the number of examples, which only types of libraries need.
     """
     if batch_dim is None:
         return aval
@@ -210,7 +210,7 @@ def move_batch_dim(
     """Returns the value with its batch dimension moved from ``source`` to ``target``.
 
     Raises:
-      ValueError: where ``target`` is None and the value is batched.
+      ValueError: ``target`` is None and the value is batched.
     """
     if source == target:
         return value
@@ -220,7 +220,7 @@ def move_batch_dim(
 
 
 def to_front(value: Any, batch_dim: BatchDim) -> Any:
-    """Returns a batched value with its batch dimension first; unbatched values unchanged."""
+    """Returns a value with its batch dimension first. Leaves unbatched values unchanged."""
     return value if batch_dim is None or batch_dim == 0 else move_dim(value, batch_dim, 0)
 
 
@@ -241,10 +241,10 @@ def first_batched(dims: Sequence[BatchDim]) -> int:
 
 
 def shifted(dim: int, batch_dim: int) -> int:
-    """Returns the position in the batched value of dimension ``dim`` of one example."""
+    """Returns the batched value's dimension that matches dimension ``dim`` of one example."""
     return dim + (dim >= batch_dim)
 
 
 def all_shifted(dims: Sequence[int], batch_dim: int) -> tuple[int, ...]:
-    """Returns the positions in the batched value of the dimensions ``dims`` of one example."""
+    """Returns the batched value's dimensions that match dimensions ``dims`` of one example."""
     return tuple([dim + (dim >= batch_dim) for dim in dims])

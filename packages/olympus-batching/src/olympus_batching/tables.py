@@ -2,13 +2,14 @@
 """The tables of batching rules, and the combinators that fill them.
 
 A batching rule `(axis_size, args, batch_dims, **params) -> (out, out_dim)` applies its primitive to
-operands, some of which hold all examples in dimension ``batch_dims[i]``. The others, with None, are
-shared by the examples. For primitives of several results ``out`` and ``out_dim`` are lists. Rules
-run under the trace around the `vmap`, so they may call any function of `lax`.
+operands. A batched operand holds all examples in dimension ``batch_dims[i]``. The examples share an
+operand whose batch dimension is None. For primitives with several results, ``out`` and ``out_dim``
+are lists. Rules run under the trace that encloses the `vmap`, so they may call any function of
+`lax`.
 
-Rules of primitives that depend on the axis itself, not only on its size, are in `axis_rules`:
-`(axis, args, batch_dims, **params)` with a `BatchAxis`. Those are calls of programs, which may use
-the axis's name inside, and collectives.
+Some primitives depend on the mapped axis itself, not only on its size. They are collectives, and
+calls of programs that may use the axis's name. Their rules are in `axis_rules` and have the form
+`(axis, args, batch_dims, **params)`, where ``axis`` is a `BatchAxis`.
 """
 
 from __future__ import annotations
@@ -76,19 +77,19 @@ batching_rules: RuleTable[BatchingRule] = RuleTable(
     "batching", package="olympus_batching", expands=True
 )
 
-# For primitives that depend on the axis itself; see the module's docstring. Each has a rule in
-# `batching_rules` as well, for an axis without a name.
+# Rules of primitives that depend on the axis itself; see the module's docstring. Each primitive
+# also has a rule in `batching_rules`, for an axis without a name.
 axis_rules: RuleTable[BatchingRule] = RuleTable("named-axis batching", package="olympus_batching")
 
-# For collectives over the mapped axis; the rules have the form of those in `axis_rules`. They
-# eliminate the axis; other axes are left to the outer traces.
+# Rules of collectives over the mapped axis, in the form of the rules in `axis_rules`. The rules
+# eliminate the mapped axis and leave other axes to the outer traces.
 collective_batching_rules: RuleTable[BatchingRule] = RuleTable(
     "collective batching", package="olympus_batching"
 )
 
 
 def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> Any:
-    """Gives a primitive a rule that depends on the axis itself; without ``rule``, a decorator."""
+    """Defines a rule that depends on the axis itself. Without ``rule``, returns a decorator."""
     if rule is None:
         return lambda function: (define_axis_rule(primitive, function), function)[1]
     axis_rules.define(primitive, rule)
@@ -104,7 +105,7 @@ def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> 
 
 
 def unary(primitive: Primitive) -> BatchingRule:
-    """Returns the rule of a primitive of one operand that does the same on one more dimension."""
+    """Returns the rule of a one-operand primitive that an added dimension does not affect."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         if params.get("sharding") is not None:
@@ -115,7 +116,7 @@ def unary(primitive: Primitive) -> BatchingRule:
 
 
 def elementwise(primitive: Primitive) -> BatchingRule:
-    """Returns the rule of an elementwise primitive, which spreads scalars and sizes of one."""
+    """Returns the rule of an elementwise primitive that broadcasts scalars and sizes of one."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         if len(args) == 1:
@@ -134,12 +135,12 @@ def _of_elementwise(primitive: Primitive) -> BatchingRule | None:
 def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -> Any:
     """Returns the operands of an elementwise operation with a common batch dimension.
 
-    Elementwise operations broadcast scalars and dimensions of size one. So an unbatched operand
-    gets a batch dimension of size one unless it is a scalar, and a batched scalar gets dimensions
+    Elementwise operations broadcast scalars and dimensions of size one. An unbatched operand that
+    is not a scalar therefore gets a batch dimension of size one. A batched scalar gets dimensions
     of size one.
 
     Returns:
-      The operands, and the batch dimension that they have in common.
+      The operands and their common batch dimension.
     """
     target = None
     ndim = 0
@@ -152,7 +153,7 @@ def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -
         elif ndim_of(arg):
             break
     else:
-        # All batched operands have one batch dimension and rank, the others are scalars.
+        # All batched operands have the same batch dimension and rank. The others are scalars.
         return args, target
     ranks = [rank_of(arg, dim) for arg, dim in zip(args, batch_dims, strict=True)]
     rank = max(ranks)
@@ -183,7 +184,7 @@ def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) ->
 
     Args:
       primitive: the primitive.
-      scalars: the positions where an operand may be a scalar; the others have one shape.
+      scalars: the positions where an operand may be a scalar. The other operands have one shape.
     """
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:

@@ -31,11 +31,11 @@ class BatchTrace(Trace):
     """Applies primitives to operands, some of which hold all examples of a mapped axis.
 
     Args:
-      parent: the trace around, which the batched primitives are applied in.
+      parent: the enclosing trace, which applies the batched primitives.
       axis: the mapped axis.
       fun: the mapped function, for error messages.
-      tag: identifies the call of `vmap`. Functions with custom derivative rules are batched by
-        further traces with the same tag, so that they may close over tracers of the first.
+      tag: identifies the call of `vmap`. Further traces with the same tag batch functions with
+        custom derivative rules. The functions may thus close over tracers of the first trace.
     """
 
     __slots__ = ("axis", "fun", "tag")
@@ -65,7 +65,7 @@ class BatchTrace(Trace):
                 values.append(arg)
                 dims.append(None)
         rule = _batching_rules.get(primitive) or batching_rules.find(primitive)
-        axis_rule = _axis_rules.get(primitive)  # in the file of the other rule, so loaded now
+        axis_rule = _axis_rules.get(primitive)  # the lookup above has loaded its module
         if examples.layout is not self.axis.layout:
             return self._process_split(primitive, args, params)
         if not batched and (axis_rule is None or self.axis.name is None):
@@ -174,7 +174,7 @@ class BatchTrace(Trace):
         return values, dims
 
     def wrap(self, values: Sequence[Any], dims: Sequence[BatchDim]) -> list[Any]:
-        """Returns tracers of the batched values, and the others unchanged."""
+        """Returns tracers of the batched values, and the other values unchanged."""
         return [
             value if dim is None else tracer_of(self, value, dim)
             for value, dim in zip(values, dims, strict=True)
@@ -204,8 +204,8 @@ def call_batched(
     Args:
       fun: the function, which takes and returns values of one example.
       axis: the mapped axis.
-      args: the operands; those with a batch dimension hold all examples.
-      dims: their batch dimensions.
+      args: the operands. Each operand with a batch dimension holds all examples.
+      dims: the operands' batch dimensions.
       source: the user's function, for error messages.
       tag: the tag of the trace that this one continues, or None; see `BatchTrace`.
 
@@ -213,7 +213,7 @@ def call_batched(
       The results of all examples, and their batch dimensions.
     """
     if examples.layout is not None and examples.layout is not axis.layout:
-        # Inside a batching rule of an outer `vmap`, whose layout does not apply here.
+        # This runs in a batching rule of an outer `vmap`. The outer layout does not apply here.
         saved, examples.layout = examples.layout, None
         try:
             return call_batched(fun, axis, args, dims, source, tag)

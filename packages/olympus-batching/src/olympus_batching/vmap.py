@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vmap`: a function of one example as a function of all examples at once."""
+"""`vmap`, which turns a function of one example into a function of all examples at once."""
 
 from __future__ import annotations
 
@@ -51,17 +51,18 @@ def vmap(
 
     Args:
       fun: the function of one example.
-      in_axes: which axis of each positional argument holds the examples: an integer, negative ones
-        counting from the end, or None for an argument that all examples share. One entry for all
-        arguments, or a tuple with an entry each; an entry may be a tree of such, a prefix of the
-        argument's structure. Keyword arguments are always mapped over axis 0.
-      out_axes: where the axis of examples goes in the results, likewise. With None, a result must
-        be the same for all examples.
+      in_axes: the axis of each positional argument that holds the examples. An entry is an integer,
+        or None for an argument that all examples share. Negative integers count from the end. Give
+        one entry for all arguments, or a tuple with one entry for each. An entry may be a tree of
+        axes that is a prefix of the argument's structure. Keyword arguments are always mapped over
+        axis 0.
+      out_axes: the position of the axis of examples in the results, in the form of ``in_axes``.
+        With None, a result must be the same for all examples.
       axis_name: a name under which collectives such as `lax.psum` find the axis.
-      axis_size: the number of examples, required where no argument is mapped.
+      axis_size: the number of examples, required if no argument is mapped.
       spmd_axis_name: the mesh axis (or a tuple of them) over which the examples are laid out.
-      sum_match: whether a result that differs between examples is summed over them where
-        ``out_axes`` says None.
+      sum_match: whether to sum a result that differs between examples over the examples, if its
+        ``out_axes`` is None.
 
     Returns:
       The mapped function.
@@ -81,7 +82,7 @@ def vmap(
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
     options = VmapOptions(
-        # Arguments are a tuple, so a list of axes could never be a prefix of them.
+        # The arguments form a tuple, so a list of axes could never be a prefix of their structure.
         tuple(in_axes) if isinstance(in_axes, list) else in_axes,
         out_axes,
         axis_name,
@@ -119,7 +120,7 @@ def _check_options(options: VmapOptions) -> None:
 
 
 class _MappedFunction:
-    """A function and its options, whose axes are flattened once for each structure."""
+    """A function and its options. The axes are flattened once for each structure."""
 
     __slots__ = ("fun", "in_axes_of_tree", "options", "out_axes_of_tree")
 
@@ -154,7 +155,7 @@ class _MappedFunction:
     def with_out_axes(
         self, outs: Sequence[Any], out_dims: Sequence[BatchDim], out_tree: Any, axis: BatchAxis
     ) -> list[Any]:
-        """Returns the results with their batch dimensions where ``out_axes`` says.
+        """Returns the results with their batch dimensions at the positions in ``out_axes``.
 
         Raises:
           ValueError: a result is batched and its ``out_axes`` is None.
@@ -175,7 +176,7 @@ class _MappedFunction:
 def _call_on_examples(
     flat: FlatFunction, axis: BatchAxis, leaves: Sequence[Any], dims: Sequence[BatchDim], fun: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls a function of leaves on all examples, with the axis's mesh axes in force."""
+    """Calls a function of leaves on all examples, with the mesh axes of the axis in force."""
     saved, saved_spmd = examples.axes, examples.spmd_axes
     if axis.layout is not None:
         examples.axes = saved + axes_of_entry(axis.layout[1])
@@ -259,5 +260,5 @@ def _axis_in(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-# `lax.map` computes batches with `vmap`, and stands below it.
+# `lax.map` computes batches with `vmap`, but lies in a layer below it.
 install_vectorizer(vmap)

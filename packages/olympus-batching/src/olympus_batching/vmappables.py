@@ -3,8 +3,8 @@
 
 A library registers a class of containers with a class of specifications, such as names of axes.
 ``vmap(f, in_axes=spec)`` then calls ``f`` with one element of the container. The library's
-``to_elt`` makes the element from elements of the container's arrays; ``from_elt`` makes a container
-from the results of all examples.
+``to_elt`` makes the element from elements of the container's arrays. The library's ``from_elt``
+makes a container from the results of all examples.
 """
 
 from __future__ import annotations
@@ -55,14 +55,16 @@ def register_vmappable(
     Args:
       data_type: the class of the containers, which are pytrees.
       spec_type: the class of the specifications, hashable values.
-      axis_size_type: the class of values that give the number of examples; ``axis_size`` of `vmap`
-        may be an instance.
-      to_elt: from ``(element_of, get_index, container, spec)`` to one example. It calls
-        ``element_of(part, part_spec)`` for parts of the container: arrays with the position of
-        their axis, or containers with a specification. ``get_index()`` is the example's number.
-      from_elt: from ``(batch_of, axis_size, element, spec)`` to a container of all examples. It
-        calls ``batch_of(axis_size, part, part_spec)`` for its parts.
-      make_iota: from an ``axis_size`` to the numbers of the examples; None to count them from 0.
+      axis_size_type: the class of values that give the number of examples. The ``axis_size`` of
+        `vmap` may be an instance of the class.
+      to_elt: takes ``(element_of, get_index, container, spec)`` and returns one example. It calls
+        ``element_of(part, part_spec)`` for parts of the container. A part is an array with the
+        position of its axis, or a container with a specification. ``get_index()`` returns the
+        example's number.
+      from_elt: takes ``(batch_of, axis_size, element, spec)`` and returns a container of all
+        examples. It calls ``batch_of(axis_size, part, part_spec)`` for the parts of the element.
+      make_iota: takes an ``axis_size`` and returns the numbers of the examples. None counts the
+        examples from 0.
     """
     unregister_vmappable(data_type)
     _vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)
@@ -79,7 +81,7 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def _is_spec(axis: Any) -> bool:
-    """Returns whether an axis is a specification for any value: integers may be axes of arrays."""
+    """Returns whether an axis is a specification for any value. Integers may be plain axes."""
     return type(axis) in spec_types and type(axis) is not int
 
 
@@ -121,10 +123,10 @@ def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
 def vmap_by_specs(
     vmap: Callable[..., Any], fun: Callable[..., Any], options: VmapOptions
 ) -> Callable[..., Any]:
-    """Maps a function some of whose axes are specifications of libraries.
+    """Maps a function over axes that include specifications of libraries.
 
-    Values with plain axes are left to `vmap`. Inside it, containers among the arguments are
-    replaced by one element, and elements among the results by containers.
+    Leaves values with plain axes to `vmap`. Inside `vmap`, one element replaces each container
+    among the arguments, and a container replaces each element among the results.
 
     Args:
       vmap: `vmap`.

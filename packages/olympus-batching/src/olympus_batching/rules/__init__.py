@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batching rules, one module a family of primitives.
+"""The batching rules, with one module for each family of primitives.
 
-`tables.batching_rules` imports a module when it looks up a primitive of its family first.
+`tables.batching_rules` imports a module at the first lookup of a primitive of its family.
 """

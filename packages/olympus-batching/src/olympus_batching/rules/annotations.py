@@ -30,7 +30,7 @@ def _shard_alike(axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any])
 def _layout_constraint(
     axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any], *, layout: Any
 ) -> Any:
-    """Returns an order of one example's dimensions, with the batch dimension outermost."""
+    """Batching rule of layout constraints, which puts the batch dimension outermost."""
     (x,), (dim,) = args, batch_dims
     order = [place + (place >= dim) for place in layout.major_to_minor]
     batched = type(layout)((dim, *order), layout.tiling, layout.sub_byte_element_size_in_bits)

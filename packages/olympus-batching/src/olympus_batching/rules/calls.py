@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of calls: the same call, of a program on all examples."""
+"""Batching of calls: the same call, with the program batched over all examples."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _batched_sharding(sharding: Any, dim: int, axis: BatchAxis) -> Any:
 
 
 def _default_layout(layout: Any, dim: int, axis: BatchAxis) -> None:
-    # A given layout orders the dimensions of one example; the compiler chooses one for all.
+    # A given layout orders the dimensions of one example. The compiler chooses the batched layout.
     return None
 
 
@@ -93,7 +93,7 @@ def _checkpoint(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **pa
 
 @define_axis_rule(lax.composite_p)
 def _composite(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **params: Any) -> Any:
-    """Batching rule of composites: that of the decomposition."""
+    """Batching rule of composites, which batches the decomposition."""
     batched, out_dims = batch_olympuspr_dims(jaxpr, axis, batch_dims)
     return eval_olympuspr(batched.jaxpr, batched.consts, *args), out_dims
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of collectives.
 
-Where the axis of the `vmap` is one of the axes of the collective, the collective becomes an
-operation along the batch dimension (`collective_batching_rules`). Otherwise it keeps its axes, and
-the examples are carried along.
+If the axis of the `vmap` is one of the axes of the collective, the collective becomes an operation
+along the batch dimension (`collective_batching_rules`). Otherwise the collective keeps its axes and
+its operand has a batch dimension.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ..trace import call_batched
 
 
 def _names(params: dict[str, Any]) -> tuple:
-    """Returns the axes of a collective, names and dimensions."""
+    """Returns the axes of a collective, both names and dimensions."""
     names = params["axes"] if "axes" in params else params["axis_name"]
     return names if isinstance(names, tuple) else (names,)
 
 
 def _define(primitive: Primitive, over_other_axes: BatchingRule, over_axis: BatchingRule) -> None:
-    """Gives a collective its two rules."""
+    """Defines the rules of a collective over other axes and over the mapped axis."""
     over_axis = _with_groups(over_axis)
     collective_batching_rules.define(primitive, over_axis)
 
@@ -82,9 +82,10 @@ def _take(operand: Any, indices: Sequence[int], dim: int) -> Any:
 
 
 def _with_groups(rule: BatchingRule) -> BatchingRule:
-    """Returns the rule for ``axis_index_groups``, given the one for the whole axis.
+    """Returns the rule for ``axis_index_groups``, given the rule for the whole axis.
 
-    The batch dimension is split in two, groups and members; the groups are mapped over.
+    The batch dimension is split into a dimension of groups and one of members. The rule maps over
+    the groups.
     """
 
     def rule_of_groups(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
@@ -137,7 +138,7 @@ def _reduce_over_axis(primitive: Primitive, of_equal: Callable[[Any, int], Any])
 
     Args:
       primitive: the collective.
-      of_equal: the reduction of one value that all examples share.
+      of_equal: reduces a value that all examples share.
     """
 
     def rule(axis: BatchAxis, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
@@ -206,7 +207,7 @@ def _all_gather(
     position = axis_name.index(axis.name)
     before, after = axis_name[:position], axis_name[position + 1 :]
     place = all_gather_dimension
-    # The last axis varies fastest, so it is gathered first; later ones then extend the dimension.
+    # The last axis varies fastest, so it is gathered first. Later gathers extend the dimension.
     if after:
         operand = materialize(operand, axis.size, dim)
         operand, dim = _all_gather_others(
@@ -242,7 +243,7 @@ def _merge(operand: Any, dim: int) -> Any:
 
 
 def _split(operand: Any, dim: int, count: int) -> Any:
-    """Returns the array with a dimension split in two, the first of size ``count``."""
+    """Returns the array with a dimension split in two, the first one of size ``count``."""
     shape = operand.shape
     return lax.reshape(operand, (*shape[:dim], count, shape[dim] // count, *shape[dim + 1 :]))
 
@@ -285,7 +286,7 @@ _define(lax.reduce_scatter_p, _reduce_scatter_others, _reduce_scatter)
 
 
 def several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
-    """Returns the error for an exchange over several axes, only one of which is mapped."""
+    """Returns the error for an exchange over several axes of which only one is mapped."""
     return NotImplementedError(
         f"{name} over the axes {axis_name} cannot be batched over {axis.name!r} alone. Call it for "
         "one axis after the other."
@@ -373,8 +374,8 @@ def _all_to_all_of_several(
 ) -> Any:
     """Exchanges along the mapped axis, which is dimension 0, and over other axes.
 
-    The slices of a dimension are numbered by the axes, the last one fastest: divided by axes, the
-    dimension is exchanged with each of them by itself.
+    The axes number the slices of a dimension, and the last axis varies fastest. Once the dimension
+    is split by axes, each axis can exchange its own part separately.
     """
     position = axis_name.index(axis.name)
     before, after = axis_name[:position], axis_name[position + 1 :]
@@ -407,7 +408,7 @@ def _all_to_all_of_several(
 _define(lax.all_to_all_p, _all_to_all_others, _all_to_all)
 
 
-# ---- variation over mesh axes: a mapped axis is not among them ----
+# ---- variation over mesh axes, which never include the mapped axis ----
 
 
 for _primitive in (lax.pvary_p, lax.psum_invariant_p):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of contractions: the new dimension is a batch dimension, or free on one side."""
+"""Batching of contractions: the new dimension is a batch dimension, or free in one operand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _dot_general(
         rhs_contract = all_shifted(rhs_contract, rhs_dim)
         rhs_batch = all_shifted(rhs_batch, rhs_dim)
     count = len(lhs_batch)
-    # Dimensions of the result: batch, then free ones of lhs, then free ones of rhs.
+    # The result has the batch dimensions, then the free ones of lhs, then the free ones of rhs.
     if lhs_dim is not None and rhs_dim is not None:
         lhs_batch = (lhs_dim, *lhs_batch)
         rhs_batch = (rhs_dim, *rhs_batch)

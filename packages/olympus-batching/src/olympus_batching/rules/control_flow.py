@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of control flow.
 
-Where all examples go the same way, the programs are batched and the construct stays. Where they go
-different ways, both ways are gone for all of them and each takes its own result.
+If all examples take the same path, the rule batches the programs and keeps the construct. If the
+examples take different paths, every path runs on all examples, and each example keeps the result of
+its own path.
 """
 
 from __future__ import annotations
@@ -84,10 +85,10 @@ def _choose_each(
     batched_in: Sequence[bool],
     branches: Sequence[ClosedOlympuspr],
 ) -> Any:
-    """Runs all branches on all examples, and selects for each example its branch's results.
+    """Runs all branches on all examples, and selects the results of each example's branch.
 
-    A branch gets the operands of examples that do not take it without their derivatives: an
-    infinite derivative there would make the sum over branches NaN.
+    For examples that do not take a branch, the branch gets operands without their derivatives. An
+    infinite derivative of such an operand would make the sum over branches NaN.
     """
     outs = []
     for number, branch in enumerate(branches):
@@ -131,7 +132,7 @@ def _has_refs(
 ) -> bool:
     """Returns whether an operand is a reference.
 
-    With ``dims`` and ``place``, counts only references with another batch dimension than ``place``.
+    With ``dims`` and ``place``, counts only references whose batch dimension is not ``place``.
     """
     return any(
         getattr(operand, "is_ref", False) and (dims is None or dims[position] not in (None, place))
@@ -141,7 +142,7 @@ def _has_refs(
 
 def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
     for program in programs:
-        # Ordered prints happen for all examples: also for those that take the other way.
+        # Ordered prints would run for all examples, even for those that take another path.
         ordered = [effect for effect in program.effects if isinstance(effect, OrderedIOEffect)]
         if ordered:
             raise NotImplementedError(
@@ -182,13 +183,13 @@ def _while(
             break
         batched = batched._replace(carry=list(after))
     batched_cond, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, batched.of_cond)
-    # A predicate that is batched by another axis is batched by this one as well.
+    # A predicate that another axis batches gets a batch dimension for this axis too.
     if condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape):
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands.flat):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
-        # Examples finish after different numbers of iterations: the condition returns a boolean for
-        # each, and the primitive keeps the values of finished examples.
+        # Examples finish after different numbers of iterations. The condition returns a boolean for
+        # each example, and the primitive keeps the values of finished examples.
         batched = batched._replace(carry=[True] * len(batched.carry))
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
@@ -251,7 +252,7 @@ def _scan(
     batched_operands = ScanOperands(
         consts=_fronted(operands.consts, dims.consts),
         carry=_instantiated(axis, carry, initially_batched.carry, batched.carry),
-        # The first dimension is that of the iterations, the examples come second.
+        # The first dimension is that of the iterations. The second is the batch dimension.
         xs=[
             x if dim is None else materialize(x, axis.size, dim, 1)
             for x, dim in zip(operands.xs, dims.xs, strict=True)
@@ -282,8 +283,8 @@ def _linear_solve(
         for program, consts in zip(jaxprs, consts_batched, strict=True)
         if program is not None
     ]
-    # Unknowns and right-hand sides are batched if one of the programs, which map them to one
-    # another, returns a batched value.
+    # The programs map unknowns and right-hand sides to one another. Both are batched if one of the
+    # programs returns a batched value.
     unknowns_batched = initially_batched
     while True:
         after = unknowns_batched

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of convolutions: the examples join the batch, the features, or the groups."""
+"""Batching of convolutions: the examples join the batch, the features or the groups."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def merged(x: Any, source: int, target: int) -> Any:
     Args:
       x: the array.
       source: the dimension that is moved.
-      target: the dimension that it joins, counted without the first.
+      target: the dimension that it joins, counted after ``source`` is removed.
     """
     shape = shape_of(x)
     order = [dimension for dimension in range(ndim_of(x)) if dimension != source]
@@ -90,18 +90,18 @@ def merged(x: Any, source: int, target: int) -> Any:
 
 
 def split(x: Any, dimension: int, count: int) -> Any:
-    """Returns an array with one dimension split in two, the first of a given size."""
+    """Returns an array with one dimension split in two, the first one of size ``count``."""
     shape = shape_of(x)
     rest = shape[dimension] // count if count else 0
     return lax.reshape(x, (*shape[:dimension], count, rest, *shape[dimension + 1 :]))
 
 
 def merged_within_groups(x: Any, source: int, target: int, groups: int) -> Any:
-    """Merges a dimension with one that is ordered [group, element], keeping the order of groups."""
+    """Merges a dimension with one ordered [group, element], and keeps the order of groups."""
     place = target + (target >= source)
     x = split(x, place, groups)
     source += source > place
-    # Moves the dimension between groups and elements, and merges it with both.
+    # Move the dimension between groups and elements, and merge it with both.
     x = merged(x, source, target + 1)
     first, second = shape_of(x)[target : target + 2]
     return lax.reshape(x, (*shape_of(x)[:target], first * second, *shape_of(x)[target + 2 :]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching rules of primitives that are not elementwise in all respects.
 
-The rules of the others follow from their declaration, see `tables.elementwise`.
+The rules of fully elementwise primitives follow from their declaration; see `tables.elementwise`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ..tables import (
     unary,
 )
 
-# Whose result may be asked to have a sharding.
+# A parameter may request a sharding of the result.
 batching_rules.define(lax.convert_element_type_p, unary(lax.convert_element_type_p))
-# The predicate may be a scalar, the cases have one shape.
+# The predicate may be a scalar. All cases have the same shape.
 batching_rules.define(lax.select_n_p, same_shape_elementwise(lax.select_n_p, scalars=(0,)))
-# The bounds may be scalars, the operand has the shape of the result.
+# The bounds may be scalars. The operand has the shape of the result.
 batching_rules.define(lax.clamp_p, same_shape_elementwise(lax.clamp_p, scalars=(0, 2)))
 
 
 @batching_rules.define(lax.bitcast_convert_type_p)
 def _bitcast_convert_type(axis_size: int, args: Any, batch_dims: Any, *, new_dtype: Any) -> Any:
     (operand,), (dim,) = args, batch_dims
-    # From a narrow to a wide type, the last dimension is consumed.
+    # A cast from a narrow to a wide type consumes the last dimension.
     if itemsize_bits(operand.dtype) < itemsize_bits(new_dtype) and dim == operand.ndim - 1:
         operand, dim = move_dim(operand, dim, 0), 0
     return lax.bitcast_convert_type_p.bind(operand, new_dtype=new_dtype), dim
 
 
-# The last dimensions of the plain array are those of an element.
+# The last dimensions of the plain array belong to one element of the extended type.
 
 
 @batching_rules.define(lax.to_edtype_p)

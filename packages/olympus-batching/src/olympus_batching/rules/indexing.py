@@ -40,7 +40,7 @@ def _slice(
     return out, dim
 
 
-# ---- slices that start at indices known when the program runs ----
+# ---- slices with start indices known only at run time ----
 
 
 @batching_rules.define(lax.dynamic_slice_p)
@@ -105,7 +105,7 @@ def _with_start_zero(starts: Sequence[Any], dim: int) -> list[Any]:
 
 
 def _stacked(axis_size: int, starts: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
-    """Returns the start indices of all examples: [batch, dimension]."""
+    """Returns the start indices of all examples, of shape [batch, dimension]."""
     columns = [
         broadcast_batch(lax.broadcast_in_dim(start, (1,), ()), axis_size, 0)
         if dim is None
@@ -145,7 +145,7 @@ def _gather(
     if indices_batched:
         start_indices_batching_dims = _after(start_indices_batching_dims)
     if operand_batched and indices_batched:
-        if axis_size == 0:  # a slice of size one is out of bounds
+        if axis_size == 0:  # a slice of size one would be out of bounds
             return _empty_gather(args, batch_dims, dims, slice_sizes), 0
         operand_batching_dims = (0, *operand_batching_dims)
         start_indices_batching_dims = (0, *start_indices_batching_dims)
@@ -188,7 +188,7 @@ def _empty_gather(args: Any, batch_dims: Any, dims: Any, slice_sizes: Any) -> An
 
 
 def _after(dims: Sequence[int]) -> tuple[int, ...]:
-    """Returns dimensions shifted by a new first one."""
+    """Returns the dimensions as numbered after a new first dimension."""
     return tuple([dim + 1 for dim in dims])
 
 

@@ -80,7 +80,7 @@ def _triangular_solve(
     a, b = args
     a_dim, b_dim = batch_dims
     if a_dim is None and rank_of(b, b_dim) == 2:
-        # If a multiplies from the left, the columns are independent systems, else the rows.
+        # If ``a`` multiplies from the left, each column is an independent system, else each row.
         axis = 1 if left_side else 0
         return _side_by_side(linalg.triangular_solve_p, [a], b, b_dim, axis, params)
     return leading(linalg.triangular_solve_p)(axis_size, args, batch_dims, **params)

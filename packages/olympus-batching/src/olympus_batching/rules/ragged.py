@@ -35,6 +35,6 @@ def _ragged_dot_general(
         ),
         **params,
     )
-    # Of several products of groups, the dimension of the groups comes first.
+    # If the ragged dimension is contracted, the dimension of the groups comes first in the result.
     (ragged,) = numbers.lhs_ragged_dimensions
     return out, int(ragged in contracting[0])

@@ -73,8 +73,8 @@ def _reduce_from_each_start(
 ) -> Any:
     """Returns a reduction in which each example has its own initial value.
 
-    The compiler's reduction takes one initial value, so the examples' are combined with the
-    operands element by element, in a loop.
+    The compiler's reduction takes only one initial value. A loop therefore combines the examples'
+    initial values with the operands, element by element.
     """
     operands = all_at(operands, axis_size, operand_dims, 0)
     kept = [axis for axis in range(1, operands[0].ndim) if axis - 1 not in dimensions]

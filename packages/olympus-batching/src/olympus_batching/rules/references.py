@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of references: one reference holds the arrays of all examples.
 
-A reference that is made within a mapped function is batched, whatever it holds at first. One that
-comes from outside and is not mapped is shared by the examples: they can read it, and not write
-values that differ.
+A reference made within a mapped function is batched, whatever its initial value. The examples share
+a reference that comes from outside and is not mapped. They can read the shared reference, but
+cannot write values to it that differ between examples.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..trace import call_batched
 
 @batching_rules.define(references.new_ref_p)
 def _new_ref(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    # Batch dimension 0, as control flow needs: dimensions of references cannot be moved.
+    # Control flow needs batch dimension 0, and dimensions of references cannot be moved.
     array = materialize(args[0], axis_size, batch_dims[0])
     return references.new_ref_p.bind(array, **params), 0
 
@@ -98,7 +98,7 @@ def apply_to_arrays(
     dims: Sequence[BatchDim],
     params: dict[str, Any],
 ) -> Any:
-    """Batches a construct in its pure form: references are read before and written afterwards."""
+    """Batches a construct in its pure form. Reads references before it, and writes them after."""
 
     def one_example(*operands: Any) -> list[Any]:
         return apply_discharged(
@@ -119,14 +119,16 @@ def apply_to_arrays(
 def _batched_transforms(
     axis_size: int, args: Sequence[Any], dims: Sequence[BatchDim], first: int, tree: Any
 ) -> tuple[list[Any], Any, int]:
-    """Returns the transforms of all examples (leaves and structure) and the view's batch dimension.
+    """Returns the transforms of all examples, as leaves and structure, and the batch dimension.
+
+    The batch dimension is that of the view.
 
     Args:
       axis_size: the number of examples.
       args: the operands, a reference first.
-      dims: their batch dimensions, of which one at least is not None.
+      dims: the operands' batch dimensions, at least one of which is not None.
       first: the position of the first leaf of the transforms.
-      tree: their structure.
+      tree: the structure of the transforms.
     """
     leaves = [to_front(leaf, dim) for leaf, dim in zip(args[first:], dims[first:], strict=True)]
     transforms = references.transforms_of(leaves, tree)
@@ -169,10 +171,11 @@ def _batched_transform(
 
     Args:
       axis_size: the number of examples.
-      transform: for one example; what of its operands differs has a batch dimension in front.
-      flags: the same transform, with a flag for each operand: does it differ?
-      dim: the batch dimension of what is transformed.
-      aval: the type of what is transformed, for one example.
+      transform: the transform for one example. Operands that differ between examples have a batch
+        dimension in front.
+      flags: the same transform, with a flag for each operand that says whether the operand differs.
+      dim: the batch dimension of the value that is transformed.
+      aval: the type of one example of the value that is transformed.
     """
     if isinstance(transform, NDIndexer):
         if _any_batched(flags):
@@ -190,7 +193,7 @@ def _batched_transform(
     if isinstance(transform, BitcastTransform):
         if len(aval.shape) != 1 or shape == aval.shape:
             return [*before, transform], 0
-        # The growing dimension: the only one of vectors, else the last but one.
+        # The cast changes the only dimension of a vector, else the last dimension but one.
         column = ReshapeTransform((axis_size, *aval.shape, 1))
         return [*before, column, transform, ReshapeTransform((axis_size, *shape))], 0
     batched = getattr(transform, "batched", None)
@@ -235,14 +238,14 @@ def _shifted_label(label: Any, dim: BatchDim) -> Any:
 def _indexed_each(
     axis_size: int, indexer: NDIndexer, batched: Sequence[bool], dim: BatchDim
 ) -> tuple[list[Any], int]:
-    """Batches an index that differs between examples: index arrays get a batch dimension.
+    """Batches an index that differs between examples. Index arrays get a batch dimension.
 
-    Slices with different starts become index arrays, with one more dimension each.
+    Slices with different starts become index arrays. Each adds a dimension to the index arrays.
     """
     own = indexer.int_indexer_shape
     steps: dict[
         int, int
-    ] = {}  # by position of a slice that becomes an index array, its dimension in the index arrays
+    ] = {}  # from position of a slice that becomes an index array to its dimension in index arrays
     shape = [axis_size, *own]
     for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:
@@ -287,7 +290,7 @@ def _indexed_each(
 
 
 def _from_start(index: Slice, size: int) -> Any:
-    """Returns the starts of a slice, clamped so that the slice fits, as in a dynamic slice."""
+    """Returns the starts of a slice. Clamps them so that the slice fits, like a dynamic slice."""
     start = index.start
     start = lax.select_n(lax.lt(start, _like(0, start)), start, lax.add(start, _like(size, start)))
     last = size - (index.size - 1) * index.stride - 1

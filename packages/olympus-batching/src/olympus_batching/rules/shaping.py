@@ -103,7 +103,7 @@ def _pad(axis_size: int, args: Any, batch_dims: Any, *, padding_config: Any) -> 
     if padding_dim is None:
         config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
         return lax.pad_p.bind(operand, padding_value, padding_config=config), dim
-    # A padding value for each example: pads with zeros, then selects the value in the padding.
+    # Each example has its own padding value. Pad with zeros, then select the value in the padding.
     config = ((0, 0, 0), *padding_config)
     operand = materialize(operand, axis_size, dim)
     some_value = lax.squeeze(lax.slice(padding_value, (0,), (1,)), (0,)) if axis_size else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of sorting: along the same dimension, for each example."""
+"""Batching of sorting, which sorts each example along the same dimension."""
 
 from __future__ import annotations
 

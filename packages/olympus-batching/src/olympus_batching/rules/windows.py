@@ -69,8 +69,8 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
     results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
     batched = _batched_results(params["jaxpr"], [dim is not None for dim in batch_dims[:count]])
     if not all(batched):
-        # Results that do not depend on batched operands stay unbatched, such as the results of a
-        # derivative's primal part.
+        # Results that do not depend on batched operands stay unbatched. The results of the primal
+        # part of a derivative are an example.
         results = list(results)
         same = [place for place, flag in enumerate(batched) if not flag]
         chosen = [not flag for flag in batched]
@@ -83,7 +83,7 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
 
 
 def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
-    """Returns which results are batched: those that depend on batched operands."""
+    """Returns a flag for each result: true if the result depends on batched operands."""
     count = len(batched)
     used = [
         dce_closed(jaxpr, [place == result for place in range(count)])[1] for result in range(count)
