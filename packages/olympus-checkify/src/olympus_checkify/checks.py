@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check`: a predicate that must hold, and its primitive.
 
-Evaluated eagerly, a failing check raises. A compiled program cannot raise: `checkify` turns its
-checks into a part of its results.
+A failing check that is evaluated eagerly raises. A compiled program cannot raise. `checkify`
+turns the checks of a program into a part of its results.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _effect = CheckEffect()
 
 # Operands: the failure flag, the number of the check, the values in its message. Parameters:
 # ``effect``, the `ErrorEffect`; ``metadata``, pairs of the possible numbers and their sites;
-# ``debug``, whether it is ignored without `checkify`.
+# ``debug``, whether the check is ignored without `checkify`.
 check_p = Primitive("check", multiple_results=True, cache_inference=False)
 
 
@@ -72,7 +72,7 @@ def not_functionalized() -> ValueError:
     )
 
 
-# Evaluated operation by operation, values are known. In a compiled program they are not.
+# Eager evaluation knows the values of the operands. A compiled program does not.
 @reference_rules.define(check_p)
 @check_p.def_impl
 def _check_now(
@@ -127,10 +127,10 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
     Args:
       pred: the predicate, a scalar of dtype bool.
-      msg: the message, a template as of `str.format`.
+      msg: the message, a template for `str.format`.
       *fmt_args: arrays, or pytrees of them, that the template shows.
       debug: whether the check is ignored without `checkify`.
-      **fmt_kwargs: the same by keyword.
+      **fmt_kwargs: further arrays, or pytrees of them, that the template shows by name.
 
     Raises:
       OlympusRuntimeError: the predicate is false.
@@ -168,9 +168,9 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
     Args:
       pred: the predicate, a scalar of dtype bool.
-      msg: the message, a template as of `str.format`.
+      msg: the message, a template for `str.format`.
       *fmt_args: arrays, or pytrees of them, that the template shows.
-      **fmt_kwargs: the same by keyword.
+      **fmt_kwargs: further arrays, or pytrees of them, that the template shows by name.
 
     Example:
       >>> debug_check(False, "this goes unnoticed")
@@ -179,7 +179,9 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 
 def check_error(error: Error) -> None:
-    """Checks that an `Error` of `checkify` has not occurred: raises it now, or under `checkify`.
+    """Checks that an `Error` of `checkify` has not occurred.
+
+    A concrete error is raised at once. The surrounding `checkify` returns a traced error.
 
     Args:
       error: the error.

@@ -114,7 +114,9 @@ class Site:
 @functools.total_ordering
 @dataclasses.dataclass(frozen=True)
 class ErrorEffect:
-    """A kind of errors with the types of its payload. Errors of one effect share memory.
+    """A kind of errors with the types of its payload.
+
+    All errors of one effect share one entry of an `Error`.
 
     Attributes:
       error_type: the kind.
@@ -132,7 +134,8 @@ class ErrorEffect:
         return [lax.full(shape, 0, _dtypes[dtype]) for shape, dtype, _ in self.types]
 
 
-# Dtypes of payloads by name: effects are sorted, and dtypes have no order.
+# Dtypes of payloads by name. Effects hold names, because effects are sorted and dtypes have no
+# order.
 _dtypes: dict[str, Any] = {}
 
 
@@ -147,14 +150,18 @@ _codes = itertools.count(1)
 
 
 def new_code() -> int:
-    """Returns a number for a check. Of several errors the one with the lowest number is shown."""
+    """Returns a new number for a check.
+
+    If several checks fail, the error with the lowest number is shown.
+    """
     return next(_codes)
 
 
 class Error:
     """A pytree of arrays that says whether checks have failed, and which.
 
-    `throw` raises if one has. If several have, the first in the program is shown.
+    `throw` raises if a check has failed. If several checks have failed, its message shows the
+    first one in the program.
 
     Args:
       _pred: for each effect, whether an error has occurred.
@@ -246,9 +253,9 @@ class Error:
 
         Args:
           site: the check, or another one of its kind.
-          failed: whether it fails, a scalar of dtype bool.
-          code: its number.
-          payload: the values that its message shows.
+          failed: whether the check fails, a scalar of dtype bool.
+          code: the number of the check.
+          payload: the values that the message shows.
         """
         effect = ErrorEffect(site.kind, tuple(map(type_of, payload)))
         return self.merged(effect, failed, code, payload, {})
@@ -261,7 +268,7 @@ class Error:
         payload: Sequence[Any],
         metadata: Mapping[int, Site],
     ) -> Error:
-        """Returns the error combined with one of a single effect, which happened later."""
+        """Returns the error combined with a later error of a single effect."""
         if effect in self._pred:
             if np.shape(self._pred[effect]) != np.shape(failed):
                 here = init_error.with_effects([effect]).with_leaves(
@@ -290,7 +297,7 @@ class Error:
         return Error(self._pred, self._code, {**self._metadata, **metadata}, self._payload)
 
     def with_effects(self, effects: Iterable[ErrorEffect]) -> Error:
-        """Returns the error with an entry for each of some effects."""
+        """Returns the error with entries for the given effects, adding those that it lacks."""
         error = self
         for effect in effects:
             if effect not in error._pred:

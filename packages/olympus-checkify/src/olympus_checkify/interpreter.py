@@ -30,8 +30,8 @@ _numbers = _Numbers()
 def code_of(equation: Equation, site: Site, ordinal: int) -> int:
     """Returns the number of a check of an equation.
 
-    A program may be traced several times before it is compiled. It keeps the numbers of the first
-    time, which are in program order: of several errors, the first is shown.
+    A program may be traced several times before it is compiled. Every trace uses the numbers of
+    the first trace, which are in program order. If several checks fail, the first one is shown.
     """
     key = (id(equation), site.kind, ordinal)
     code = _numbers.of_program.get(key)
@@ -107,7 +107,9 @@ def with_errors(
     effects: Sequence[ErrorEffect],
     reduced: bool = True,
 ) -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
-    """Returns a program with the entries of some effects as additional first operands and results.
+    """Returns a program that also takes and returns the entries of some effects.
+
+    The entries precede the other operands and the other results.
 
     Args:
       closed: the program.

@@ -2,9 +2,9 @@
 """The table of checkify's rules, which check primitives and propagate errors through calls.
 
 A rule ``(equation, enabled, error, operands) -> (error, results)`` applies the equation to the
-operands. It returns the error that has occurred so far, with what its checks add, and the results
-of the equation. An instruction without a rule cannot fail; see `plain`. Primitives outside of the
-instruction set are checked for NaN unless they have a rule or are exempt.
+operands. It returns the given error, combined with the errors that the equation's checks find, and
+the results of the equation. An instruction without a rule cannot fail; see `plain`. Primitives
+outside of the instruction set are checked for NaN unless they have a rule or are exempt.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`checkify`: a function that returns its errors as one of its results."""
+"""`checkify`, which makes a function return its errors as one of its results."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def checkify(
 ) -> Callable[Params, tuple[Error, Result]]:
     """Returns a function that also returns the errors that its checks have found.
 
-    The function may be compiled, mapped and differentiated, and so may the result of this.
+    Both ``f`` and the returned function may be compiled, mapped and differentiated.
 
     Args:
       f: the function.
-      errors: the kinds of errors to look for: those of `check` (``user_checks``), and those of
-        operations: ``nan_checks``, ``div_checks``, ``index_checks``.
+      errors: the kinds of errors to look for. ``user_checks`` are those of `check`. ``nan_checks``,
+        ``div_checks`` and ``index_checks`` are those of operations.
 
     Returns:
       A function of the same arguments that returns a pair of the `Error` and the result.

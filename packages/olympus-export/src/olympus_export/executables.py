@@ -27,7 +27,7 @@ __all__ = ["deserialize_and_load", "serialize"]
 
 
 def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
-    """Returns a compiled function as bytes, for `deserialize_and_load`.
+    """Serializes a compiled function to bytes for `deserialize_and_load`.
 
     Args:
       compiled: the function, as ``jit(f).lower(...).compile()`` returns it.
@@ -84,20 +84,20 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> stages.Compiled:
-    """Returns the compiled function that `serialize` wrote.
+    """Loads a compiled function that `serialize` wrote.
 
-    Loading runs code of the file, which must come from a trusted source.
+    Loading runs code in the bytes. The bytes must come from a trusted source.
 
     Args:
       serialized: the bytes.
       in_tree: the structure of the arguments.
       out_tree: the structure of the results.
-      backend: the platform or the backend to load it on; by default the default one.
-      execution_devices: the devices to run on, in the order of those it was compiled for; by
-        default the devices with the same numbers.
+      backend: the platform or the backend to load the function on; by default the default backend.
+      execution_devices: the devices to run on, in the order of the devices that the function was
+        compiled for; by default the devices with the same numbers.
 
     Raises:
-      ValueError: the number of devices is not that which it was compiled for.
+      ValueError: the function was compiled for another number of devices.
     """
     all_devices = list(execution_devices or backends.devices(_platform_of(backend)))
     unpickler = _Unpickler(io.BytesIO(serialized), all_devices, execution_devices is not None)
@@ -162,7 +162,7 @@ def _platform_of(backend: Any) -> Any:
 
 
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
-    """Returns the program with the types and names that calls need, and no equations."""
+    """Returns a program without equations, with the types and names that calls need."""
     names = state["arg_names"]
     info = DebugInfo(state["name"], None, lambda: names)
     olympuspr = Olympuspr(
@@ -194,7 +194,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         _, number = pid
         if self._in_order:
-            # The devices to run on, in the order in which devices are written.
+            # The n-th distinct device number in the bytes stands for the n-th device to run on.
             if number not in self._seen and len(self._seen) < len(self._devices):
                 self._seen[number] = self._devices[len(self._seen)]
             found = self._seen.get(number)

@@ -60,10 +60,10 @@ _SHAPE = re.compile(r"^(\w+)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*)?)\]$")
 
 
 def parse_shape_str(s: str) -> ShapeDtypeStruct:
-    """Returns the type of an array as HLO writes it.
+    """Parses the type of an array in HLO's notation.
 
     Raises:
-      ValueError: the text is not of this form.
+      ValueError: the text is not in this notation.
 
     Example:
       >>> parse_shape_str("f32[10,20]")
@@ -86,7 +86,7 @@ def olympus_to_ir(
     constants: Mapping[str, Any] | None = None,
     format: str,
 ) -> tuple[bytes, str]:
-    """Returns a function as a serialized program.
+    """Converts a function to a serialized program.
 
     Args:
       fn: the function, which is called with keyword arguments.

@@ -48,16 +48,16 @@ def register_pytree_node_serialization(
     Args:
       nodetype: a type registered as a node of pytrees, in each process that reads or writes.
       serialized_name: the name of the type in the file.
-      serialize_auxdata: from the node's static data to bytes.
-      deserialize_auxdata: from bytes to the static data.
-      from_children: makes a node of static data and children; by default the function with which
+      serialize_auxdata: converts the node's static data to bytes.
+      deserialize_auxdata: converts bytes to the static data.
+      from_children: makes a node from static data and children; by default the function with which
         the type was registered as a node.
 
     Returns:
       ``nodetype``.
 
     Raises:
-      ValueError: the type, or the name, is registered already, or the type is no node of pytrees
+      ValueError: the type, or the name, is registered already, or the type is not a node of pytrees
         and ``from_children`` is not given.
 
     Example:
@@ -116,8 +116,8 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       ``nodetype``.
 
     Raises:
-      TypeError: ``nodetype`` is no type.
-      ValueError: ``nodetype`` is no named tuple, or is registered already.
+      TypeError: ``nodetype`` is not a type.
+      ValueError: ``nodetype`` is not a named tuple, or is registered already.
 
     Example:
       >>> import collections
@@ -177,7 +177,7 @@ def tree_to_json(tree: Any) -> Any:
     """Returns a structure as JSON, with null for each leaf.
 
     Raises:
-      TypeError: a dictionary has keys that are no strings.
+      TypeError: a dictionary has keys that are not strings.
       ValueError: the structure has nodes of types that are not registered.
     """
     node = tree.node_data()

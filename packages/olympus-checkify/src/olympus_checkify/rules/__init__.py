@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the instruction set, one module a family of primitives.
+"""The rules of the instruction set, one module for each family of primitives.
 
-The modules define rules in `tables.error_rules`, which imports them with the first look-up. They
-may import the `interpreter`, which runs programs inside of programs, and each other.
+The modules define rules in `tables.error_rules`. The first look-up in this table imports them. The
+modules may import each other, and the `interpreter`, which runs programs inside of programs.
 """

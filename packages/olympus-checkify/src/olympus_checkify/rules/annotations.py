@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors in annotated programs, which run in place."""
+"""Errors in annotated programs, whose equations run inline."""
 
 from __future__ import annotations
 

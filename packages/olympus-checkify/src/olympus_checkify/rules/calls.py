@@ -41,7 +41,7 @@ def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[
 
 
 def _without_checks(equation: Equation, enabled: Enabled) -> Equation:
-    """Returns the equation of a call with a program without the checks that are not enabled."""
+    """Returns a call's equation whose program lacks the checks that are not enabled."""
     if not equation.effects:
         return equation
     (key,) = {"jaxpr", "call_jaxpr"} & set(equation.params)
@@ -78,7 +78,7 @@ def _checkpoint(
 def _run_rule(
     error: Error, enabled: Enabled, rule: Callable[..., Sequence[Any]], *args: Any
 ) -> tuple[Error, list[Any]]:
-    """Runs a derivative rule with checks; results that are not arrays are passed on."""
+    """Runs a derivative rule with checks, and returns results that are not arrays unchanged."""
     others: dict[int, Any] = {}
 
     def arrays_only() -> list[Any]:
@@ -113,7 +113,7 @@ def _custom_jvp_call(
         before = init_error.with_leaves(effects, primals[:count])
         after, derived = _run_rule(before, enabled, jvp, *primals[count:], *tangents[count:])
         known = after.leaves(effects)
-        # Errors do not depend on the operands continuously: their tangents are zero.
+        # The tangents of errors are zero, because errors are not continuous in the operands.
         still = [np.zeros(np.shape(each), _tangent_dtype(each)) for each in known]
         half = len(derived) // 2
         return [*known, *derived[:half], *still, *derived[half:]]

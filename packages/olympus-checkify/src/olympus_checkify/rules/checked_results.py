@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks for NaN, also for the results of primitives that nothing is known of."""
+"""Checks of results for NaN, also for primitives outside of the instruction set."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def found(
       site: the check.
       failed: whether the check fails, a scalar of dtype bool.
       payload: the values that the message shows.
-      ordinal: distinguishes the checks of one kind of one equation.
+      ordinal: a number that distinguishes the checks of one kind in one equation.
 
     Returns:
       The error after the check.
@@ -77,16 +77,17 @@ def any_of(flags: Any) -> Any:
 
 
 def check_results_for_nans(primitives: Iterable[Primitive]) -> None:
-    """Defines that the results of primitives are checked for NaN."""
+    """Defines rules that check the results of the given primitives for NaN."""
     for primitive in primitives:
         error_rules.define(primitive, with_nan_check)
 
 
 @error_rules.derive("nothing is known of the primitive")
 def _check_unknown(primitive: Primitive) -> ErrorRule | None:
-    """Checks primitives that are not in the instruction set, such as those of libraries, for NaN.
+    """Returns the NaN check as the rule of a primitive outside of the instruction set.
 
-    An instruction without a rule cannot fail.
+    Libraries, for example, define such primitives. An instruction without a rule cannot fail.
+    For it this returns None.
     """
     return None if primitive.family else with_nan_check
 

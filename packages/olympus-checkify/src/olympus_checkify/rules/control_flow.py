@@ -76,7 +76,8 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
     leaves = error.leaves(effects)
     count = len(leaves)
 
-    # The condition may fail as well, so it is evaluated with the carry and not by the loop.
+    # The condition may fail as well. This code evaluates it before the loop and at the end of
+    # each step. The loop reads its value from the carry.
     def condition(before: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
         *after, pred = cond_fun(*before, *cond_consts, *values)
         return pred, after

@@ -30,7 +30,7 @@ def _check_bounds(
     Args:
       starts: the starts of the slices, integers of shape (..., len(axes)).
       axes: the axes of the operand that are sliced.
-      sizes: the sizes of slices along them.
+      sizes: the size of the slices along each of these axes.
     """
     if OOBError not in enabled or not axes:
         return error

@@ -30,7 +30,7 @@ _barrier_numbers = itertools.count()
 
 
 class BarrierTimeoutError(Exception):
-    """Error for other processes that did not finish writing in time."""
+    """Error raised when other processes do not finish writing in time."""
 
 
 def get_tensorstore_spec(
@@ -58,11 +58,11 @@ def get_tensorstore_spec(
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """Base of managers of checkpoints, which write one at a time."""
+    """Base class of checkpoint managers, each of which writes one checkpoint at a time."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raises an exception of the writing so far; does not wait."""
+        """Raises the exception of the writes so far, if there is one, without waiting."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -86,7 +86,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Waits for writes in a thread, and for the other processes.
+    """Waits in a thread for writes and for the other processes.
 
     Args:
       timeout_secs: the time to wait for the other processes.
@@ -114,7 +114,7 @@ class AsyncManager:
             if on_commit_callback is not None and backends.process_index() == 0:
                 on_commit_callback()
             self._wait_for_processes(f"olympus/checkpoint/{number}/committed")
-        except BaseException as error:  # raised in the thread that checks
+        except BaseException as error:  # `check_for_errors` raises it
             self._error = error
 
     def _wait_for_processes(self, name: str) -> None:
@@ -128,7 +128,7 @@ class AsyncManager:
             ) from error
 
     def check_for_errors(self) -> None:
-        """Raises an exception of the writing so far; does not wait."""
+        """Raises the exception of the writes so far, if there is one, without waiting."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -168,12 +168,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Starts to write arrays, which may change once it returns.
+        """Starts to write arrays, which the caller may change after the return.
 
         Args:
           arrays: the arrays.
-          tensorstore_specs: the TensorStore spec of each.
-          on_commit_callback: called by the first process when all have written everything.
+          tensorstore_specs: the TensorStore spec of each array.
+          on_commit_callback: called by the first process when all processes have written all
+            arrays.
           transaction: the transaction of the writes.
         """
         self.wait_until_finished()
@@ -216,10 +217,10 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         """Reads arrays.
 
         Args:
-          shardings: the sharding or the `Format` of each.
-          tensorstore_specs: the TensorStore spec of each.
-          global_shapes: the shape of each, by default the stored one.
-          dtypes: the dtype of each, by default the stored one.
+          shardings: the sharding or the `Format` of each array.
+          tensorstore_specs: the TensorStore spec of each array.
+          global_shapes: the shape of each array, by default the stored one.
+          dtypes: the dtype of each array, by default the stored one.
           concurrent_gb: the number of gigabytes that are read at the same time.
         """
         self.wait_until_finished()

@@ -2,7 +2,7 @@
 """Pytrees of arrays in folders.
 
 A folder has a file ``pytreedef.json`` with the structure and the types of the arrays, and a
-database ``array_store`` with the arrays, each under its number. JAX has the same format.
+database ``array_store`` with the arrays, each under its number. JAX uses the same format.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _LEAF = re.compile(r"^Array\((?P<dtype>[\w<>]+)\[(?P<shape>[\d, ]*)\]\)$")
 
 
 class PyTreeFuture(concurrent.futures.Future):
-    """A pytree that is being read or written: ``result`` and ``await`` wait for it.
+    """Future of a pytree that a thread reads or writes; ``result`` and ``await`` wait for it.
 
     Attributes:
-      pytree: the same with `ShapeDtypeStruct`s for arrays, known at once.
+      pytree: the pytree with `ShapeDtypeStruct`s in place of arrays, available at once.
     """
 
     def __init__(self, work: Callable[[], Any], pytree: Any) -> None:
@@ -111,8 +111,8 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
 
     Args:
       data: the pytree. Its leaves are arrays or None.
-      directory: the folder; it is made.
-      overwrite: whether to replace a pytree that the folder has already.
+      directory: the folder, which is created.
+      overwrite: whether to replace a pytree that the folder already has.
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
@@ -240,7 +240,7 @@ def load_pytreedef(directory: Any) -> Any:
       The pytree, with `ShapeDtypeStruct`s for arrays.
 
     Raises:
-      FileNotFoundError: there is no pytree.
+      FileNotFoundError: the folder has no pytree.
     """
     contents = json.loads((_local(directory) / TREE_FILE).read_text())
     tree = tree_from_bytes(base64.b64decode(contents[TREE_KEY]))
@@ -252,13 +252,13 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
 
     Args:
       directory: the folder.
-      shardings: a pytree prefix of shardings, or of `ShapeDtypeStruct`s with shardings for another
-        dtype or shape.
-      mask: a pytree prefix of booleans: leaves with False are not read, and are None.
+      shardings: a pytree prefix of shardings. A `ShapeDtypeStruct` with a sharding, in place of a
+        sharding, asks for another dtype or shape.
+      mask: a pytree prefix of booleans. A leaf with False is not read, and is None in the result.
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
-      FileNotFoundError: there is no pytree.
+      FileNotFoundError: the folder has no pytree.
       TypeError: an array that is read has no sharding.
     """
     root = _local(directory)

@@ -55,7 +55,7 @@ class ByteLimiter:
         self._changed = asyncio.Condition()
 
     async def wait_for_bytes(self, requested_bytes: int) -> None:
-        """Waits until so many bytes are free, and takes them."""
+        """Waits until the requested number of bytes is free, and reserves them."""
         if requested_bytes >= self._limit:
             raise ValueError(
                 f"Requested more bytes than we reserved space for: {requested_bytes} > "
@@ -66,7 +66,7 @@ class ByteLimiter:
             self._free -= requested_bytes
 
     async def release_bytes(self, requested_bytes: int) -> None:
-        """Gives bytes back."""
+        """Releases reserved bytes."""
         async with self._changed:
             self._free += requested_bytes
             self._changed.notify_all()
@@ -90,18 +90,19 @@ async def async_serialize(
 
     Args:
       arr_inp: the array.
-      tensorstore_spec: where and how.
-      commit_future: a list that the futures of the writes are added to; without it, they are waited
-        for. When this function has returned, the array may be changed in any case.
-      context: limits on what happens at the same time; `shared_context` where not given.
+      tensorstore_spec: the place and the format of the stored array.
+      commit_future: a list to which the futures of the writes are added. Without a list, this
+        function waits for the writes. The caller may change the array after the return in any
+        case.
+      context: limits on concurrent operations; by default `shared_context`.
       chunk_layout: preferences for chunks.
-      primary_host: the process that makes the file; all do where None.
-      replica_id: which of several equal shards is written.
-      transaction: what the writes are part of.
+      primary_host: the process that creates the file; None if all processes create it.
+      replica_id: the replica number of the shards to write.
+      transaction: the transaction of the writes.
 
     Raises:
-      ValueError: where the array is on devices of other processes too, and each of its parts is on
-        one of those.
+      ValueError: the array is on devices of other processes too, and each of its parts is on one
+        of those devices.
     """
     array = arr_inp
     if not isinstance(tensorstore_spec, dict):
@@ -181,19 +182,19 @@ async def async_deserialize(
     """Reads an array.
 
     Args:
-      in_type: its sharding, or a `Format`, or a `ShapeDtypeStruct` with one of them.
-      tensorstore_spec: where it is stored.
-      global_shape: the shape that is wanted: what the file has beyond it is left out, what it lacks
-        is zero.
-      dtype: the dtype that is wanted.
-      byte_limiter: keeps what is read at the same time below a number of bytes.
-      context: limits on what happens at the same time; `shared_context` where not given.
+      in_type: the sharding or the `Format` of the array, or a `ShapeDtypeStruct` with one of them.
+      tensorstore_spec: the place of the stored array.
+      global_shape: the shape of the result. Stored elements outside of this shape are left out.
+        Elements that the file lacks are zero.
+      dtype: the dtype of the result.
+      byte_limiter: limits the bytes that are read at the same time.
+      context: limits on concurrent operations; by default `shared_context`.
       chunk_layout: preferences for chunks.
-      assume_metadata: whether the spec says all that is known of the file.
+      assume_metadata: whether to take the metadata from the spec alone, and not from the file.
 
     Raises:
-      TypeError: where no sharding is given.
-      ValueError: where there is no such array.
+      TypeError: no sharding is given.
+      ValueError: there is no such array.
     """
     sharding, layout, given_shape, given_dtype = _resolved(in_type)
     options: dict[str, Any] = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
@@ -207,7 +208,7 @@ async def async_deserialize(
     wanted = global_shape if global_shape is not None else given_shape
     shape = tuple(store.shape if wanted is None else wanted)
     dtype = dtype if dtype is not None else given_dtype
-    sharding.shard_shape(shape)  # raises if the devices do not divide it
+    sharding.shard_shape(shape)  # raises if the sharding does not divide the shape
     devices = sharding.addressable_devices_indices_map(shape).items()
     parts = await asyncio.gather(
         *(
@@ -286,7 +287,7 @@ def run_deserialization(
 async def combine_kvstores(
     combined_kvstore: Any, kvstores: Sequence[Any], context: Any = None
 ) -> None:
-    """Makes one database of those that processes have written; nothing is copied."""
+    """Combines the databases of several processes into one, without copying data."""
     context = context or shared_context()
     whole = await ts.KvStore.open(combined_kvstore, context=context)
     transaction = ts.Transaction(atomic=False)

@@ -25,7 +25,7 @@ def tree_to_bytes(tree: Any) -> bytes:
     """Returns a structure as a FlatBuffer.
 
     Raises:
-      ValueError: it has nodes of types that are not registered for serialization.
+      ValueError: the structure has nodes of types that are not registered for serialization.
     """
     buffer = bytearray(4)
     struct.pack_into("<I", buffer, 0, _write_node(buffer, tree_to_json(tree)))
@@ -36,12 +36,12 @@ def tree_from_bytes(data: bytes) -> Any:
     """Returns the structure that `tree_to_bytes`, or JAX, wrote.
 
     Raises:
-      ValueError: it has nodes of types that are not registered for serialization.
+      ValueError: the structure has nodes of types that are not registered for serialization.
     """
     return tree_from_json(_read_node(data, struct.unpack_from("<I", data, 0)[0]))
 
 
-# ---- writing: what a table refers to comes behind it ----
+# ---- writing: a table precedes the data that it refers to ----
 
 
 def _align(buffer: bytearray, ahead: int = 0) -> None:

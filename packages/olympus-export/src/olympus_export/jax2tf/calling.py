@@ -42,16 +42,17 @@ def call_tf(
 ) -> Callable[..., Any]:
     """Turns a TensorFlow function into a function of arrays.
 
-    A compiled function calls it on the host. TensorFlow infers the types of the results from the
-    types of the arguments. TensorFlow's gradient tape computes the derivative in reverse mode.
+    A compiled function calls the TensorFlow function on the host. TensorFlow infers the types of
+    the results from the types of the arguments. TensorFlow's gradient tape computes the derivative
+    in reverse mode.
 
     Args:
       callable_tf: a function of pytrees of tensors.
-      has_side_effects: whether it is called even where its results are not used.
+      has_side_effects: whether to call it even if its results are not used.
       ordered: whether calls come in the program's order.
       output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None if it
-        has none. By default they are inferred.
-      call_tf_graph: whether it is called as a graph, which TensorFlow optimizes.
+        has no results. By default TensorFlow infers the types.
+      call_tf_graph: whether to call it as a graph, which TensorFlow optimizes.
 
     Example:
       Needs the library TensorFlow::

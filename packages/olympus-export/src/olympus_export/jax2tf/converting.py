@@ -74,7 +74,7 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
     texts = pytrees.tree_map(
         as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
     )
-    # An unknown size of a tensor's shape, which a variable must replace.
+    # -1 stands for an unknown size, which a variable must replace.
     known = [tuple(-1 if size is None else size for size in leaf.shape) for leaf in leaves]
     structs = [
         ShapeDtypeStruct(tuple(max(size, 1) for size in shape), leaf.dtype)
@@ -102,14 +102,15 @@ def convert(
     native_serialization_platforms: Sequence[str] | None = None,
     native_serialization_disabled_checks: Sequence[DisabledSafetyCheck] = (),
 ) -> Callable[..., Any]:
-    """Turns a function into one that TensorFlow programs can call.
+    """Turns a function into a function that TensorFlow programs can call.
 
     Args:
       fun_jax: a function of pytrees of arrays.
       polymorphic_shapes: specifications of the symbolic shapes of arguments, such as
         ``"b, _"``: one for all, or a sequence with one for each argument.
       polymorphic_constraints: constraints of the variables in ``polymorphic_shapes``.
-      with_gradient: whether TensorFlow can differentiate it, in reverse mode, any number of times.
+      with_gradient: whether TensorFlow can differentiate the result, in reverse mode, any number of
+        times.
       enable_xla: has no effect.
       native_serialization: has no effect.
       native_serialization_platforms: the platforms on which it can run; by default the platform of
@@ -233,8 +234,8 @@ def eval_polymorphic_shape(
       polymorphic_shapes: specifications of shapes of arguments; see `convert`.
 
     Returns:
-      A function of arguments, or their types, that returns the types of the results, with symbolic
-      sizes, and specifications of their shapes as texts.
+      A function of arguments, or of their types. It returns the types of the results, with symbolic
+      sizes, and the specifications of their shapes as texts.
     """
 
     def evaluate(*args: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ class PolyShape(tuple):
 
 
 def as_text(spec: Any) -> Any:
-    """Returns the specification as a text, as `symbolic_shape` reads it."""
+    """Returns a specification as a text that `symbolic_shape` can read."""
     if isinstance(spec, PolyShape):
         return ", ".join("..." if part is ... else str(part) for part in spec)
     return spec
