@@ -18,6 +18,7 @@ from typing import Any
 from .._jaxlib import PyTreeDef, pytree_registry
 from .._jaxlib import all_leaves as _all_leaves
 from .._jaxlib import treedef_tuple as _treedef_tuple
+from ..settings.sentinels import NOT_GIVEN
 from .deep_trees import recursion_error
 from .pytree_paths import (
     DictKey,
@@ -112,14 +113,6 @@ IsLeaf = Callable[[Any], bool]
 _flatten = pytree_registry.flatten
 
 
-class _NotGiven:
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-_NOT_GIVEN = _NotGiven()
-
-
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """Returns the leaves of a pytree, in order, and its structure.
 
@@ -211,7 +204,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 def tree_reduce(
     function: Callable[[Any, Any], Any],
     tree: Any,
-    initializer: Any = _NOT_GIVEN,
+    initializer: Any = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
     """Combines the leaves of a pytree from left to right, as `functools.reduce` does.
@@ -227,7 +220,7 @@ def tree_reduce(
         6
     """
     leaves = tree_flatten(tree, is_leaf)[0]
-    if initializer is _NOT_GIVEN:
+    if initializer is NOT_GIVEN:
         return functools.reduce(function, leaves)
     return functools.reduce(function, leaves, initializer)
 
@@ -236,7 +229,7 @@ def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
     tree: Any,
     *,
-    identity: Any = _NOT_GIVEN,
+    identity: Any = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
     """Combines the leaves of a pytree by halves, for short chains of dependent results.
@@ -253,7 +246,7 @@ def tree_reduce_associative(
     """
     leaves = tree_flatten(tree, is_leaf)[0]
     if not leaves:
-        if identity is _NOT_GIVEN:
+        if identity is NOT_GIVEN:
             raise TypeError(
                 "tree_reduce_associative needs the argument identity for a tree without leaves."
             )

@@ -20,6 +20,7 @@ from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
 from olympus_ir.programs.tracing import current, escaped_tracer_error, evaluation_trace
+from olympus_ir.settings.sentinels import NOT_GIVEN, NotGiven
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.function_caches import clear_function_caches
@@ -51,18 +52,8 @@ else:
     stages = deferred(".stages", milliseconds=190.0)
 
 
-class _NotGiven:
-    """Type of the default of an argument for which None is a mistake."""
-
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-_NOT_GIVEN = _NotGiven()
-
-
 def jit(
-    fun: Callable[..., Any] | _NotGiven = _NOT_GIVEN,
+    fun: Callable[..., Any] | NotGiven = NOT_GIVEN,
     /,
     *,
     in_shardings: Any = None,
@@ -135,7 +126,7 @@ def jit(
     def compiled(fun: Callable[..., Any]) -> Any:
         return _jit(plain_python.with_control_flow(fun) if control_flow else fun, **keywords)
 
-    return compiled if isinstance(fun, _NotGiven) else compiled(fun)
+    return compiled if isinstance(fun, NotGiven) else compiled(fun)
 
 
 def _jit(
