@@ -68,6 +68,7 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     control_flow: bool = False,
+    max_traces: int | None = None,
 ) -> Any:
     """Compiles a function with XLA when it is called.
 
@@ -93,6 +94,7 @@ def jit(
       control_flow: whether Python's control flow may depend on traced values: ``if``, ``while``,
         ``for`` over ranges, ``and``, ``or``, ``not`` and conditional expressions become operations
         of the program. The source of the function must be available.
+      max_traces: the number of times that the function may be traced; None for no limit.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -100,6 +102,8 @@ def jit(
 
     Raises:
       TypeError: ``fun`` is not callable.
+      RuntimeError: a call would trace the function more than ``max_traces`` times. The message
+        names the argument that differs.
 
     Example:
       >>> import olympus.numpy as jnp
@@ -121,6 +125,7 @@ def jit(
         "backend": backend,
         "inline": inline,
         "compiler_options": compiler_options,
+        "max_traces": max_traces,
     }
 
     def compiled(fun: Callable[..., Any]) -> Any:

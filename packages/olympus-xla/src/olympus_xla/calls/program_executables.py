@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.trace_history import Compilation
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.settings import config_states
@@ -54,6 +55,8 @@ def compiled_for(
         placement = resolve_placement(options, program, shardings)
         compiled = executables.get(placement)
         if compiled is None:
+            if program.record is not None:
+                program.record.compilations.append(Compilation(key))
             compiled = executables[placement] = _compile(program, options, placement)
         executables[key] = compiled
     return compiled

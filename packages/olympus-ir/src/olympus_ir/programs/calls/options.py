@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,6 +28,8 @@ class JitOptions:
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
       compiler_options: `(name, value)` pairs for the compiler.
+      max_traces: the number of traces after which another one is an error; None for no limit.
+        Options that differ in it are equal, because the programs are the same.
     """
 
     __slots__ = (
@@ -36,6 +39,7 @@ class JitOptions:
         "donate_argnums",
         "inline",
         "keep_unused",
+        "max_traces",
         "name",
         "placement",
         "static_argnames",
@@ -53,6 +57,7 @@ class JitOptions:
         name: str | None = None,
         placement: tuple = (),
         compiler_options: tuple = (),
+        max_traces: int | None = None,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -63,6 +68,7 @@ class JitOptions:
         self.name = name
         self.placement = placement
         self.compiler_options = compiler_options
+        self.max_traces = max_traces
         self._key = (
             static_argnums,
             static_argnames,
@@ -102,6 +108,7 @@ def jit_options(
     name: str | None = None,
     placement: tuple = (),
     compiler_options: dict[str, Any] | None = None,
+    max_traces: int | None = None,
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -110,8 +117,8 @@ def jit_options(
 
     Raises:
       TypeError: if ``fun`` cannot be called, or numbers and names have wrong types.
-      ValueError: if a number or name does not occur in the function's signature, or an
-        argument is both static and donated.
+      ValueError: if a number or name does not occur in the function's signature, an argument is
+        both static and donated, or ``max_traces`` is less than 1.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
@@ -147,7 +154,18 @@ def jit_options(
         name,
         placement,
         tuple(sorted((compiler_options or {}).items())),
+        max_traces if max_traces is None else _limit(max_traces),
     )
+
+
+def _limit(max_traces: Any) -> int:
+    try:
+        limit = operator.index(max_traces)
+    except TypeError:
+        raise TypeError(f"max_traces must be an integer or None, got {max_traces!r}") from None
+    if limit < 1:
+        raise ValueError(f"max_traces must be at least 1, got {limit}")
+    return limit
 
 
 def _check_disjoint(kind: str, static: tuple, donated: tuple) -> None:

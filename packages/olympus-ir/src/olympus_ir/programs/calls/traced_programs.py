@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from ..olympuspr import ClosedOlympuspr
 from .options import JitOptions
+from .trace_history import TraceRecord
 
 __all__ = ["RunArrays", "TracedProgram", "add_kind_of_program", "traced_program"]
 
@@ -35,9 +36,19 @@ class TracedProgram:
       in_tree: the structure of ``(args, kwargs)`` without static arguments; None for flat operands.
       executables: the compiled forms that the evaluator keeps.
       uncompiled: the evaluator's data on the program while it has no compiled form.
+      record: the record of the trace, which explanations read; None if there is none.
     """
 
-    __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params", "uncompiled")
+    __slots__ = (
+        "closed",
+        "executables",
+        "hoisted",
+        "in_tree",
+        "out_tree",
+        "params",
+        "record",
+        "uncompiled",
+    )
 
     #: The name of the kind.
     kind: ClassVar[str] = "arrays"
@@ -57,6 +68,7 @@ class TracedProgram:
         self.hoisted = hoisted
         self.executables: dict[Any, Any] = {}
         self.uncompiled: Any = None
+        self.record: TraceRecord | None = None
 
     @property
     def is_cold(self) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,14 @@ from ..olympuspr import ClosedOlympuspr
 from ..staging import separate_constants, trace_to_olympuspr
 from ..tracing import current, evaluation_trace, find_tracers
 from .options import JitOptions
+from .trace_history import forget_trace, record_trace
 from .traced_programs import TracedProgram, traced_program
 
 if TYPE_CHECKING:
-    from . import cache_misses
+    from . import cache_misses, trace_limits
 else:
     cache_misses = deferred(".cache_misses", milliseconds=0.5)
+    trace_limits = deferred(".trace_limits", milliseconds=0.5)
 
 __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_params", "trace_call"]
 
@@ -71,10 +74,12 @@ def trace_call(
             cache_misses.explain(
                 fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
             )
-        program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
+        program = _trace_and_record(fun, fun_called, key, positions, len(programs))
         # A program that closes over current tracers cannot be reused by later calls.
         if not find_tracers(program.hoisted):
             programs[key] = program
+        elif program.record is not None:
+            program.record.is_kept = False
     program.check_operands(leaves)
     return program, leaves
 
@@ -181,12 +186,37 @@ def check_tracing_allowed(info: DebugInfo) -> None:
         )
 
 
-def _trace_program(
-    fun: Any, fun_called: Any, options: JitOptions, in_tree: Any, avals: tuple, positions: Any
+def _trace_and_record(
+    fun: Any, fun_called: Any, key: tuple, positions: Any, traced_before: int
 ) -> TracedProgram:
-    flat = FlatFunction(fun_called, in_tree)
+    options, in_tree, avals = key[:3]
     info = debug_info_of_tree("jit", fun, in_tree, positions)
     check_tracing_allowed(info)
+    record = record_trace(fun, key, info)
+    began = time.perf_counter()
+    try:
+        if options.max_traces is not None and traced_before >= options.max_traces:
+            trace_limits.refuse(fun, options.max_traces, record)
+        program = _trace_program(fun, fun_called, options, in_tree, avals, positions, info)
+    except BaseException:
+        forget_trace(record)
+        raise
+    if record is not None:
+        record.seconds = time.perf_counter() - began
+        program.record = record
+    return program
+
+
+def _trace_program(
+    fun: Any,
+    fun_called: Any,
+    options: JitOptions,
+    in_tree: Any,
+    avals: tuple,
+    positions: Any,
+    info: DebugInfo,
+) -> TracedProgram:
+    flat = FlatFunction(fun_called, in_tree)
     if current.trace is evaluation_trace:
         with phases.tracing(function_name(fun)):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports on programs: why they are traced again, their memory, their costs, and their pictures.
+
+This module imports no report. The first use of a name loads its module.
+"""
+
+from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.loading import lazy_exports
+
+from .__about__ import __version__ as __version__
+
+_MODULES = {
+    "Explanation": "explanations",
+    "explain": "explanations",
+}
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)
+
+register_library_folder(__path__[0])

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of the traces and compilations of users' functions, for explanations.
+
+A record is made when a function is traced; a call of a compiled function records nothing. A record
+holds the function weakly, and the values around it as glimpses. The number of records is bounded.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from ...diagnostics import source_info
+from ...diagnostics.debug_info import DebugInfo
+from .glimpses import Glimpse
+from .options import JitOptions
+
+__all__ = [
+    "Compilation",
+    "TraceRecord",
+    "forget_trace",
+    "histories",
+    "history_of",
+    "next_number",
+    "record_trace",
+    "surroundings",
+    "traced_function",
+]
+
+#: The code of a function and of the functions that it wraps: functions made anew by one line of
+#: the program have equal codes.
+Codes: TypeAlias = tuple[types.CodeType, ...]
+
+_MOST_FUNCTIONS = 2048
+_MOST_RECORDS = 64
+_numbers = itertools.count()
+
+#: For each function of the user's program, by its code, the records of its traces.
+histories: dict[Codes, collections.deque[TraceRecord]] = {}
+
+
+def next_number() -> int:
+    """Returns the number of the next event; later events have greater numbers."""
+    return next(_numbers)
+
+
+class Compilation:
+    """The compilation of a traced program for one placement.
+
+    Attributes:
+      number: its position among all traces and compilations.
+      placement: the mesh in force, the default sharding, and the sharding of each operand.
+    """
+
+    __slots__ = ("number", "placement")
+
+    def __init__(self, placement: tuple) -> None:
+        self.number = next_number()
+        self.placement = placement
+
+
+class TraceRecord:
+    """One trace of a function.
+
+    Attributes:
+      number: its position among all traces and compilations.
+      function: a weak reference to the function; None if its type does not allow one.
+      function_id: the identity of the function.
+      codes: the code of the function and of those that it wraps.
+      options: the options of `jit`.
+      in_tree: the structure of ``(args, kwargs)`` without static arguments.
+      avals: the types of the leaves.
+      statics: glimpses of the static arguments, by position or name.
+      num_positional: the number of positional arguments.
+      axes: the named axes in force.
+      context: the configuration that programs depend on.
+      surroundings: glimpses of the values that the function closes over, by kind and name.
+      debug_info: the names of the arguments.
+      traceback: the place of the call.
+      seconds: the duration of the trace.
+      is_kept: whether later calls could use the program.
+      compilations: the compilations of the program.
+    """
+
+    __slots__ = (
+        "avals",
+        "axes",
+        "codes",
+        "compilations",
+        "context",
+        "debug_info",
+        "function",
+        "function_id",
+        "in_tree",
+        "is_kept",
+        "num_positional",
+        "number",
+        "options",
+        "seconds",
+        "statics",
+        "surroundings",
+        "traceback",
+    )
+
+    def __init__(
+        self, fun: Callable[..., Any], codes: Codes, key: tuple, debug_info: DebugInfo
+    ) -> None:
+        self.number = next_number()
+        try:
+            is_method = fun.__class__ is types.MethodType
+            self.function: Any = weakref.WeakMethod(fun) if is_method else weakref.ref(fun)
+        except TypeError:
+            self.function = None
+        self.function_id = id(fun.__self__) if isinstance(fun, types.MethodType) else id(fun)
+        self.codes = codes
+        self.options: JitOptions = key[0]
+        self.in_tree, self.avals, statics, self.axes, self.context = key[1:]
+        self.statics: dict[int | str, Glimpse] = {}
+        self.num_positional: int | None = None
+        if statics:
+            self.num_positional = statics[0]
+            for where, _, value in (*statics[1], *statics[2]):
+                self.statics[where] = Glimpse(value)
+        self.surroundings = surroundings(fun)
+        self.debug_info = debug_info
+        self.traceback = source_info.capture()
+        self.seconds = 0.0
+        self.is_kept = True
+        self.compilations: list[Compilation] = []
+
+
+def record_trace(fun: Callable[..., Any], key: tuple, debug_info: DebugInfo) -> TraceRecord | None:
+    """Records a trace that begins, if the function belongs to the user's program.
+
+    Args:
+      fun: the function.
+      key: the key of the program: options, structure and types of the arguments, static arguments,
+        named axes, configuration.
+      debug_info: the names of the arguments.
+    """
+    codes = _codes(fun)
+    if not codes or not source_info.is_user_file(codes[-1].co_filename):
+        return None
+    history = histories.get(codes)
+    if history is None:
+        while len(histories) >= _MOST_FUNCTIONS:
+            histories.pop(next(iter(histories)), None)
+        history = histories[codes] = collections.deque(maxlen=_MOST_RECORDS)
+    record = TraceRecord(fun, codes, key, debug_info)
+    history.append(record)
+    return record
+
+
+def forget_trace(record: TraceRecord | None) -> None:
+    """Removes the record of a trace that has failed."""
+    history = None if record is None else histories.get(record.codes)
+    if history is not None and record in history:
+        history.remove(record)
+
+
+def history_of(fun: Callable[..., Any]) -> list[TraceRecord]:
+    """Returns the records of a function and of other functions that the same line has made.
+
+    Args:
+      fun: the function, or what `jit` has made of it.
+    """
+    return list(histories.get(_codes(traced_function(fun)), ()))
+
+
+def traced_function(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function that `jit` was given, or the function itself if it is not compiled."""
+    return getattr(fun, "__wrapped__", fun) if hasattr(fun, "_olympus_options") else fun
+
+
+def _chain(fun: Any) -> Iterator[Any]:
+    """The function and the functions that it wraps, innermost last."""
+    for _ in range(100):  # a longer chain of wrappers would be a circle
+        yield fun
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+        elif isinstance(fun, types.MethodType):
+            fun = fun.__func__
+        elif (wrapped := getattr(fun, "__wrapped__", None)) is not None:
+            fun = wrapped
+        else:
+            return
+
+
+def _codes(fun: Any) -> Codes:
+    found = []
+    for each in _chain(fun):
+        code = getattr(each, "__code__", None)
+        if code is None and not isinstance(each, type | functools.partial):
+            code = getattr(type(each).__call__, "__code__", None)
+        if isinstance(code, types.CodeType) and code not in found[-1:]:
+            found.append(code)
+    return tuple(found)
+
+
+def surroundings(fun: Callable[..., Any]) -> dict[tuple[str, str], Glimpse]:
+    """Returns glimpses of closure cells, globals, bound arguments and defaults of a function."""
+    found: dict[tuple[str, str], Glimpse] = {}
+    for each in _chain(fun):
+        if isinstance(each, functools.partial):
+            for position, value in enumerate(each.args):
+                found["partial argument", str(position)] = Glimpse(value)
+            for name, value in each.keywords.items():
+                found["partial argument", name] = Glimpse(value)
+        elif isinstance(each, types.FunctionType) and source_info.is_user_file(
+            each.__code__.co_filename
+        ):
+            _add_surroundings_of(each, found)
+    return found
+
+
+def _add_surroundings_of(fun: types.FunctionType, found: dict[tuple[str, str], Glimpse]) -> None:
+    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        try:
+            found["closure cell", name] = Glimpse(cell.cell_contents)
+        except ValueError:  # nothing is assigned to the variable yet
+            pass
+    for position, value in enumerate(fun.__defaults__ or ()):
+        found["default", str(position)] = Glimpse(value)
+    variables = fun.__globals__
+    for name in _global_names(fun.__code__):
+        value = variables.get(name, fun)
+        if value is not fun and not isinstance(value, types.ModuleType | type):
+            found["global", name] = Glimpse(value)
+
+
+@functools.lru_cache(maxsize=_MOST_FUNCTIONS)
+def _global_names(code: types.CodeType) -> tuple[str, ...]:
+    """Returns the names of globals and attributes in a code and the codes inside it."""
+    names = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(dict.fromkeys(_global_names(constant)))
+    return tuple(names)
