@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions, jit_options
+from olympus_ir.programs.calls.trace_history import histories
 from olympus_ir.programs.calls.traced_programs import RunArrays, TracedProgram
 from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
@@ -293,6 +294,7 @@ def _release_devices() -> None:
             effect_tokens.barrier()
         finally:
             clear_caches()
+            histories.clear()
             clear_backends()
             interpreter_exit.park_daemon_threads()
 

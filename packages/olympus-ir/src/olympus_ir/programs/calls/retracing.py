@@ -354,21 +354,17 @@ def compilation_causes(record: TraceRecord, compilation: Compilation) -> tuple[C
     new, old = compilation.placement, record.compilations[place - 1].placement
     causes = []
     if new[0] != old[0]:
-        causes.append(Cause("mesh", "mesh", str(new[0]), str(old[0])))
+        causes.append(Cause("mesh", "mesh", new[0], old[0]))
     if new[1] != old[1]:
-        causes.append(Cause("sharding", "default device", str(new[1]), str(old[1])))
+        causes.append(Cause("sharding", "default device", new[1], old[1]))
     names = record.debug_info.arg_names or ()
     skipped = max(len(new) - 2 - len(names), 0)  # hoisted values have no names
     for position, (now, before) in enumerate(zip(new[2:], old[2:], strict=False)):
         if now != before:
             index = position - skipped
             name = names[index] if 0 <= index < len(names) else f"operand {position}"
-            causes.append(Cause("sharding", name, _placement_text(now), _placement_text(before)))
+            causes.append(Cause("sharding", name, now, before))
     return tuple(causes)
-
-
-def _placement_text(sharding: Any) -> str:
-    return "not committed to devices" if sharding is None else str(sharding)
 
 
 # ---- text ----

@@ -12,7 +12,7 @@ import functools
 import itertools
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ...diagnostics import source_info
@@ -54,14 +54,24 @@ class Compilation:
 
     Attributes:
       number: its position among all traces and compilations.
-      placement: the mesh in force, the default sharding, and the sharding of each operand.
+      placement: descriptions of the mesh in force, of the default sharding, and of the sharding of
+        each operand. A sharding itself would keep the client of its devices alive.
     """
 
     __slots__ = ("number", "placement")
 
-    def __init__(self, placement: tuple) -> None:
+    def __init__(self, placement: Sequence[Any]) -> None:
         self.number = next_number()
-        self.placement = placement
+        self.placement = [_placement_text(each) for each in placement]
+
+
+def _placement_text(sharding: Any) -> str:
+    if sharding is None:
+        return "not committed to devices"
+    devices = getattr(sharding, "_device_assignment", ())
+    if len(devices) < 2:
+        return str(sharding)
+    return f"{sharding} on devices {', '.join(str(device.id) for device in devices)}"
 
 
 class TraceRecord:
