@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.loading import deferred
 
 from . import methods as _methods  # noqa: F401 - gives the classes their methods
 from .__about__ import __version__
@@ -95,6 +98,17 @@ from .sparsification.interpreter import sparse_rules
 from .sparsification.tracer import SparseTracer
 from .sparsification.transform import sparsify
 
+if TYPE_CHECKING:
+    from .jacobians import transformation as _jacobians
+    from .jacobians.transformation import Plan as Plan
+    from .jacobians.transformation import plan as plan
+    from .jacobians.transformation import sparse_hessian as sparse_hessian
+    from .jacobians.transformation import sparse_jacobian as sparse_jacobian
+else:
+    _jacobians = deferred(".jacobians.transformation", milliseconds=60.0)
+
+_LATER = ("Plan", "plan", "sparse_hessian", "sparse_jacobian")
+
 __all__ = [
     "BCOO",
     "BCSR",
@@ -183,5 +197,17 @@ __all__ = [
     "todense_p",
     "value_and_grad",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        globals()[name] = getattr(_jacobians, name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 register_library_folder(__path__[0])

@@ -11,6 +11,12 @@ __all__ = [*_sparse.__all__, *("linalg",)]
 # JAX's spellings.
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
-    {},
+    _lazy.names_from(
+        "olympus_sparse.jacobians.transformation",
+        "Plan",
+        "plan",
+        "sparse_hessian",
+        "sparse_jacobian",
+    ),
     ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "transform", "util"),
 )

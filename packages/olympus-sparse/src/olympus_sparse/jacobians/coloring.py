@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colorings of patterns: columns or rows of one color are computed by one derivative.
+
+The colorings are greedy heuristics; see Gebremedhin, Manne and Pothen, "What Color Is Your
+Jacobian? Graph Coloring for Computing Derivatives", SIAM Review 47 (2005). Sets of colors are the
+bits of integers, so that a set costs one operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from .patterns import Pattern
+
+__all__ = ["color_columns", "color_symmetric", "recovery_of_symmetric"]
+
+# Periodic colorings are tried for at most as many numbers of colors.
+_PERIODS = 16
+
+
+def color_columns(pattern: Pattern) -> np.ndarray:
+    """Returns a color for each column, such that no row has two entries of one color.
+
+    This is a distance-2 coloring of the columns in the bipartite graph of the pattern (Curtis,
+    Powell and Reid; Coleman and Moré). It is a greedy heuristic: the best of a periodic coloring,
+    which suits bands and grids, and of two orders of the columns.
+    """
+    count = pattern.shape[1]
+    if pattern.nnz == 0:
+        return np.full(count, -1, np.int32)
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    least = int(np.diff(pattern.indptr).max())
+    by_column = pattern.tocsc()
+    degrees = np.diff(by_column.indptr)
+    if least == count:
+        return np.arange(count, dtype=np.int32)
+
+    def fits(colors: np.ndarray, number: int) -> bool:
+        taken = rows * number + colors[pattern.indices]
+        return np.unique(taken).size == taken.size
+
+    best = _first_period(count, range(least, least + _PERIODS), fits)
+    if best is not None and best.max(initial=0) + 1 == least:
+        return best
+    orders = [np.arange(count), np.argsort(-degrees, kind="stable")]
+    found = [_greedy_columns(by_column, order) for order in orders]
+    return min([each for each in (best, *found) if each is not None], key=lambda c: c.max())
+
+
+def _first_period(
+    count: int, periods: Iterable[int], fits: Callable[[np.ndarray, int], bool]
+) -> np.ndarray | None:
+    """Returns the first coloring by the remainders of a division that fits; None if none does."""
+    for period in periods:
+        colors = np.arange(count, dtype=np.int32) % max(period, 1)
+        if fits(colors, period):
+            return colors
+    return None
+
+
+def _greedy_columns(by_column: Pattern, order: np.ndarray) -> np.ndarray:
+    colors = np.zeros(by_column.shape[1], np.int32)
+    used = [0] * by_column.shape[0]  # for each row, the set of the colors of its entries
+    indices, indptr = by_column.indices.tolist(), by_column.indptr.tolist()
+    for column in order.tolist():
+        rows = indices[indptr[column] : indptr[column + 1]]
+        taken = 0
+        for row in rows:
+            taken |= used[row]
+        bit = ~taken & (taken + 1)
+        for row in rows:
+            used[row] |= bit
+        colors[column] = bit.bit_length() - 1
+    return colors
+
+
+def color_symmetric(pattern: Pattern) -> np.ndarray:
+    """Returns a color for each column of a symmetric pattern, such that entries are recovered.
+
+    This is a star coloring: neighbors differ, and each path over four vertices has three colors.
+    Each entry can then be read from the product of the matrix with the sum of the columns of one
+    color, in its own row or in that of its mirror image. It is a greedy heuristic: the best of a
+    periodic coloring and of two orders of the vertices.
+    """
+    count = pattern.shape[0]
+    if pattern.nnz in (0, count * count):
+        return np.arange(count, dtype=np.int32) if pattern.nnz else np.full(count, -1, np.int32)
+    by_degree = np.argsort(-np.diff(pattern.indptr), kind="stable")
+    found = [_greedy_star(pattern, order) for order in (by_degree, np.arange(count))]
+    best = min(found, key=lambda colors: colors.max(initial=0))
+    periods = range(2, min(int(best.max(initial=0)) + 1, _PERIODS))
+    periodic = _first_period(
+        count, periods, lambda colors, _: bool(recovery_of_symmetric(pattern, colors)[2].all())
+    )
+    return best if periodic is None else periodic
+
+
+def _greedy_star(pattern: Pattern, order: np.ndarray) -> np.ndarray:
+    """Colors vertex after vertex; a color is forbidden where it would end a path of two colors.
+
+    For each vertex, `around` has the set of the colors of its neighbors, and `first` one neighbor
+    of each color. The set `closed` of a vertex has the colors that would prolong a path of two
+    colors which ends there.
+    """
+    count = pattern.shape[0]
+    indices, indptr = pattern.indices.tolist(), pattern.indptr.tolist()
+    colors = [-1] * count
+    around, closed, repeated = [0] * count, [0] * count, [0] * count
+    first: list[dict[int, int]] = [{} for _ in range(count)]
+    for vertex in order.tolist():
+        neighbors = [w for w in indices[indptr[vertex] : indptr[vertex + 1]] if w != vertex]
+        forbidden = 0
+        for w in neighbors:
+            if colors[w] >= 0:
+                forbidden |= 1 << colors[w] | closed[w]
+                if repeated[vertex] >> colors[w] & 1:
+                    forbidden |= around[w]
+        bit = ~forbidden & (forbidden + 1)
+        color = colors[vertex] = bit.bit_length() - 1
+        for w in neighbors:
+            if colors[w] >= 0 and repeated[vertex] >> colors[w] & 1:
+                closed[w] |= bit
+            if not around[w] & bit:
+                around[w] |= bit
+                first[w][color] = vertex
+                continue
+            repeated[w] |= bit
+            if colors[w] >= 0:
+                closed[vertex] |= 1 << colors[w]
+                closed[first[w][color]] |= 1 << colors[w]
+    return np.array(colors, np.int32)
+
+
+def recovery_of_symmetric(
+    pattern: Pattern, colors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the product and the row from which each entry of a symmetric matrix is read.
+
+    Args:
+      pattern: the symmetric pattern.
+      colors: a color for each column.
+
+    Returns:
+      For each entry the color of the product, the row in it, and whether the entry can be read
+      there.
+    """
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    columns = pattern.indices.astype(np.int64)
+    number = int(colors.max(initial=0)) + 1
+
+    def is_alone(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        _, place, counts = np.unique(
+            rows * number + colors[columns], return_inverse=True, return_counts=True
+        )
+        return counts[place] == 1
+
+    direct = is_alone(rows, columns)
+    mirrored = is_alone(columns, rows)
+    color = np.where(direct, colors[columns], colors[rows])
+    return color, np.where(direct, rows, columns), direct | mirrored

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a derivative, one for each pair of a result and an array of the argument."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir.loading import deferred
+from olympus_ir.programs.tracing import find_tracers
+
+from ..bcoo.array import make
+from ..bcsr.array import BCSR
+from ..core.base import SparseInfo
+from ..csr import CSR
+from .patterns import Pattern
+
+if TYPE_CHECKING:
+    import scipy.sparse as scipy_sparse
+else:
+    scipy_sparse = deferred("scipy.sparse", milliseconds=120.0)
+
+__all__ = ["FORMATS", "Block", "blocks_of", "check_format"]
+
+FORMATS = ("bcoo", "csr", "bcsr", "scipy", "dense")
+
+
+def check_format(format: str) -> None:
+    """Raises ValueError if a format is not one of `FORMATS`."""
+    if format not in FORMATS:
+        names = ", ".join(map(repr, FORMATS))
+        raise ValueError(f"`format` must be one of {names}, got {format!r}")
+
+
+class Block(NamedTuple):
+    """Entries of one block.
+
+    Attributes:
+      places: the places of the entries in the flat array of all entries.
+      rows: the number of the result's element for each entry; they are sorted.
+      columns: the number of the argument's element for each entry.
+      out_shape: the shape of the result.
+      in_shape: the shape of the argument.
+    """
+
+    places: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    out_shape: tuple[int, ...]
+    in_shape: tuple[int, ...]
+
+    def array(self, entries: Any, dtype: Any, format: str) -> Any:
+        """Returns the block as an array of the given format and dtype."""
+        check_format(format)
+        if self.places.size != entries.size:
+            entries = entries.at[self.places].get(mode="promise_in_bounds")
+        data = entries.astype(dtype)
+        if format == "bcoo":
+            return self._bcoo(data)
+        if format == "dense":
+            return self._bcoo(data).todense()
+        shape = (math.prod(self.out_shape), math.prod(self.in_shape))
+        counts = np.bincount(self.rows, minlength=shape[0])
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        columns = self.columns.astype(np.int32)
+        if format == "scipy":
+            if find_tracers([data]):
+                raise TypeError(
+                    "a matrix of SciPy cannot be made inside of a traced function; use "
+                    'format="bcoo" there'
+                )
+            return scipy_sparse.csr_array((np.asarray(data), columns, starts), shape=shape)
+        buffers = (data, jnp.asarray(columns), jnp.asarray(starts))
+        return CSR(buffers, shape=shape) if format == "csr" else BCSR(buffers, shape=shape)
+
+    def _bcoo(self, data: Any) -> Any:
+        shape = (*self.out_shape, *self.in_shape)
+        coordinates = [
+            *(np.unravel_index(self.rows, self.out_shape) if self.out_shape else ()),
+            *(np.unravel_index(self.columns, self.in_shape) if self.in_shape else ()),
+        ]
+        indices = np.empty((self.rows.size, len(shape)), np.int32)
+        for place, coordinate in enumerate(coordinates):
+            indices[:, place] = coordinate
+        info = SparseInfo(shape, indices_sorted=True, unique_indices=True)
+        return make((data, jnp.asarray(indices)), info)
+
+
+def blocks_of(
+    pattern: Pattern, out_shapes: Sequence[tuple[int, ...]], in_shapes: Sequence[tuple[int, ...]]
+) -> list[list[Block]]:
+    """Splits a pattern at the boundaries of results and of arrays of the argument."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    columns = pattern.indices.astype(np.int64)
+    row_starts = np.cumsum([0, *map(math.prod, out_shapes)])
+    column_starts = np.cumsum([0, *map(math.prod, in_shapes)])
+    blocks = []
+    for i, out_shape in enumerate(out_shapes):
+        first, last = pattern.indptr[row_starts[i]], pattern.indptr[row_starts[i + 1]]
+        line = []
+        for j, in_shape in enumerate(in_shapes):
+            inside = (columns[first:last] >= column_starts[j]) & (
+                columns[first:last] < column_starts[j + 1]
+            )
+            places = first + np.nonzero(inside)[0]
+            line.append(
+                Block(
+                    places,
+                    rows[places] - row_starts[i],
+                    columns[places] - column_starts[j],
+                    tuple(out_shape),
+                    tuple(in_shape),
+                )
+            )
+        blocks.append(line)
+    return blocks

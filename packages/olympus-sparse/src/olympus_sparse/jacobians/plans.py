@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: the pattern of a derivative, its coloring, and its compressed evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_autodiff as autodiff
+import olympus_numpy as jnp
+from olympus_batching import vmap
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, get_aval
+
+from .coloring import color_columns, color_symmetric, recovery_of_symmetric
+from .formats import Block, blocks_of
+from .patterns import Flow, Pattern, identity, relation, stacked_rows
+from .propagation import propagate
+
+__all__ = ["FlatFunction", "Parts", "Plan", "hessian_plan", "jacobian_plan"]
+
+
+class FlatFunction:
+    """Function of the leaves of one argument; the other arguments are given beside them.
+
+    Args:
+      fun: a function.
+      argnum: the position of the argument by which it is differentiated.
+      args: the arguments, or their types.
+    """
+
+    def __init__(self, fun: Callable[..., Any], argnum: int, args: Sequence[Any]) -> None:
+        self.fun = fun
+        self.argnum = argnum
+        leaves, self.in_tree = pytrees.tree_flatten(args[argnum])
+        self.avals = [_real_aval(leaf) for leaf in leaves]
+        self.others = [arg for place, arg in enumerate(args) if place != argnum]
+        self.out_tree: Any = None
+
+    def __call__(self, leaves: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        args = list(others)
+        args.insert(self.argnum, pytrees.tree_unflatten(self.in_tree, leaves))
+        out, self.out_tree = pytrees.tree_flatten(self.fun(*args))
+        return out
+
+
+def _real_aval(leaf: Any) -> ShapedArray:
+    aval = get_aval(leaf) if not hasattr(leaf, "aval") else leaf.aval
+    if not dtypes.issubdtype(aval.dtype, np.floating):
+        raise TypeError(
+            "sparse derivatives are by arrays of real floating-point numbers, got an argument of "
+            f"type {aval.str_short()}; convert it, or choose another argument by `argnums`"
+        )
+    return ShapedArray(aval.shape, aval.dtype)
+
+
+class Parts(NamedTuple):
+    """Compressed products: the colors of columns for jvps and of rows for vjps.
+
+    Attributes:
+      columns: the color of each column, -1 for columns without a jvp.
+      rows: the color of each row, -1 for rows without a vjp.
+      by_row: for each entry, whether it is read from a vjp.
+    """
+
+    columns: np.ndarray
+    rows: np.ndarray
+    by_row: np.ndarray
+
+    @property
+    def jvps(self) -> int:
+        return int(self.columns.max(initial=-1)) + 1
+
+    @property
+    def vjps(self) -> int:
+        return int(self.rows.max(initial=-1)) + 1
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """The number of products; of two equal numbers, that with fewer vjps is less."""
+        return self.jvps + self.vjps, self.vjps
+
+
+class Plan:
+    """Pattern and coloring of a Jacobian or Hessian, found once and used for every value.
+
+    A plan holds for all arguments of the same shapes and dtypes. It is called with the arguments of
+    the function, and returns the matrix. Calls work inside of compiled functions, under `vmap` and
+    under derivatives.
+
+    Attributes:
+      pattern: the pattern, a `scipy.sparse.csr_array` of booleans. Its rows are the elements of the
+        results and its columns those of the argument, each in row-major order.
+      colors: the number of derivatives that one evaluation takes.
+      jvps: the number of derivatives in forward mode among them.
+      vjps: the number of derivatives in reverse mode among them.
+      column_colors: the color of each column, -1 for columns without a jvp.
+      row_colors: the color of each row, -1 for rows without a vjp.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus_numpy as jnp
+      >>> from olympus_sparse import plan
+      >>> x = np.arange(5.0, dtype=np.float32)
+      >>> differences = plan(lambda x: jnp.diff(x) ** 2, x)
+      >>> differences.colors, differences.pattern.nnz
+      (2, 8)
+      >>> np.asarray(differences(x).todense())[0].tolist()
+      [-2.0, 2.0, 0.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        flat: FlatFunction,
+        out_avals: Sequence[Any],
+        pattern: Pattern,
+        parts: Parts,
+        symmetric: bool,
+        format: str,
+    ) -> None:
+        self._flat = flat
+        self._out_avals = list(out_avals)
+        self._parts = parts
+        self.pattern = pattern
+        self.format = format
+        self.column_colors, self.row_colors = parts.columns, parts.rows
+        self.jvps, self.vjps = parts.jvps, parts.vjps
+        self.colors = self.jvps + self.vjps
+        self._symmetric = symmetric
+        self._blocks: list[list[Block]] = blocks_of(
+            pattern, [aval.shape for aval in self._out_avals], [a.shape for a in flat.avals]
+        )
+        self._places = self._places_in_products()
+        self._entries = jit(self._compute_entries)
+
+    def __repr__(self) -> str:
+        rows, columns = self.pattern.shape
+        return (
+            f"Plan({rows} x {columns}, {self.pattern.nnz} entries, {self.jvps} jvps, "
+            f"{self.vjps} vjps)"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.pattern.shape
+
+    def __call__(self, *args: Any, format: str | None = None) -> Any:
+        """Returns the matrix at the given arguments.
+
+        Args:
+          *args: the arguments of the function.
+          format: the format of the result, as in `sparse_jacobian`; by default that of the plan.
+        """
+        argument = args[self._flat.argnum]
+        leaves, tree = pytrees.tree_flatten(argument)
+        avals = [_real_aval(leaf) for leaf in leaves]
+        if tree != self._flat.in_tree or avals != self._flat.avals:
+            expected = ", ".join(aval.str_short() for aval in self._flat.avals)
+            given = ", ".join(aval.str_short() for aval in avals)
+            raise ValueError(
+                f"the plan was made for an argument with the arrays {expected}, got {given}; make "
+                "another plan for them"
+            )
+        others = [arg for place, arg in enumerate(args) if place != self._flat.argnum]
+        entries = self._entries(leaves, others)
+        made = [
+            pytrees.tree_unflatten(
+                tree,
+                [block.array(entries, aval.dtype, format or self.format) for block in row],
+            )
+            for row, aval in zip(self._blocks, self._out_avals, strict=True)
+        ]
+        return pytrees.tree_unflatten(self._flat.out_tree, made)
+
+    # ---- evaluation ----
+
+    def _places_in_products(self) -> np.ndarray:
+        """Returns for each entry its place in the products, jvps first, as one flat array."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.pattern.indptr))
+        columns = self.pattern.indices.astype(np.int64)
+        if self._symmetric:
+            color, row, known = recovery_of_symmetric(self.pattern, self.column_colors)
+            assert known.all()
+            return color * self.shape[0] + row
+        from_jvps = self.column_colors[columns] * self.shape[0] + rows
+        from_vjps = self.row_colors[rows] * self.shape[1] + columns
+        return np.where(self._parts.by_row, self.jvps * self.shape[0] + from_vjps, from_jvps)
+
+    def _compute_entries(self, leaves: Sequence[Any], others: Sequence[Any]) -> Any:
+        """Computes all products of one mode at once, and reads the entries from them."""
+        products = []
+
+        def of_leaves(*values: Any) -> list[Any]:
+            return self._flat(values, others)
+
+        if self.jvps:
+            _, push = autodiff.linearize(of_leaves, *leaves)
+            seeds = _seeds(self.column_colors, self.jvps, self._flat.avals)
+            products.append(_joined(vmap(push)(*seeds)))
+        if self.vjps:
+            _, pull = autodiff.vjp(of_leaves, *leaves)
+            seeds = _seeds(self.row_colors, self.vjps, self._out_avals)
+            products.append(_joined(vmap(lambda *cts: pull(list(cts)))(*seeds)))
+        if not products:
+            return jnp.zeros((0,), self._flat.avals[0].dtype)
+        flat = jnp.concatenate(products) if len(products) > 1 else products[0]
+        return flat.at[self._places].get(mode="promise_in_bounds")
+
+
+def _seeds(colors: Any, count: int, avals: Sequence[Any]) -> list[Any]:
+    """Returns for each array a batch of directions, one for each color."""
+    numbers = np.arange(count)
+    seeds, start = [], 0
+    for aval in avals:
+        size = math.prod(aval.shape)
+        own = colors[start : start + size].astype(np.int32)
+        shape = (count, *aval.shape)
+        seeds.append((jnp.asarray(own) == numbers[:, None]).astype(aval.dtype).reshape(shape))
+        start += size
+    return seeds
+
+
+def _joined(products: Sequence[Any]) -> Any:
+    """Returns products with several arrays as one flat array, product after product."""
+    flat = [each.reshape(each.shape[0], -1) for each in products]
+    return (flat[0] if len(flat) == 1 else jnp.concatenate(flat, axis=1)).ravel()
+
+
+# ---- patterns of functions ----
+
+
+def _pattern_of(
+    function: Callable[..., Any], linear: Sequence[ShapedArray], around: Sequence[Any]
+) -> tuple[Pattern, list[Any]]:
+    """Returns the pattern of a function that is linear in its first argument, and its result types.
+
+    Args:
+      function: the function.
+      linear: the types of the elements of the first argument, a list.
+      around: further arguments.
+    """
+    closed = make_olympuspr(function)(list(linear), *around)
+    width = sum(math.prod(aval.shape) for aval in linear)
+    inputs, start = [], 0
+    for place, aval in enumerate(closed.in_avals):
+        flow = Flow(aval)
+        if place < len(linear):
+            flow = flow._replace(pattern=identity(flow.size, width, start))
+            start += flow.size
+        inputs.append(flow)
+    pattern = stacked_rows(propagate(closed, inputs), width)
+    pattern.sort_indices()
+    return pattern, closed.out_avals
+
+
+def _forward_pattern(flat: FlatFunction) -> tuple[Pattern, list[Any]]:
+    def push(tangents: Any, leaves: Any, others: Any) -> Any:
+        return autodiff.jvp(lambda values: flat(values, others), (leaves,), (tangents,))[1]
+
+    return _pattern_of(push, flat.avals, (list(flat.avals), flat.others))
+
+
+def _reverse_pattern(flat: FlatFunction) -> tuple[Pattern, list[Any]]:
+    out_avals = make_olympuspr(flat)(list(flat.avals), flat.others).out_avals
+
+    def pull(cotangents: Any, leaves: Any, others: Any) -> Any:
+        return autodiff.vjp(lambda values: flat(values, others), leaves)[1](cotangents)[0]
+
+    mirrored, _ = _pattern_of(pull, out_avals, (list(flat.avals), flat.others))
+    pattern = mirrored.T.tocsr()
+    pattern.sort_indices()
+    return pattern, out_avals
+
+
+# ---- plans of derivatives ----
+
+
+def jacobian_plan(flat: FlatFunction, mode: str, format: str) -> Plan:
+    """Returns the plan of a Jacobian.
+
+    Args:
+      flat: the function.
+      mode: "forward", "reverse" or "auto", which takes the mode with the fewer products, or
+        both: vjps for a few dense rows and jvps for the others, or the other way round.
+      format: the format of the matrix.
+    """
+    pattern, out_avals = (_reverse_pattern if mode == "reverse" else _forward_pattern)(flat)
+    return Plan(flat, out_avals, pattern, _parts(pattern, mode), False, format)
+
+
+def hessian_plan(flat: FlatFunction, format: str) -> Plan:
+    """Returns the plan of a Hessian.
+
+    Args:
+      flat: the gradient of the function.
+      format: the format of the matrix.
+    """
+    pattern, out_avals = _forward_pattern(flat)
+    pattern = pattern.multiply(pattern.T).tocsr()  # the Hessian is symmetric
+    pattern.sort_indices()
+    parts = Parts(color_symmetric(pattern), _none(pattern.shape[0]), np.zeros(pattern.nnz, bool))
+    return Plan(flat, out_avals, pattern, parts, True, format)
+
+
+def _none(count: int) -> np.ndarray:
+    return np.full(count, -1, np.int32)
+
+
+def _parts(pattern: Pattern, mode: str) -> Parts:
+    """Returns the coloring with the fewest products."""
+    rows, columns = pattern.shape
+    candidates = []
+    if mode != "reverse":
+        by_row = np.zeros(pattern.nnz, bool)
+        candidates.append(Parts(color_columns(pattern), _none(rows), by_row))
+    if mode != "forward":
+        by_row = np.ones(pattern.nnz, bool)
+        candidates.append(Parts(_none(columns), color_columns(pattern.T.tocsr()), by_row))
+    if mode == "auto":
+        fewest = min(candidates, key=lambda each: each.cost).cost[0]
+        candidates += _split(pattern, fewest)
+    return min(candidates, key=lambda each: each.cost)
+
+
+def _split(pattern: Pattern, fewest: int) -> Iterator[Parts]:
+    """Yields colorings that give the densest rows, or the densest columns, to the other mode.
+
+    This is a heuristic: a sparse matrix with one dense row and one dense column, for example, then
+    takes three products.
+
+    Args:
+      pattern: the pattern.
+      fewest: the number of products of the best coloring so far.
+    """
+    entry_rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    for axis, numbers in enumerate((entry_rows, pattern.indices)):
+        counts = np.bincount(numbers, minlength=pattern.shape[axis])
+        order = np.argsort(-counts, kind="stable")
+        estimates = np.arange(counts.size) + counts[order]
+        dense = order[: int(np.argmin(estimates))] if counts.size else order
+        if not dense.size or estimates.min() >= fewest:
+            continue
+        is_dense = np.isin(numbers, dense)
+        by_row = is_dense if axis == 0 else ~is_dense
+        columns = color_columns(_entries_of(pattern, entry_rows, ~by_row))
+        rows = color_columns(_entries_of(pattern, entry_rows, by_row).T.tocsr())
+        columns[np.bincount(pattern.indices[~by_row], minlength=columns.size) == 0] = -1
+        rows[np.bincount(entry_rows[by_row], minlength=rows.size) == 0] = -1
+        yield Parts(columns, rows, by_row)
+
+
+def _entries_of(pattern: Pattern, rows: np.ndarray, kept: np.ndarray) -> Pattern:
+    """Returns the pattern with some of its entries."""
+    return relation(rows[kept], pattern.indices[kept], pattern.shape)

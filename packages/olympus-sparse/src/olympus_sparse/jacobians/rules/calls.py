@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of calls: the pattern of the called program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.lax import calls
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+
+from ..patterns import Flow
+from ..propagation import flow_rules, propagate, run_program, sparsity_rules
+
+
+def _call(key: str) -> Callable[..., list[Flow]]:
+    def rule(results: Sequence[Any], *operands: Flow, **params: Any) -> list[Flow]:
+        program = params[key]
+        if isinstance(program, ClosedOlympuspr):
+            return propagate(program, operands)
+        return run_program(program, operands)
+
+    flow_rules.add(rule)
+    return rule
+
+
+for _primitive, _key in (
+    (calls.jit_p, "jaxpr"),
+    (calls.checkpoint_p, "jaxpr"),
+    (calls.closed_call_p, "call_jaxpr"),
+    (calls.custom_jvp_call_p, "call_jaxpr"),
+    (calls.custom_vjp_call_p, "call_jaxpr"),
+):
+    sparsity_rules.define(_primitive, _call(_key))
+
+
+@sparsity_rules.define(calls.optimization_barrier_p)
+def _optimization_barrier(results: Sequence[Any], *operands: Flow) -> list[Flow]:
+    return list(operands)
+
+
+flow_rules.add(_optimization_barrier)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of operations that move elements."""
+
+from __future__ import annotations
+
+from olympus_ir import lax
+
+from ..propagation import moved_elements, sparsity_rules
+
+for _primitive in (
+    lax.broadcast_in_dim_p,
+    lax.concatenate_p,
+    lax.pad_p,
+    lax.reshape_p,
+    lax.rev_p,
+    lax.split_p,
+    lax.squeeze_p,
+    lax.stack_p,
+    lax.transpose_p,
+    lax.tile_p,
+):
+    sparsity_rules.define(_primitive, moved_elements(_primitive))

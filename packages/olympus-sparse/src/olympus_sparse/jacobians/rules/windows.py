@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of sums over windows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+
+from ..patterns import Flow, Pattern, relation
+from ..propagation import sparsity_rules
+from .convolution import taps
+
+
+@sparsity_rules.define(lax.reduce_window_sum_p)
+def _window_sum(
+    results: Sequence[Any],
+    x: Flow,
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+    **_: Any,
+) -> Pattern:
+    shape = results[0].shape
+    out_ids = np.arange(math.prod(shape)).reshape(shape)
+    outputs, inputs = [], []
+    for place in itertools.product(*map(range, window_dimensions)):
+        sources = [
+            taps(out, size, tap, stride, low, dilation, spread)
+            for out, size, tap, stride, (low, _), dilation, spread in zip(
+                shape,
+                x.shape,
+                place,
+                window_strides,
+                padding,
+                base_dilation,
+                window_dilation,
+                strict=True,
+            )
+        ]
+        inside = [np.nonzero(source >= 0)[0] for source in sources]
+        taken = [source[kept] for source, kept in zip(sources, inside, strict=True)]
+        outputs.append(out_ids[np.ix_(*inside)].ravel())
+        inputs.append(x.ids[np.ix_(*taken)].ravel())
+    pairs = relation(np.concatenate(outputs), np.concatenate(inputs), (out_ids.size, x.size))
+    return pairs @ x.pattern
