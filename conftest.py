@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
+
 import pytest
 
 try:
@@ -13,6 +18,12 @@ else:
     # The verdict of a test never depends on the clock: machines are slow and busy.
     settings.register_profile("olympus", deadline=None)
     settings.load_profile("olympus")
+
+# Compiled programs are kept on disk by default. Tests, and processes that they start, neither read
+# nor write the user's own folder.
+_CACHES = tempfile.mkdtemp(prefix="olympus-tests-")
+os.environ["LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME"] = _CACHES
+atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

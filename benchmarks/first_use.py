@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -57,10 +59,11 @@ print(time.process_time() - started, time.perf_counter() - wall)
 """
 
 
-def _in_fresh_process(name: str, level: str) -> tuple[float, float]:
+def _in_fresh_process(name: str, level: str, **variables: str) -> tuple[float, float]:
     """The processor and wall time of the operations in a process of their own."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, name, level, OPERATIONS],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=True,
@@ -77,3 +80,19 @@ def _(lib: Any) -> Callable:
 @workload("first calls of 106 operations, close", "first use", quantity="seconds")
 def _(lib: Any) -> Callable:
     return lambda: _in_fresh_process(lib.name, "close")
+
+
+@workload("first calls of 106 operations, second process", "first use", quantity="seconds")
+def _(lib: Any) -> Callable:
+    def run() -> tuple[float, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            variables = {
+                "OLYMPUS_ENABLE_COMPILATION_CACHE": "1",
+                "OLYMPUS_CACHE_DIR": folder,
+                "JAX_COMPILATION_CACHE_DIR": folder,
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            }
+            _in_fresh_process(lib.name, "exact", **variables)
+            return _in_fresh_process(lib.name, "exact", **variables)
+
+    return run

@@ -9,8 +9,10 @@ Usage: python execute_docs.py docs/quickstart.md ...
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,6 +86,8 @@ def run_document(path: Path) -> int:
 
 def main(*documents: str) -> None:
     """Runs every document and reports all that do not do what they say."""
+    # Compiled programs go to a folder of their own, not to the user's.
+    os.environ.setdefault("OLYMPUS_CACHE_DIR", tempfile.mkdtemp(prefix="olympus-docs-"))
     failures = []
     for document in documents:
         start = time.perf_counter()

@@ -76,6 +76,7 @@ def test_flags_are_those_recorded(name):
 
 def test_no_flag_is_missing():
     extra = {
+        "olympus_cache_dir",
         "olympus_cold_evaluation",
         "olympus_cpu_lowerings",
         "olympus_jax2tf_associative_scan_reductions",
@@ -406,3 +407,18 @@ def test_kinds():
         one_of(("a",)).parse(["a"])
     with pytest.raises(ValueError, match="must be"):
         member_of(config_flags.ExplicitX64Mode).parse(1)
+
+
+def test_the_origin_of_a_value_is_known(restored):
+    code = """
+from olympus_ir.settings.config import config
+config.answer_to("jax_")
+config.update("olympus_enable_checks", True)
+for name in ("enable_x64", "log_compiles", "enable_checks", "debug_nans"):
+    print(config.flag("olympus_" + name).origin)
+"""
+    environment = {**os.environ, "OLYMPUS_ENABLE_X64": "1", "JAX_LOG_COMPILES": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["OLYMPUS_ENABLE_X64", "JAX_LOG_COMPILES", "program", "default"]

@@ -15,6 +15,10 @@ from olympus_ir.settings import config_cache_flags as flags
 from olympus_xla import _jaxlib, clear_caches, jit
 from olympus_xla.compiling import cache_key, compilation_cache
 from olympus_xla.compiling.compile_options import compile_options
+from olympus_xla.compiling.compiler_passes import (
+    clear_hlo_module_transformation,
+    register_hlo_module_transformation,
+)
 
 X = np.ones((3, 4), np.float32)
 
@@ -23,11 +27,12 @@ X = np.ones((3, 4), np.float32)
 def cache(tmp_path):
     """A cache that keeps everything; gives its directory."""
     changed = {
+        flags.enable_compilation_cache: True,
         flags.compilation_cache_dir: os.fspath(tmp_path / "cache"),
         flags.persistent_cache_min_compile_time_secs: 0.0,
         flags.raise_persistent_cache_errors: True,
     }
-    restored = (*changed, flags.compilation_cache_max_size, flags.enable_compilation_cache,
+    restored = (*changed, flags.compilation_cache_max_size,
                 flags.persistent_cache_min_entry_size_bytes,
                 flags.compilation_cache_check_contents,
                 flags.compilation_cache_include_metadata_in_key)  # fmt: skip
@@ -78,6 +83,7 @@ print(float(jit(lambda x: lax.reduce_sum(lax.sin(x), (0,)))(np.ones(3, np.float3
 print(sum("cache hit" in each for each in seen))
 """
     environment = {
+        "OLYMPUS_ENABLE_COMPILATION_CACHE": "1",
         "OLYMPUS_COMPILATION_CACHE_DIR": os.fspath(tmp_path),
         "OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
@@ -102,6 +108,7 @@ for n in range(6):
     assert jit(lambda x: lax.add(x, float(n)))(np.float32(1)) == 1 + n
 """
     environment = {
+        "OLYMPUS_ENABLE_COMPILATION_CACHE": "1",
         "OLYMPUS_COMPILATION_CACHE_DIR": os.fspath(tmp_path),
         "OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "OLYMPUS_RAISE_PERSISTENT_CACHE_ERRORS": "1",
@@ -148,7 +155,11 @@ def test_everything_else_counts(cache, devices, monkeypatch):
         key_of(function, X, options=fast),
         key_of(function, X, devices=(devices[1],)),
     ]
-    for name, value in (("XLA_FLAGS", "--xla_a=1"), ("LIBTPU_INIT_ARGS", "--b=2")):
+    for name, value in (
+        ("XLA_FLAGS", "--xla_a=1"),
+        ("LIBTPU_INIT_ARGS", "--b=2"),
+        ("NPROC", "3"),
+    ):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             keys.append(key_of(function, X))
@@ -156,9 +167,13 @@ def test_everything_else_counts(cache, devices, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(where, what, lambda: "another")
             keys.append(key_of(function, X))
-    with monkeypatch.context() as patch:
-        patch.setattr(cache_key, "_FORMAT_VERSION", 99)
-        keys.append(key_of(function, X))
+    others = {"_FORMAT_VERSION": 99, "__version__": "9", "_usable_processors": lambda: "another"}
+    for name, value in others.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(cache_key, name, value)
+            cache_key.processor_identity.cache_clear()
+            keys.append(key_of(function, X))
+    cache_key.processor_identity.cache_clear()
     assert len({base, *keys}) == len(keys) + 1
     assert key_of(function, X) == base
 
@@ -207,6 +222,18 @@ def test_programs_that_xla_cannot_serialize_are_not_stored(cache):
     for _ in range(2):
         clear_caches()
         assert jit(lambda x: lax.sort(x))(np.float32([3, 1, 2])).tolist() == [1, 2, 3]
+
+
+def test_programs_changed_by_passes_in_python_are_not_stored(cache):
+    register_hlo_module_transformation(lambda module: None, name="nothing", platforms="cpu")
+    try:
+        jit(lambda x: lax.sin(x))(X)
+        assert entries(cache) == []
+    finally:
+        clear_hlo_module_transformation("nothing", platforms="cpu")
+    clear_caches()
+    jit(lambda x: lax.sin(x))(X)
+    assert len(entries(cache)) == 1
 
 
 def test_thresholds(cache):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,32 @@ from olympus_xla._jaxlib import deserialize_executable, serialize_executable
 from olympus_xla.calls import eager
 from olympus_xla.compiling.cache_key import executable_key
 from olympus_xla.compiling.compile_options import compile_options
+
+
+def held_addresses(contents):
+    """Returns the numbers in bytes that are addresses of this process's memory, at any offset."""
+    try:
+        with open("/proc/self/maps") as file:
+            ranges = [line.split()[0].split("-") for line in file]
+    except OSError:  # other systems do not list them
+        return []
+    lows, highs = (np.array([int(pair[end], 16) for pair in ranges], np.uint64) for end in (0, 1))
+    found = []
+    for offset in range(8):
+        whole = (len(contents) - offset) // 8 * 8
+        numbers = np.frombuffer(contents[offset : offset + whole], np.uint64)
+        place = np.searchsorted(lows, numbers, side="right").astype(int) - 1
+        inside = (place >= 0) & (numbers < highs[place]) & (numbers > 1 << 32)
+        found += numbers[inside].tolist()
+    return found
+
+
+def test_addresses_are_found():
+    array = np.zeros(4)
+    address = array.ctypes.data.to_bytes(8, "little")
+    if sys.platform == "linux":
+        assert held_addresses(b"abc" + address + b"defgh") == [array.ctypes.data]
+    assert held_addresses(bytes(range(256)) * 8) == []
 
 
 def listed(results):
@@ -87,6 +115,7 @@ def test_executables_survive_being_files(case):
                 "approx_top_k",
             )  # their comparisons cannot be written
             return
+        assert not held_addresses(serialized)
         executable.loaded = deserialize_executable(serialized, [device], options)
         actual = compiled._compiled.call(leaves)
         for one, other in zip(expected, actual, strict=True):

@@ -102,6 +102,7 @@ __all__ = [
     "build_identity",
     "clear_compiler_pass",
     "collectives_need_bound",
+    "compiler_passes",
     "copy_arrays_to_shardings",
     "create_preemption_sync_manager",
     "described_devices",
@@ -490,8 +491,13 @@ def refine_shapes(bytecode: bytes) -> bytes:
 stablehlo_functions = _jax.mlir
 
 
+# The passes in use, as the client, the name and the stage of each.
+compiler_passes: set[tuple[Any, str, int]] = set()
+
+
 def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) -> None:
     """Adds a pass, a function of serialized HLO modules, to the compiler."""
+    compiler_passes.add((client, name, stage))
     if client is None:
         _xla.register_xla_transform(name, stage, callback)
     else:
@@ -500,6 +506,7 @@ def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) ->
 
 def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
     """Removes a pass that `register_compiler_pass` added; returns whether it was present."""
+    compiler_passes.discard((client, name, stage))
     if client is None:
         return _xla.clear_xla_transform(name, stage)
     return _xla.clear_xla_transform_c_api(client, name, stage)

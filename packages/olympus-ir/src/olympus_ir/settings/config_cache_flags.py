@@ -7,16 +7,28 @@ from .config_flags import count, text_or_none
 from .configuration import declare_flag, truth, typed
 
 enable_compilation_cache = declare_flag(
-    "enable_compilation_cache", True, truth, "Keep compiled programs on disk, if a place is named."
+    "enable_compilation_cache", True, truth, "Keep compiled programs on disk."
 )
 compilation_cache_dir = declare_flag(
-    "compilation_cache_dir", None, text_or_none, "That place, a directory or URL."
+    "compilation_cache_dir",
+    None,
+    text_or_none,
+    "A directory for compiled programs of all platforms; None for the user's cache folder, which "
+    "holds programs for CPUs only.",
+)
+cache_dir = declare_flag(
+    "cache_dir",
+    None,
+    text_or_none,
+    "The user's cache folder, which only its owner may write to; None for the platform's "
+    "convention, such as ~/.cache/olympus.",
 )
 compilation_cache_max_size = declare_flag(
     "compilation_cache_max_size",
     -1,
     typed(int, -1),
-    "Bytes that the cache may take, 0 for none, -1 for any number.",
+    "Bytes that the cache may take, 0 for none, -1 for any number. If it is not set, the user's "
+    "cache folder holds up to 1 GiB.",
 )
 compilation_cache_include_metadata_in_key = declare_flag(
     "compilation_cache_include_metadata_in_key",
@@ -40,7 +52,8 @@ persistent_cache_min_compile_time_secs = declare_flag(
     "persistent_cache_min_compile_time_secs",
     1.0,
     typed(float, 1.0),
-    "Programs that compile faster are not kept.",
+    "Programs that compile faster are not kept. If it is not set, the user's cache folder keeps "
+    "all programs.",
 )
 persistent_cache_min_entry_size_bytes = declare_flag(
     "persistent_cache_min_entry_size_bytes", 0, count, "Programs that are smaller are not kept."

@@ -78,6 +78,8 @@ class Flag(Config):
         description: the effect of the flag, in one or two sentences.
         kind: the kind of the flag, which parses new values.
         shapes_programs: whether traced or compiled programs depend on the value.
+        origin: the source of the process-wide value: ``"default"``, ``"program"`` if `update` set
+            it, or the name of an environment variable.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Flag(Config):
         self.description = description
         self.kind = kind
         self.shapes_programs = shapes_programs
+        self.origin = "default"
         self._validators: tuple[Callable[[Any], None], ...] = ()
         self._global_hooks: tuple[Callable[[Any], None], ...] = ()
 
@@ -120,6 +123,7 @@ class Flag(Config):
         """Sets the value for the whole process."""
         value = self.parse(value)
         self.set_global(value)
+        self.origin = "program"
         if self.shapes_programs:
             self._record_in_program_flags(value)
         for hook in self._global_hooks:
@@ -195,6 +199,7 @@ class State(Flag):
         """Sets the value for the whole process; threads with an override keep theirs."""
         value = self.parse(value)
         self.set_global(value)
+        self.origin = "program"
         for hook in self._global_hooks:
             hook(value)
 
@@ -251,8 +256,9 @@ class Configuration:
     def __init__(self) -> None:
         self._flags: dict[str, Flag] = {}
         self._other_prefixes: tuple[str, ...] = ()
+        # From the name of a flag in capitals to the variable that sets it, and the variable's text.
         self._environment = {
-            name: value for name, value in os.environ.items() if name.startswith("OLYMPUS_")
+            name: (name, value) for name, value in os.environ.items() if name.startswith("OLYMPUS_")
         }
 
     def add(self, flag: Flag) -> None:
@@ -263,7 +269,7 @@ class Configuration:
         self._read_environment(flag)
 
     def _read_environment(self, flag: Flag) -> None:
-        text = self._environment.get(flag.flag_name.upper())
+        variable, text = self._environment.get(flag.flag_name.upper(), ("", None))
         if text is not None:
             try:
                 flag.update(flag.kind.from_text(text))
@@ -271,6 +277,7 @@ class Configuration:
                 raise ValueError(
                     f"The environment variable {flag.flag_name.upper()} is {text!r}: {error}"
                 ) from None
+            flag.origin = variable
 
     def answer_to(self, prefix: str) -> None:
         """Accepts ``<prefix><name>`` as another name of each flag and environment variable.
@@ -288,7 +295,7 @@ class Configuration:
             if variable.startswith(prefix.upper()):
                 name = self._own_name(variable.lower())
                 if name.upper() not in self._environment:
-                    self._environment[name.upper()] = text
+                    self._environment[name.upper()] = (variable, text)
                     if name in self._flags:
                         self._read_environment(self._flags[name])
 

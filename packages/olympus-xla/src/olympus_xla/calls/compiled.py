@@ -93,7 +93,11 @@ class Compiled:
 
 
 def compile_lowered(
-    lowered: Lowered, placement: Placement, *, compiler_options: dict[str, Any] | None = None
+    lowered: Lowered,
+    placement: Placement,
+    *,
+    compiler_options: dict[str, Any] | None = None,
+    is_inspected: bool = False,
 ) -> Compiled:
     """Compiles a module for the devices of a placement.
 
@@ -101,6 +105,7 @@ def compile_lowered(
       lowered: the module.
       placement: the devices, and the shardings of operands and results.
       compiler_options: XLA's options by name.
+      is_inspected: whether the source positions in the executable count.
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
@@ -120,6 +125,7 @@ def compile_lowered(
             host_callbacks=lowered.host_callbacks,
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),
+            is_inspected=is_inspected,
         )
     except JaxRuntimeError as error:
         cause = find_cause(error)  # an exception raised by a function that inspects shardings

@@ -343,7 +343,9 @@ class Lowered(Stage):
             )
         if len(lowered.platforms) > 1:
             lowered = self._traced._lower_for((platform,), placement)
-        compiled = compiled_programs.compile_lowered(lowered, placement, compiler_options=options)
+        compiled = compiled_programs.compile_lowered(
+            lowered, placement, compiler_options=options, is_inspected=True
+        )
         return Compiled(self._traced, compiled)
 
 

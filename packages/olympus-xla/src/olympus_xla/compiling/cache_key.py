@@ -6,8 +6,13 @@ It covers everything on which the compiler's output depends:
 - the module in binary form, without source positions (unless a flag asks for them);
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
-- the build of jaxlib, and of the plugin where there is one;
-- the platform and the kind of the devices; on CPUs the processors' model, features and number.
+- the build of jaxlib, of the plugin where there is one, and the version of this package;
+- the platform and the kind of the devices; on CPUs the processors' model, features and number, and
+  the number that this process may use.
+
+Some programs have no key: those that hold addresses of their process, and those that a pass
+written in Python has changed. For the user's cache folder, which nobody asked for, a program with a
+foreign call has a key only if the call is one of those that are known to hold no addresses.
 """
 
 from __future__ import annotations
@@ -16,16 +21,18 @@ import functools
 import hashlib
 import os
 import platform
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.settings import config_cache_flags
 
 from .. import _jaxlib
+from ..__about__ import __version__
 from .lowering import mlir
 
 # Must change when the format or the use of entries changes.
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 
 # Calls whose programs hold addresses of this process.
 _OF_THIS_PROCESS = (
@@ -36,31 +43,51 @@ _OF_THIS_PROCESS = (
     b"xla_python_",
 )
 
+# Calls that are known to hold no addresses: those that XLA replaces, and jaxlib's routines.
+_WITHOUT_ADDRESSES = re.compile(
+    r"Sharding|SPMDFullToShardShape|SPMDShardToFullShape|xla\.sdy\.\w+|LayoutConstraint"
+    r"|annotate_device_placement|MoveToHost|MoveToDevice|ApproxTopK|mhlo\.\w+|stablehlo\.\w+"
+    r"|shape_assertion|lapack_[a-z0-9_]+_ffi|tridiagonal_solve_perturbed_ffi"
+)
+
 # With these flags a compilation has effects besides an executable, such as dumps.
 _FLAGS_WITH_EFFECTS = ("--xla_dump_to", "--xla_dump_hlo")
 
-_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS")
+# XLA's client for CPUs takes the number of its threads from the last two.
+_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS", "NPROC", "PJRT_NPROC")
 
 
-def executable_key(module: Any, devices: Sequence[Any], options: Any) -> str | None:
+def executable_key(
+    module: Any,
+    devices: Sequence[Any],
+    options: Any,
+    *,
+    is_asked_for: bool = True,
+    has_positions: bool = False,
+) -> str | None:
     """Returns the key of the executable of a module; None if it must not be stored.
 
     Args:
       module: the MLIR module.
       devices: the devices, in the order of the partitions.
       options: XLA's compile options.
+      is_asked_for: whether the user has asked for a cache; if so, only foreign calls that are
+        known to hold addresses of this process have no key.
+      has_positions: whether source positions count even if no flag says so.
     """
     host = _host_of(devices)
-    if host is None or _has_effects():
+    if host is None or _has_effects() or _jaxlib.compiler_passes:
         return None
-    if config_cache_flags.compilation_cache_include_metadata_in_key.value:
+    if has_positions or config_cache_flags.compilation_cache_include_metadata_in_key.value:
         program = mlir.bytecode(module)
     else:
         program = mlir.bytecode_without_locations(module)
     if any(name in program for name in _OF_THIS_PROCESS):
         return None
+    if not is_asked_for and not _calls_only_known(module, program):
+        return None
     parts = (
-        str(_FORMAT_VERSION).encode(),
+        f"{_FORMAT_VERSION} {__version__}".encode(),
         program,
         options.SerializeAsString(),
         *_environment(),
@@ -72,6 +99,19 @@ def executable_key(module: Any, devices: Sequence[Any], options: Any) -> str | N
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
+
+
+def _calls_only_known(module: Any, program: bytes) -> bool:
+    """Returns whether all foreign calls of a module are known to hold no addresses.
+
+    Args:
+      module: the MLIR module.
+      program: its bytecode, which names the operations that occur in it.
+    """
+    if b"custom_call" not in program:
+        return True
+    targets = mlir.custom_call_targets(module)
+    return all(_WITHOUT_ADDRESSES.fullmatch(target) for target in targets)
 
 
 def _environment() -> list[bytes]:
@@ -104,8 +144,7 @@ def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
 @functools.cache
 def processor_identity() -> str | None:
     """Returns the processor's model, features and number; None if they are unknown."""
-    count = str(os.cpu_count())
-    system = (platform.system(), platform.machine(), count)
+    system = (platform.system(), platform.machine(), str(os.cpu_count()), _usable_processors())
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             features = _features(file.read())
@@ -115,6 +154,11 @@ def processor_identity() -> str | None:
         # On macOS the name of the processor identifies it.
         features = platform.processor() if platform.system() == "Darwin" else ""
     return "\n".join((*system, features)) if features else None
+
+
+def _usable_processors() -> str:
+    """Returns the number of processors that the process may use, where the system tells."""
+    return str(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ""
 
 
 def _features(cpuinfo: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_ir.diagnostics import phases
 from olympus_ir.loading import deferred
-from olympus_ir.settings.config_cache_flags import compilation_cache_dir
+from olympus_ir.settings.config_cache_flags import compilation_cache_dir, enable_compilation_cache
 
 from .._jaxlib import DeviceList, JaxRuntimeError, is_description
 from ..platforms.topologies import CompileOnlyExecutable
@@ -60,6 +60,7 @@ def compile_module(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     source: str = "",
     equations: int = 0,
+    is_inspected: bool = False,
 ) -> Any:
     """Compiles a StableHLO module for devices and loads the executable.
 
@@ -72,6 +73,8 @@ def compile_module(
       host_callbacks: the Python functions that the computation calls.
       source: the function that the computation comes from, for reports.
       equations: the number of equations of the program, for reports.
+      is_inspected: whether the executable is for inspection, so that an executable on disk will do
+        only if its source positions are the same.
 
     Returns:
       jaxlib's loaded executable. If the devices are only described, it is an executable that cannot
@@ -99,20 +102,29 @@ def compile_module(
     started = time.monotonic()
     with phases.compiling(name), shown(name, equations):
         cache = None
-        if compilation_cache_dir.value and not is_description(devices[0]):
-            cache = compilation_cache.cache_in_use()
+        if _may_be_on_disk(devices[0]):
+            cache = compilation_cache.cache_in_use(devices[0].platform)
         if cache is not None and host_callbacks:
-            compilation_cache.note_host_callbacks(module)
+            compilation_cache.note_host_callbacks(cache, module)
             cache = None
         if cache is None:
             loaded = compile_with(options)
         else:
             loaded = compilation_cache.load_or_compile(
-                cache, module, devices, options, compile_with
+                cache, module, devices, options, compile_with, is_inspected=is_inspected
             )
     seconds = time.monotonic() - started
     compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))
     return loaded
+
+
+def _may_be_on_disk(device: Any) -> bool:
+    """Returns whether the flags let programs for a device be kept on disk."""
+    if is_description(device):
+        return False
+    if compilation_cache_dir.value:
+        return True
+    return device.platform == "cpu" and enable_compilation_cache.value
 
 
 def _compile(

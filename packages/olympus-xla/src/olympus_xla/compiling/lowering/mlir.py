@@ -561,6 +561,20 @@ def module_name(module: Any) -> str:
     return module.operation.attributes["sym_name"].value
 
 
+def custom_call_targets(module: Any) -> set[str]:
+    """Returns the names of the foreign functions that a module calls."""
+    targets = set()
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "stablehlo.custom_call":
+            targets.add(operation.attributes["call_target_name"].value)
+        return ir.WalkResult.ADVANCE
+
+    with lowering_lock:
+        module.operation.walk(visit)
+    return targets
+
+
 # ---- portable artifacts ----
 
 

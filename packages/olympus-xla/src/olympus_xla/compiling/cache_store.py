@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A directory of entries on disk, which any number of processes may use at the same time.
+
+An entry is written under another name first and then renamed, so a reader finds a whole entry or
+none. A checksum finds entries that were damaged later. Where the size is bounded, the entries that
+were used longest ago are removed first.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import struct
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from olympus_ir.loading import deferred
+from olympus_ir.settings import config_cache_flags as flags
+
+from . import cache_folder
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = deferred("tempfile", milliseconds=4.0)
+
+__all__ = ["MAGIC", "SUFFIX", "UNFINISHED", "DirectoryContents", "ProgramCache", "UserCache"]
+
+MAGIC = b"OLYMPUS-EXECUTABLE\n"
+_HEADER = struct.Struct("<IQd")  # checksum, uncompressed length, compile time in seconds
+SUFFIX = "-cache"
+UNFINISHED = ".unfinished"
+# Unfinished files of processes that died are removed after this many seconds.
+_ABANDONED_AFTER = 3600.0
+
+# Bounds of the user's folder, unless a flag sets the first one.
+_MOST_BYTES = 1 << 30
+_MOST_ENTRIES = 1 << 14
+# A search of the user's folder for old entries takes up to 0.1 s. One in so many writes does it.
+_WRITES_PER_SEARCH = 32
+
+
+class DirectoryContents:
+    """Entries of a cache directory, and the number of their bytes.
+
+    Attributes:
+      entries: pairs of the time of the last use, in nanoseconds, the size, and the path.
+      size: the sum of the sizes.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.entries: list[tuple[int, int, Path]] = []
+        now = time.time()
+        with os.scandir(directory) as found:
+            for entry in found:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # another process removed it
+                    continue
+                if entry.name.endswith(SUFFIX):
+                    self.entries.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
+                elif entry.name.endswith(UNFINISHED) and now - status.st_mtime > _ABANDONED_AFTER:
+                    _remove(Path(entry.path))
+        self.entries.sort()
+        self.size = sum(size for _, size, _ in self.entries)
+
+
+class ProgramCache:
+    """A directory of executables, which the user has chosen by a flag.
+
+    Args:
+      directory: the directory; it is made if it does not exist.
+    """
+
+    #: Whether this is a directory that the user has named.
+    is_asked_for = True
+
+    def __init__(self, directory: str) -> None:
+        if "://" in directory:
+            raise ValueError(
+                f"olympus_compilation_cache_dir is {directory!r}; the compilation cache is kept in "
+                "a local directory, and cannot be at a URL"
+            )
+        self.directory = Path(directory)
+        self._lock = threading.Lock()
+
+    @property
+    def most_bytes(self) -> int:
+        """Returns the bound of the size; -1 if there is none."""
+        return flags.compilation_cache_max_size.value
+
+    @property
+    def least_seconds(self) -> float:
+        """Returns the compile time below which programs are not kept."""
+        return flags.persistent_cache_min_compile_time_secs.value
+
+    def path_of(self, name: str, key: str) -> Path:
+        """Returns the file of an entry.
+
+        The key identifies the entry; the name is for human readers.
+        """
+        readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
+        return self.directory / f"{readable}-{key}{SUFFIX}"
+
+    def get(self, path: Path) -> tuple[bytes, float] | None:
+        """Returns the serialized executable and the compile time of an entry, or None.
+
+        Raises:
+          OSError: the entry exists but cannot be read.
+          ValueError: the entry is damaged.
+        """
+        contents = self._read(path)
+        if contents is None:
+            return None
+        start = len(MAGIC) + _HEADER.size
+        if len(contents) < start or not contents.startswith(MAGIC):
+            raise ValueError(f"{path} is not an executable of OLYMPUS's cache")
+        checksum, length, seconds = _HEADER.unpack_from(contents, len(MAGIC))
+        packed = memoryview(contents)[start:]
+        if zlib.crc32(packed) != checksum:
+            raise ValueError(f"{path} is damaged: its checksum differs")
+        serialized = zlib.decompress(packed, bufsize=length)
+        if self.most_bytes >= 0:
+            try:
+                os.utime(path)  # makes it the most recently used entry, which is removed last
+            except OSError:  # another process removed it, or the directory is read-only
+                pass
+        return serialized, seconds
+
+    def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> bool:
+        """Writes an entry, and removes the least recently used ones if there are too many.
+
+        Returns:
+          Whether the entry was written; an entry larger than the whole cache may be is not.
+
+        Raises:
+          OSError: the entry cannot be written.
+        """
+        packed = zlib.compress(serialized, 1)
+        contents = MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
+        most = self.most_bytes
+        if 0 <= most < len(contents):
+            return False
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, unfinished = tempfile.mkstemp(suffix=UNFINISHED, dir=self.directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(contents)
+            os.replace(unfinished, path)
+        except BaseException:
+            _remove(Path(unfinished))
+            raise
+        self._make_room(path, len(contents))
+        return True
+
+    def clear(self) -> int:
+        """Removes all entries; returns their number."""
+        if not self.directory.is_dir():
+            return 0
+        contents = DirectoryContents(self.directory)
+        for _, _, path in contents.entries:
+            _remove(path)
+        return len(contents.entries)
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _make_room(self, written: Path, size: int) -> None:
+        if self.most_bytes >= 0:
+            self._evict(self.most_bytes, keep=written)
+
+    def _evict(self, most: int, keep: Path, most_entries: int | None = None) -> None:
+        """Removes entries, the least recently used first, until the size of the rest is allowed."""
+        with self._lock:
+            contents = DirectoryContents(self.directory)
+            total, count = contents.size, len(contents.entries)
+            for _, size, path in contents.entries:
+                if total <= most and (most_entries is None or count <= most_entries):
+                    break
+                if path != keep:
+                    _remove(path)
+                    total, count = total - size, count - 1
+
+
+class UserCache(ProgramCache):
+    """Executables in the user's cache folder, which is used without being asked for.
+
+    Raises:
+      OSError: the folder cannot be used.
+    """
+
+    is_asked_for = False
+
+    def __init__(self) -> None:
+        super().__init__(os.fspath(cache_folder.prepared_folder("executables")))
+
+    @property
+    def most_bytes(self) -> int:
+        """Returns the bound of the size; -1 if the user has set that there is none."""
+        flag = flags.compilation_cache_max_size
+        return _MOST_BYTES if flag.origin == "default" else flag.value
+
+    @property
+    def least_seconds(self) -> float:
+        """Returns the compile time below which programs are not kept."""
+        flag = flags.persistent_cache_min_compile_time_secs
+        return 0.0 if flag.origin == "default" else flag.value
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise cache_folder.CacheFolderError(f"{path} is a symbolic link") from None
+            raise
+        with os.fdopen(descriptor, "rb") as file:
+            cache_folder.check_file(path, os.fstat(descriptor))
+            return file.read()
+
+    def _make_room(self, written: Path, size: int) -> None:
+        most = self.most_bytes
+        if most < 0:
+            return
+        # The name ends with a digest, which is as good as a random number.
+        digest = written.name.removesuffix(SUFFIX)
+        is_chosen = int(digest[-4:], 16) % _WRITES_PER_SEARCH == 0
+        if is_chosen or size > most // _WRITES_PER_SEARCH:
+            self._evict(most, keep=written, most_entries=_MOST_ENTRIES)
+
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:  # another process removed it, or reads it on a system where this blocks removal
+        pass
