@@ -12,6 +12,8 @@ from .__about__ import __version__ as __version__
 _MODULES = {
     "Explanation": "explanations",
     "explain": "explanations",
+    "MemoryReport": "memory_reports",
+    "memory": "memory_reports",
 }
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -59,7 +59,7 @@ _SUBMODULES = (
 )
 
 _SOURCES = {
-    **_lazy.names_from("olympus._namespaces", "ad", "memory"),
+    **_lazy.names_from("olympus._namespaces", "ad"),
     **_lazy.names_from(
         "olympus_autodiff",
         "checkpoint",
@@ -118,7 +118,7 @@ _SOURCES = {
         "transfer_guard_device_to_host",
         "transfer_guard_host_to_device",
     ),
-    **_lazy.names_from("olympus._reports", "explain"),
+    **_lazy.names_from("olympus._reports", "explain", "memory"),
     **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
     **_lazy.names_from("olympus_ir.references.indexing", "ds"),
     **_lazy.names_from("olympus_ir.settings.user_contexts", "make_user_context"),

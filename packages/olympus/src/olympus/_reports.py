@@ -3,4 +3,43 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import olympus_insight
 from olympus_insight import explain as explain
+from olympus_ir.types.memory_spaces import MemorySpace
+
+if TYPE_CHECKING:
+    from olympus_insight.memory_reports import MemoryReport
+
+
+class _Memory:
+    """Reports the memory that a call would need; the kinds of memory are in ``memory.Space``.
+
+    Args:
+      fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.
+      *args: its arguments, or `ShapeDtypeStruct` in their place.
+      **kwargs: its keyword arguments.
+
+    Returns:
+      A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak.
+
+    Example:
+      >>> import numpy as np
+      >>> memory(lambda x: x + 1, np.zeros((256, 256), np.float32)).peak
+      524288
+      >>> memory.Space.Host.name
+      'Host'
+    """
+
+    #: The kinds of memory that values can lie in.
+    Space = MemorySpace
+
+    def __call__(self, fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
+        return olympus_insight.memory(fun, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return "<olympus.memory>"
+
+
+memory = _Memory()

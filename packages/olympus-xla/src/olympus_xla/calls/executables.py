@@ -10,12 +10,13 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir._jaxlib import call_registry
 from olympus_ir.lax.tokens import Token
+from olympus_ir.loading import deferred
 from olympus_ir.settings.config_states import no_execution
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
@@ -32,6 +33,11 @@ from ..platforms import backends
 from . import effect_tokens
 from .cpp_functions import Fastpath
 from .operand_layouts import as_executable_expects
+
+if TYPE_CHECKING:
+    from olympus_ir.diagnostics import reports
+else:
+    reports = deferred("olympus_ir.diagnostics.reports", milliseconds=0.3)
 
 __all__ = ["Executable"]
 
@@ -84,6 +90,15 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
     if type(operand) is not ArrayImpl and getattr(operand, "dtype", None) == float0:
         operand = np.zeros(operand.shape, np.bool_)
     return put_leaf(operand, sharding)
+
+
+def _explain_lack_of_memory(error: JaxRuntimeError, loaded: Any) -> None:
+    """Adds a report on the memory of an executable to the error that there is too little."""
+    if "RESOURCE_EXHAUSTED" in str(error):
+        explain = reports.report_named("out_of_memory")
+        note = None if explain is None else explain(loaded)
+        if note is not None:
+            error.add_note(note)
 
 
 def _result_of_type(array: Any, aval: Any) -> Any:
@@ -189,6 +204,7 @@ class Executable:
             for operand in operands:
                 if type(operand) is ArrayImpl:
                     check_not_deleted(operand)
+            _explain_lack_of_memory(error, self.loaded)
             raise
         if self.extended_results:
             return list(map(_result_of_type, results, self.out_avals))

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import dis
-import linecache
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..._jaxlib import config_trace_context_names
 from ...diagnostics import source_info
+from ...diagnostics.lines import Line
 from ...diagnostics.name_stacks import no_names
 from ...trees.pytree_paths import keystr
 from ...trees.pytree_prefix import equality_errors_of_structures
@@ -26,28 +26,6 @@ __all__ = [
     "line_of",
     "stale_values",
 ]
-
-
-class Line(NamedTuple):
-    """A line of the user's program.
-
-    Attributes:
-      file: the file.
-      number: the number of the line.
-      function: the function around it.
-    """
-
-    file: str
-    number: int
-    function: str
-
-    @property
-    def text(self) -> str:
-        """The line itself, or nothing where the file is not there."""
-        return linecache.getline(self.file, self.number).strip()
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.number}"
 
 
 class Cause(NamedTuple):

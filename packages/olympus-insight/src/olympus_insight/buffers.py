@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers of a compiled program: which bytes are alive while which instruction runs.
+
+XLA says where each buffer lies (``BufferAssignmentProto``), not when it is alive. This module
+follows the buffers through the scheduled program: a buffer lives from the instruction that defines
+it to the last one that reads it, in itself or as a part of a tuple, through loops and calls.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from .compiled_modules import Instruction, Module
+from .protobufs import Message
+
+__all__ = ["Allocation", "Buffer", "Lifetimes", "lifetimes_of", "read_allocations"]
+
+Index = tuple[int, ...]
+
+
+class Buffer(NamedTuple):
+    """A part of an allocation that holds one value.
+
+    Attributes:
+      id: its number.
+      instruction: the number of the instruction that defines it.
+      index: the part of that instruction's tuple; empty for arrays.
+      offset: its place in the allocation.
+      size: its bytes.
+    """
+
+    id: int
+    instruction: int
+    index: Index
+    offset: int
+    size: int
+
+
+class Allocation(NamedTuple):
+    """Memory that is allocated at once.
+
+    Attributes:
+      size: its bytes.
+      parameter: the position of the operand that lies there; None if there is none.
+      holds_result: whether a result lies there at the end.
+      is_constant: whether it holds a constant of the program.
+      buffers: its buffers.
+    """
+
+    size: int
+    parameter: int | None
+    holds_result: bool
+    is_constant: bool
+    buffers: list[Buffer]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Returns whether the memory is there for the whole run."""
+        return self.parameter is not None or self.holds_result or self.is_constant
+
+
+def read_allocations(data: bytes) -> list[Allocation]:
+    """Reads a serialized ``BufferAssignmentProto``; memory of single threads is left out."""
+    message = Message(data)
+    defined: dict[int, tuple[int, Index]] = {}
+    for each in message.messages(1):
+        place = each.message(3)
+        defined[each.integer(1)] = place.integer(4), tuple(place.integers(3))
+    allocations = []
+    for each in message.messages(3):
+        if each.integer(3):  # memory of single threads, on their stacks
+            continue
+        buffers = [
+            Buffer(one.integer(1), *defined[one.integer(1)], one.integer(2), one.integer(3))
+            for one in each.messages(9)
+        ]
+        parameter = each.integer(6) if each.integer(5) else None
+        allocations.append(
+            Allocation(
+                each.integer(2), parameter, bool(each.integer(7)), bool(each.integer(12)), buffers
+            )
+        )
+    return allocations
+
+
+class Lifetimes(NamedTuple):
+    """The lifetimes of buffers.
+
+    Attributes:
+      order: the instructions in the order in which they run; those of a loop's body run once.
+      live: for each buffer, the positions of the first and the last instruction that need it.
+      readers: for each buffer, the positions of the instructions that read it.
+      results: the buffers of the results.
+    """
+
+    order: list[Instruction]
+    live: dict[int, tuple[int, int]]
+    readers: dict[int, list[int]]
+    results: set[int]
+
+
+# Instructions whose results are their operands.
+_PASSING = frozenset({"bitcast", "optimization-barrier", "add-dependency", "domain", "copy-done"})
+
+# For each instruction, the buffers of each part of its result.
+Contents = dict[Index, set[int]]
+
+
+class _Walk:
+    """Follows buffers through the computations of a module, in the order of execution."""
+
+    def __init__(self, module: Module, allocations: list[Allocation]) -> None:
+        self.module = module
+        self.own: dict[int, Contents] = defaultdict(dict)
+        for allocation in allocations:
+            for buffer in allocation.buffers:
+                self.own[buffer.instruction][buffer.index] = {buffer.id}
+        self.contents: dict[int, Contents] = {}
+        self.order: list[Instruction] = []
+        self.defined: dict[int, int] = {}
+        self.readers: dict[int, list[int]] = defaultdict(list)
+
+    def run(self, computation: int, arguments: list[Contents]) -> Contents:
+        """Walks a computation; returns the buffers of its root."""
+        found = self.module.computations[computation]
+        for instruction in found.instructions:
+            if instruction.opcode == "parameter" and instruction.parameter < len(arguments):
+                passed = arguments[instruction.parameter]
+            else:
+                passed = self._passed(instruction)
+            contents = _joined(passed, self.own.get(instruction.id, {}))
+            self.contents[instruction.id] = contents
+            place = len(self.order)
+            self.order.append(instruction)
+            if instruction.opcode not in ("tuple", "get-tuple-element", "bitcast", "parameter"):
+                self._note_reads(instruction, place)
+            for buffers in self.own.get(instruction.id, {}).values():
+                for buffer in buffers:
+                    self.defined.setdefault(buffer, place)
+        self._note_reads_of(self.contents[found.root], len(self.order) - 1)
+        return self.contents[found.root]
+
+    def _note_reads(self, instruction: Instruction, place: int) -> None:
+        for operand in instruction.operands:
+            self._note_reads_of(self.contents.get(operand, {}), place)
+
+    def _note_reads_of(self, contents: Contents, place: int) -> None:
+        for buffers in contents.values():
+            for buffer in buffers:
+                self.readers[buffer].append(place)
+
+    def _passed(self, instruction: Instruction) -> Contents:
+        """Returns the buffers of operands that the result of an instruction consists of."""
+        operands = [self.contents.get(each, {}) for each in instruction.operands]
+        match instruction.opcode:
+            case "tuple":
+                return {
+                    (place, *index): buffers
+                    for place, contents in enumerate(operands)
+                    for index, buffers in contents.items()
+                }
+            case "get-tuple-element":
+                return {
+                    index[1:]: buffers
+                    for index, buffers in operands[0].items()
+                    if index[:1] == (instruction.tuple_index,)
+                }
+            case "while":
+                condition_and_body = instruction.called[::-1]
+                state = operands[0]
+                for computation in condition_and_body:
+                    result = self.run(computation, [state])
+                return _joined(state, result)
+            case "call" | "async-start":
+                results = [self.run(each, operands) for each in instruction.called]
+                return results[0] if results else {}
+            case "conditional":
+                joined: Contents = {}
+                for computation, argument in zip(instruction.called, operands[1:], strict=False):
+                    joined = _joined(joined, self.run(computation, [argument]))
+                return joined
+            case opcode if opcode in _PASSING:
+                return operands[0] if operands else {}
+        return {}
+
+
+def _joined(one: Contents, other: Contents) -> Contents:
+    return {index: one.get(index, set()) | other.get(index, set()) for index in {**one, **other}}
+
+
+def lifetimes_of(module: Module, allocations: list[Allocation]) -> Lifetimes:
+    """Returns when each buffer of a program is alive."""
+    walk = _Walk(module, allocations)
+    results = walk.run(module.entry, [])
+    end = len(walk.order) - 1
+    returned = {buffer for buffers in results.values() for buffer in buffers}
+    live: dict[int, tuple[int, int]] = {}
+    for allocation in allocations:
+        for buffer in allocation.buffers:
+            start = walk.defined.get(buffer.id)
+            if start is None:  # defined in a computation that does not run by itself
+                continue
+            last = end if buffer.id in returned else max(walk.readers[buffer.id], default=start)
+            live[buffer.id] = start, max(start, last)
+    return Lifetimes(walk.order, live, walk.readers, returned)

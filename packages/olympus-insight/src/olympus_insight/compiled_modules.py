@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules as XLA has optimised them: instructions, their order, and the user's lines behind them.
+
+The numbers of the fields are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from olympus_ir.diagnostics.lines import Line
+
+from .protobufs import Message
+
+__all__ = ["Computation", "Instruction", "Module", "Shape", "module_of", "read_module"]
+
+# The numbers of XLA's element types, with the names and bits of the dtypes.
+_ELEMENT_TYPES = {
+    1: ("bool", 8),
+    2: ("int8", 8),
+    3: ("int16", 16),
+    4: ("int32", 32),
+    5: ("int64", 64),
+    6: ("uint8", 8),
+    7: ("uint16", 16),
+    8: ("uint32", 32),
+    9: ("uint64", 64),
+    10: ("float16", 16),
+    11: ("float32", 32),
+    12: ("float64", 64),
+    15: ("complex64", 64),
+    16: ("bfloat16", 16),
+    18: ("complex128", 128),
+    19: ("float8_e5m2", 8),
+    20: ("float8_e4m3fn", 8),
+    21: ("int4", 4),
+    22: ("uint4", 4),
+}
+_TUPLE = 13
+
+
+class Shape(NamedTuple):
+    """The type of an instruction.
+
+    Attributes:
+      dtype: the name of the dtype; ``"tuple"`` for tuples.
+      dimensions: the sizes of the dimensions.
+      parts: the types of the parts of a tuple.
+      bits: the bits of an element.
+    """
+
+    dtype: str
+    dimensions: tuple[int, ...]
+    parts: tuple[Shape, ...] = ()
+    bits: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The size of the values, without padding."""
+        own = 0 if self.parts else math.prod(self.dimensions) * self.bits // 8
+        return own + sum(part.bytes for part in self.parts)
+
+    def part(self, index: tuple[int, ...]) -> Shape:
+        """Returns the type of a part of a tuple."""
+        shape = self
+        for each in index:
+            shape = shape.parts[each]
+        return shape
+
+    def __str__(self) -> str:
+        if self.dtype == "tuple":
+            return f"({', '.join(map(str, self.parts))})"
+        return f"{self.dtype}[{','.join(map(str, self.dimensions))}]"
+
+
+class Instruction(NamedTuple):
+    """One instruction.
+
+    Attributes:
+      id: its number, unique in the module.
+      name: its name, unique in the module.
+      opcode: its operation, such as ``"fusion"``.
+      shape: its type.
+      origin: the path of the equation behind it, such as ``jit(step)/jvp()/dot_general``.
+      line: the user's innermost line; None if it is not known.
+      operands: the numbers of its operands.
+      called: the numbers of the computations that it calls.
+      tuple_index: the part that a ``get-tuple-element`` takes.
+      parameter: the position of a parameter.
+    """
+
+    id: int
+    name: str
+    opcode: str
+    shape: Shape
+    origin: str
+    line: Line | None
+    operands: list[int]
+    called: list[int]
+    tuple_index: int
+    parameter: int
+
+    @property
+    def is_backward(self) -> bool:
+        """Returns whether the instruction belongs to the backward pass of a gradient."""
+        return "transpose(" in self.origin
+
+
+class Computation(NamedTuple):
+    """A computation: its instructions in the order in which they run, and its root."""
+
+    name: str
+    instructions: list[Instruction]
+    root: int
+
+
+class Module(NamedTuple):
+    """An optimised module.
+
+    Attributes:
+      name: its name.
+      computations: its computations, by number.
+      entry: the number of the computation that a call runs.
+      instructions: all instructions, by number.
+    """
+
+    name: str
+    computations: dict[int, Computation]
+    entry: int
+    instructions: dict[int, Instruction]
+
+
+def read_module(data: bytes) -> Module:
+    """Reads a serialized ``HloModuleProto``."""
+    module = Message(data)
+    lines = _stack_frames(module.message(_STACK_FRAMES))
+    orders = _orders(module.message(7))
+    computations: dict[int, Computation] = {}
+    instructions: dict[int, Instruction] = {}
+    for each in module.messages(3):
+        found = {
+            instruction.id: instruction
+            for instruction in (_instruction(one, lines) for one in each.messages(2))
+        }
+        number = each.integer(5)
+        order = orders.get(number, list(found))
+        computations[number] = Computation(
+            each.text(1), [found[place] for place in order], each.integer(6)
+        )
+        instructions.update(found)
+    return Module(module.text(1), computations, module.integer(6), instructions)
+
+
+_STACK_FRAMES = 17
+
+
+def _orders(schedule: Message) -> dict[int, list[int]]:
+    """Returns the order of instructions of each computation that has a schedule."""
+    orders = {}
+    for entry in schedule.messages(1):
+        orders[entry.integer(1)] = entry.message(2).integers(1)
+    return orders
+
+
+def _stack_frames(index: Message) -> list[Line | None]:
+    """Returns the line of each stack frame, by its number from 1."""
+    files, functions = index.texts(1), index.texts(2)
+
+    def name(names: list[str], number: int) -> str:
+        return names[number - 1] if 0 < number <= len(names) else ""
+
+    places = [
+        Line(name(files, each.integer(1)), each.integer(3), name(functions, each.integer(2)))
+        for each in index.messages(3)
+    ]
+    return [None] + [
+        places[frame.integer(1) - 1] if frame.integer(1) else None for frame in index.messages(4)
+    ]
+
+
+def _instruction(message: Message, lines: list[Line | None]) -> Instruction:
+    metadata = message.message(7)
+    frame = metadata.integer(15)
+    line = lines[frame] if frame < len(lines) else None
+    if line is None and metadata.text(3):
+        line = Line(metadata.text(3), metadata.integer(4))
+    return Instruction(
+        message.integer(35),
+        message.text(1),
+        message.text(2),
+        _shape(message.message(3)),
+        metadata.text(2),
+        line,
+        message.integers(36),
+        message.integers(38),
+        message.integer(13),
+        message.integer(9),
+    )
+
+
+def _shape(message: Message) -> Shape:
+    kind = message.integer(2)
+    if kind == _TUPLE:
+        return Shape("tuple", (), tuple(_shape(each) for each in message.messages(4)))
+    name, bits = _ELEMENT_TYPES.get(kind, ("opaque", 0))
+    return Shape(name, tuple(message.integers(3)), (), bits)
+
+
+def module_of(executable: Any) -> Module:
+    """Returns the module of an executable of jaxlib."""
+    return read_module(executable.hlo_modules()[0].as_serialized_hlo_module_proto())

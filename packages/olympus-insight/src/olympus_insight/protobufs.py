@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reader of protocol buffers, which XLA describes programs and memory in.
+
+It follows the specification of the wire format
+(https://protobuf.dev/programming-guides/encoding). A reader of a dozen fields needs no compiler of
+descriptions, and no library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["Message", "integers", "varint"]
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """Reads an integer of variable length; returns it and the place after it.
+
+    Example:
+      >>> varint(bytes([0xAC, 0x02]), 0)
+      (300, 2)
+    """
+    value = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+        shift += 7
+
+
+def integers(data: bytes) -> list[int]:
+    """Reads a packed list of integers.
+
+    Example:
+      >>> integers(bytes([1, 0xAC, 0x02]))
+      [1, 300]
+    """
+    found, place = [], 0
+    while place < len(data):
+        value, place = varint(data, place)
+        found.append(value)
+    return found
+
+
+class Message:
+    """The fields of a message, by number.
+
+    Example:
+      >>> message = Message(bytes([0x08, 0x05, 0x12, 0x02, 0x68, 0x69]))
+      >>> message.integer(1), message.text(2), message.integer(3)
+      (5, 'hi', 0)
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, data: bytes) -> None:
+        fields: dict[int, list[int | bytes]] = {}
+        place = 0
+        while place < len(data):
+            key, place = varint(data, place)
+            kind = key & 7
+            value: int | bytes
+            if kind == 0:
+                value, place = varint(data, place)
+            else:
+                if kind == 2:
+                    length, place = varint(data, place)
+                elif kind in (1, 5):
+                    length = 8 if kind == 1 else 4
+                else:
+                    raise ValueError(f"the message has a field of the unknown wire type {kind}")
+                value = data[place : place + length]
+                place += length
+            fields.setdefault(key >> 3, []).append(value)
+        self._fields = fields
+
+    def integer(self, number: int) -> int:
+        """Returns an integer field; 0 if it is not there."""
+        value = self._fields.get(number, (0,))[-1]
+        assert isinstance(value, int)
+        return value
+
+    def integers(self, number: int) -> list[int]:
+        """Returns a repeated field of integers, packed or not."""
+        found: list[int] = []
+        for value in self._fields.get(number, ()):
+            found += [value] if isinstance(value, int) else integers(value)
+        return found
+
+    def bytes(self, number: int) -> bytes:
+        """Returns a field of bytes; none if it is not there."""
+        value = self._fields.get(number, (b"",))[-1]
+        assert isinstance(value, bytes)
+        return value
+
+    def text(self, number: int) -> str:
+        return self.bytes(number).decode("utf-8", "replace")
+
+    def texts(self, number: int) -> list[str]:
+        return [value.decode("utf-8", "replace") for value in self._all_bytes(number)]
+
+    def message(self, number: int) -> Message:
+        return Message(self.bytes(number))
+
+    def messages(self, number: int) -> list[Message]:
+        return [Message(value) for value in self._all_bytes(number)]
+
+    def _all_bytes(self, number: int) -> Iterator[bytes]:
+        for value in self._fields.get(number, ()):
+            assert isinstance(value, bytes)
+            yield value

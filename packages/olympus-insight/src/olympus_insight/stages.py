@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages of functions: what a report is given, traced, lowered and compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from olympus_xla import jit
+from olympus_xla.calls.stages import Compiled, Lowered, Traced
+
+__all__ = ["Stages", "compiled_of", "format_bytes", "jitted", "stages_of"]
+
+
+class Stages(NamedTuple):
+    """A function that was traced, lowered and compiled.
+
+    Attributes:
+      traced: the traced function.
+      lowered: the lowered program.
+      compiled: the executable.
+      seconds: the duration of each step, by name.
+    """
+
+    traced: Traced
+    lowered: Lowered
+    compiled: Compiled
+    seconds: dict[str, float]
+
+
+def jitted(fun: Callable[..., Any]) -> Any:
+    """Returns the compiled form of a function, which may be compiled already.
+
+    Raises:
+      TypeError: ``fun`` is not callable.
+    """
+    if not callable(fun):
+        raise TypeError(
+            f"expected a function and its arguments, got {fun!r} of type {type(fun).__name__}"
+        )
+    return fun if hasattr(fun, "lower") and hasattr(fun, "trace") else jit(fun)
+
+
+def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Stages:
+    """Traces, lowers and compiles a function for arguments, or for their types."""
+    times = [time.perf_counter()]
+    traced = jitted(fun).trace(*args, **kwargs)
+    times.append(time.perf_counter())
+    lowered = traced.lower()
+    times.append(time.perf_counter())
+    compiled = lowered.compile()
+    times.append(time.perf_counter())
+    seconds = {
+        name: end - start
+        for name, start, end in zip(
+            ("trace", "lower", "compile"), times[:-1], times[1:], strict=True
+        )
+    }
+    return Stages(traced, lowered, compiled, seconds)
+
+
+def compiled_of(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
+    """Returns the executable of a function for arguments, or of a stage that needs none."""
+    if isinstance(fun, Compiled):
+        return fun
+    if isinstance(fun, Lowered):
+        return fun.compile()
+    if isinstance(fun, Traced):
+        return fun.lower().compile()
+    return stages_of(fun, args, kwargs).compiled
+
+
+def format_bytes(count: float) -> str:
+    """Returns a number of bytes with a unit.
+
+    Example:
+      >>> format_bytes(1536), format_bytes(20)
+      ('1.5 KiB', '20 B')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(count) < 1024 or unit == "TiB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError("the last unit has no bound")
