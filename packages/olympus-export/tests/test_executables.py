@@ -16,9 +16,10 @@ from olympus_export.ir_files import (
 )
 from olympus_ir import lax
 from olympus_ir.lax.callbacks import pure_callback
+from olympus_ir.settings import config_cache_flags
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
-from olympus_xla import device_put, jit
+from olympus_xla import clear_caches, device_put, jit
 
 F32 = np.float32
 X = np.arange(3, dtype=F32)
@@ -42,6 +43,27 @@ def test_unused_operands_and_large_constants():
     compiled = jit(lambda x, y: lax.reduce_sum(lax.mul(table, x), (0,))).lower(F32(1), X).compile()
     loaded = deserialize_and_load(*serialize(compiled))
     np.testing.assert_allclose(loaded(F32(2), X), 2 * table.sum(), rtol=1e-5)
+
+
+def test_executables_that_were_found_on_disk(tmp_path):
+    flags = config_cache_flags
+    changed = {
+        flags.compilation_cache_dir: str(tmp_path),
+        flags.persistent_cache_min_compile_time_secs: 0.0,
+    }
+    before = {flag: flag.value for flag in changed}
+    for flag, value in changed.items():
+        flag.update(value)
+    try:
+        for _ in range(2):
+            clear_caches()
+            compiled = jit(lambda x: lax.reduce_sum(lax.sin(x), (0,))).lower(X).compile()
+            loaded = deserialize_and_load(*serialize(compiled))
+            np.testing.assert_allclose(loaded(X), np.sin(X).sum(), rtol=1e-6)
+        assert len(list(tmp_path.iterdir())) == 1
+    finally:
+        for flag, value in before.items():
+            flag.update(value)
 
 
 def test_other_devices(devices):

@@ -54,7 +54,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
     if is_description(placement.devices[0]):
         code = inner.executable.loaded.serialize()
     else:
-        code = serialize_executable(inner.executable.loaded)
+        code = inner.executable.serialized or serialize_executable(inner.executable.loaded)
     if code is None:
         raise ValueError(
             f"the executable of {lowered.name} has parts that XLA cannot write for this platform"
@@ -147,6 +147,7 @@ def deserialize_and_load(
         calls_python=False,
         keep_alive=[],
         spans_processes=len({device.process_index for device in placement.devices}) > 1,
+        serialized=state["code"],
     )
     program = _program(state, out_tree)
     compiled = Compiled(lowered, executable, placement, constants)

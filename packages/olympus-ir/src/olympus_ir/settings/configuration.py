@@ -78,8 +78,8 @@ class Flag(Config):
         description: the effect of the flag, in one or two sentences.
         kind: the kind of the flag, which parses new values.
         shapes_programs: whether traced or compiled programs depend on the value.
-        origin: the source of the process-wide value: ``"default"``, ``"program"`` if `update` set
-            it, or the name of an environment variable.
+        origin: the source of the process-wide value: the name of an environment variable;
+            ``"program"`` if `update` has set another value than the default; or ``"default"``.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Flag(Config):
         """Sets the value for the whole process."""
         value = self.parse(value)
         self.set_global(value)
-        self.origin = "program"
+        self.origin = "default" if value == self.default else "program"
         if self.shapes_programs:
             self._record_in_program_flags(value)
         for hook in self._global_hooks:
@@ -199,7 +199,7 @@ class State(Flag):
         """Sets the value for the whole process; threads with an override keep theirs."""
         value = self.parse(value)
         self.set_global(value)
-        self.origin = "program"
+        self.origin = "default" if value == self.default else "program"
         for hook in self._global_hooks:
             hook(value)
 

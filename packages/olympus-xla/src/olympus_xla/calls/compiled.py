@@ -105,7 +105,7 @@ def compile_lowered(
       lowered: the module.
       placement: the devices, and the shardings of operands and results.
       compiler_options: XLA's options by name.
-      is_inspected: whether the source positions in the executable count.
+      is_inspected: whether the executable is for inspection; see `compile_module`.
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
@@ -116,7 +116,7 @@ def compile_lowered(
     if lowered.needs_refinement:
         module = symbolic_shapes.refined(lowered)
     try:
-        loaded = compile_module(
+        loaded, serialized = compile_module(
             module,
             placement.devices,
             name=f"jit({lowered.name})",
@@ -155,6 +155,7 @@ def compile_lowered(
         calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
         spans_processes=spans_processes,
+        serialized=serialized if is_inspected else None,
     )
     return Compiled(lowered, wrapped, placement, constants)
 

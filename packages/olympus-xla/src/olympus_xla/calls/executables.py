@@ -130,6 +130,7 @@ class Executable:
         "ordered_effects",
         "out_avals",
         "out_shardings",
+        "serialized",
         "several_devices",
         "spans_processes",
     )
@@ -147,8 +148,10 @@ class Executable:
         calls_python: bool = False,
         keep_alive: Sequence[Any] = (),
         spans_processes: bool = False,
+        serialized: bytes | None = None,
     ) -> None:
         self.loaded = loaded
+        self.serialized = serialized  # the bytes of an executable from disk
         self.spans_processes = spans_processes
         self.calls_python = calls_python
         self.in_avals = in_avals

@@ -63,7 +63,6 @@ def executable_key(
     options: Any,
     *,
     is_asked_for: bool = True,
-    has_positions: bool = False,
 ) -> str | None:
     """Returns the key of the executable of a module; None if it must not be stored.
 
@@ -73,12 +72,11 @@ def executable_key(
       options: XLA's compile options.
       is_asked_for: whether the user has asked for a cache; if so, only foreign calls that are
         known to hold addresses of this process have no key.
-      has_positions: whether source positions count even if no flag says so.
     """
     host = _host_of(devices)
     if host is None or _has_effects() or _jaxlib.compiler_passes:
         return None
-    if has_positions or config_cache_flags.compilation_cache_include_metadata_in_key.value:
+    if config_cache_flags.compilation_cache_include_metadata_in_key.value:
         program = mlir.bytecode(module)
     else:
         program = mlir.bytecode_without_locations(module)

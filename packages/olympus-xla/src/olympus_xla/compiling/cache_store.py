@@ -203,7 +203,7 @@ class UserCache(ProgramCache):
 
     @property
     def most_bytes(self) -> int:
-        """Returns the bound of the size; -1 if the user has set that there is none."""
+        """Returns the bound of the size; -1 if the environment says that there is none."""
         flag = flags.compilation_cache_max_size
         return _MOST_BYTES if flag.origin == "default" else flag.value
 

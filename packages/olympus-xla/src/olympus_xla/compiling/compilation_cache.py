@@ -163,10 +163,8 @@ def load_or_compile(
     devices: Sequence[Any],
     options: Any,
     compile_module: Callable[[Any], Any],
-    *,
-    is_inspected: bool = False,
-) -> Any:
-    """Returns an executable from the cache, or compiles it.
+) -> tuple[Any, bytes | None]:
+    """Returns an executable from the cache and its bytes, or compiles it and returns None for them.
 
     A new executable is stored if its compilation took long enough.
 
@@ -176,18 +174,10 @@ def load_or_compile(
       devices: the devices that it runs on.
       options: XLA's compile options.
       compile_module: a function that compiles the module with the options.
-      is_inspected: whether the executable is for inspection, so that the source positions in it
-        count.
     """
-    key = cache_key.executable_key(
-        module,
-        devices,
-        options,
-        is_asked_for=cache.is_asked_for,
-        has_positions=is_inspected and not cache.is_asked_for,
-    )
+    key = cache_key.executable_key(module, devices, options, is_asked_for=cache.is_asked_for)
     if key is None:
-        return compile_module(options)
+        return compile_module(options), None
     _record(cache, "compile_requests_use_cache")
     name = mlir.module_name(module)
     path = cache.path_of(name, key)
@@ -206,7 +196,7 @@ def load_or_compile(
             _log(cache, "compiler", hit, name, shown)
             if flags.compilation_cache_check_contents.value:
                 _check_same(name, loaded, compile_module(options))
-            return loaded
+            return loaded, found[0]
     except Exception as error:
         if isinstance(error, CacheContentsError):
             raise
@@ -218,7 +208,7 @@ def load_or_compile(
     loaded = compile_module(options)
     if (cache.directory, "writing") not in _failed:
         _store(cache, path, name, loaded, time.monotonic() - started)
-    return loaded
+    return loaded, None
 
 
 def note_host_callbacks(cache: ProgramCache, module: Any) -> None:

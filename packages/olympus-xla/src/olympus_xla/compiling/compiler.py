@@ -25,7 +25,20 @@ if TYPE_CHECKING:
 else:
     compilation_cache = deferred(".compilation_cache", milliseconds=10.0)
 
-__all__ = ["CompiledProgram", "compile_module", "compiled_programs"]
+__all__ = ["CompiledModule", "CompiledProgram", "compile_module", "compiled_programs"]
+
+
+class CompiledModule(NamedTuple):
+    """Loaded executable of jaxlib.
+
+    Attributes:
+      loaded: the executable; it cannot run if its devices are only described.
+      serialized: its bytes if it was found on disk, else None. jaxlib cannot write such an
+        executable again: it would leave out the machine code.
+    """
+
+    loaded: Any
+    serialized: bytes | None
 
 
 class CompiledProgram(NamedTuple):
@@ -61,7 +74,7 @@ def compile_module(
     source: str = "",
     equations: int = 0,
     is_inspected: bool = False,
-) -> Any:
+) -> CompiledModule:
     """Compiles a StableHLO module for devices and loads the executable.
 
     Args:
@@ -73,12 +86,11 @@ def compile_module(
       host_callbacks: the Python functions that the computation calls.
       source: the function that the computation comes from, for reports.
       equations: the number of equations of the program, for reports.
-      is_inspected: whether the executable is for inspection, so that an executable on disk will do
-        only if its source positions are the same.
+      is_inspected: whether the executable is for inspection. If so, it comes from disk only if the
+        user has named a directory: it may have other source positions, and cannot be written.
 
     Returns:
-      jaxlib's loaded executable. If the devices are only described, it is an executable that cannot
-      run.
+      The loaded executable.
 
     Raises:
       TypeError: a compiler option has a value that XLA does not take.
@@ -102,29 +114,29 @@ def compile_module(
     started = time.monotonic()
     with phases.compiling(name), shown(name, equations):
         cache = None
-        if _may_be_on_disk(devices[0]):
+        if _may_be_on_disk(devices[0], is_inspected):
             cache = compilation_cache.cache_in_use(devices[0].platform)
         if cache is not None and host_callbacks:
             compilation_cache.note_host_callbacks(cache, module)
             cache = None
         if cache is None:
-            loaded = compile_with(options)
+            loaded, serialized = compile_with(options), None
         else:
-            loaded = compilation_cache.load_or_compile(
-                cache, module, devices, options, compile_with, is_inspected=is_inspected
+            loaded, serialized = compilation_cache.load_or_compile(
+                cache, module, devices, options, compile_with
             )
     seconds = time.monotonic() - started
     compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))
-    return loaded
+    return CompiledModule(loaded, serialized)
 
 
-def _may_be_on_disk(device: Any) -> bool:
+def _may_be_on_disk(device: Any, is_inspected: bool) -> bool:
     """Returns whether the flags let programs for a device be kept on disk."""
     if is_description(device):
         return False
     if compilation_cache_dir.value:
         return True
-    return device.platform == "cpu" and enable_compilation_cache.value
+    return device.platform == "cpu" and enable_compilation_cache.value and not is_inspected
 
 
 def _compile(
