@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.checkpoints import Checkpoints
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
 
@@ -23,6 +24,7 @@ from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal
 from . import linear_solves, scan, scan_transpose
 from .calls import moving, with_zeros
+from .replayed_loops import linearize_while
 from .scan import instantiated, paired
 from .subprograms import rearranged, staged_zeros
 
@@ -345,9 +347,16 @@ def _jvp_loop_operands(
 
 
 @jvp_rules.define(lax.while_p)
-def _while_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+def _while_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    checkpoints: Checkpoints | None = None,
+    **params: Any,
+) -> Any:
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
-    results = lax.while_p.bind(*operands, **plan.params)
+    kept = {} if checkpoints is None else {"checkpoints": checkpoints.recomputing()}
+    results = lax.while_p.bind(*operands, **plan.params, **kept)
     count = len(plan.nonzero_carry)
     return results[:count], with_zeros(results[count:], plan.nonzero_carry, results[:count])
 
@@ -360,6 +369,8 @@ def _while_linearize(
 
     The linear program runs the loop once more, along with the tangents.
     """
+    if "checkpoints" in params:
+        return linearize_while(trace, primals, tangents, **params)
     results = lax.while_p.bind_with_trace(trace.parent, primals, params)
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
     if not any(plan.nonzero_carry):
@@ -373,8 +384,10 @@ def _while_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
         "dynamic start/stop values: the intermediate values of all iterations would have to be "
-        "kept, and their number is not known. Use lax.scan, or lax.fori_loop with start and stop "
-        "that are Python integers; or forward mode (jvp, jacfwd)."
+        "kept, and their number is not known. Call it with checkpoints, for example "
+        "lax.while_loop(cond_fun, body_fun, init_val, checkpoints=32): reverse mode then "
+        "recomputes the values from 32 of them. Or use lax.scan, or lax.fori_loop with start and "
+        "stop that are Python integers; or forward mode (jvp, jacfwd)."
     )
 
 

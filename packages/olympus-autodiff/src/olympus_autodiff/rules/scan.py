@@ -31,10 +31,12 @@ from ..forward.linearize import LinearizeTrace
 from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
-from ..rematerialization.bodies import saving_rules, split_body
+from ..rematerialization.bodies import Move, saving_rules, split_body
+from ..rematerialization.policies import Offloadable
 from ..tables import jvp_rules, linearize_rules
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
+from .replayed_loops import linearize_scan
 from .subprograms import rearranged
 
 # ---- forward mode ----
@@ -169,6 +171,7 @@ def _linearized_scan(
     nonzero_consts: tuple[bool, ...],
     nonzero_carry: tuple[bool, ...],
     nonzero_xs: tuple[bool, ...],
+    offloads: bool = False,
 ) -> _ScanPlan:
     nonzero = ScanOperands(nonzero_consts, nonzero_carry, nonzero_xs)
     layout = nonzero.layout
@@ -179,7 +182,11 @@ def _linearized_scan(
         if after == nonzero.carry:
             break
         nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
-    return _ScanSplitter(split, layout, num_ys, sum(nonzero_consts)).plan(nonzero.carry, nonzero_ys)
+    splitter = _ScanSplitter(split, layout, num_ys, sum(nonzero_consts), offloads)
+    return splitter.plan(nonzero.carry, nonzero_ys)
+
+
+_TO_HOST = Offloadable("device", "pinned_host")
 
 
 class _ScanSplitter:
@@ -191,8 +198,10 @@ class _ScanSplitter:
         layout: ScanLayout,
         num_ys: int,
         num_const_tangents: int,
+        offloads: bool = False,
     ) -> None:
         self.split = split
+        self.offloads = offloads
         self.num_ys = num_ys
         self.num_const_tangents = num_const_tangents
         olympuspr = split.primal.jaxpr
@@ -210,6 +219,9 @@ class _ScanSplitter:
             pool[var] = len(pool)
         own_consts = range(len(pool), len(pool) + len(split.linear.consts))
         outvars, stacked = self._stack([atom for atom in residuals if atom not in pool])
+        moves = self._moves(outvars) if self.offloads else {}
+        inner = [*inner, *(move.to for move in moves.values())]
+        outvars = self._with_moved(outvars, moves)
         used = _used_variables(inner, outvars)
         body_consts = [var for var in pool if var in used]
         body = olympuspr.replace(
@@ -225,7 +237,9 @@ class _ScanSplitter:
             values=[*split.primal.consts, *split.linear.consts],
             body=close_olympuspr(body),
             body_consts=tuple(pool[var] for var in body_consts),
-            linear_body=self._linear_body(is_const, sum(nonzero_carry)),
+            linear_body=self._linear_body(
+                is_const, sum(nonzero_carry), [atom in moves for atom in residuals]
+            ),
             linear_consts=(*(pool[atom] for atom in residuals if atom in pool), *own_consts),
             linear_xs=tuple(stacked[atom] for atom in residuals if atom not in pool),
             nonzero_carry=nonzero_carry,
@@ -250,11 +264,32 @@ class _ScanSplitter:
                 outvars.append(atom)
         return outvars, places
 
-    def _linear_body(self, is_const: Sequence[bool], num_carry_tangents: int) -> ClosedOlympuspr:
+    def _moves(self, outvars: Sequence[Any]) -> dict[Any, Move]:
+        """Returns the moves of the stacked residuals to the memory of the host."""
+        residuals = outvars[self.num_carry + self.num_ys :]
+        return {var: Move.of(var, _TO_HOST) for var in residuals if var.aval.ndim}
+
+    def _with_moved(self, outvars: Sequence[Any], moves: dict[Any, Move]) -> list[Any]:
+        first = self.num_carry + self.num_ys
+        moved = [moves[var].there if var in moves else var for var in outvars[first:]]
+        return [*outvars[:first], *moved]
+
+    def _linear_body(
+        self, is_const: Sequence[bool], num_carry_tangents: int, is_moved: Sequence[bool]
+    ) -> ClosedOlympuspr:
         """Returns the linear program with inputs in the order constants, carry, slices."""
         linear = self.split.linear.jaxpr
         count = len(is_const)
         residuals, tangents = linear.invars[:count], linear.invars[count:]
+        moves = [
+            Move.of(var, _TO_HOST) for var, moved in zip(residuals, is_moved, strict=True) if moved
+        ]
+        there = iter(moves)
+        equations = [*(move.back for move in moves), *linear.eqns]
+        residuals = [
+            next(there).there if moved else var
+            for var, moved in zip(residuals, is_moved, strict=True)
+        ]
         first_slice = self.num_const_tangents + num_carry_tangents
         inputs = [
             *(var for var, const in zip(residuals, is_const, strict=True) if const),
@@ -263,7 +298,7 @@ class _ScanSplitter:
             *(var for var, const in zip(residuals, is_const, strict=True) if not const),
             *tangents[first_slice:],
         ]
-        return close_olympuspr(linear.replace(constvars=[], invars=inputs))
+        return close_olympuspr(linear.replace(constvars=[], invars=inputs, eqns=equations))
 
     def _hoist(self, residuals: Sequence[Any]) -> tuple[list[Equation], list[Equation], list[Var]]:
         """Hoists loop-invariant equations out of the body.
@@ -326,9 +361,13 @@ def _scan_linearize(
     num_carry: int,
     **params: Any,
 ) -> Any:
+    if "checkpoints" in params and not params["checkpoints"].offloads:
+        given = {"jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry, **params}
+        return linearize_scan(trace, primals, tangents, **given)
     layout = ScanLayout(num_consts, num_carry)
+    offloads = "checkpoints" in params
     plan = _linearized_scan(
-        jaxpr, *layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
+        jaxpr, *layout.operands(tuple([t.__class__ is not Zero for t in tangents])), offloads
     )
     primal, tangent = layout.operands(primals), layout.operands(tangents)
     with set_current_trace(trace.parent):

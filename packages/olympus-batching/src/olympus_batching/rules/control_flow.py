@@ -168,9 +168,10 @@ def _while(
     cond_jaxpr: ClosedOlympuspr,
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
+    **options: Any,
 ) -> Any:
     layout = WhileLayout(cond_nconsts, body_nconsts)
-    params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, **layout.params}
+    params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, **layout.params, **options}
     if _has_refs(args, batch_dims, 0):
         return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
     operands = layout.operands(_fronted(args, batch_dims))
@@ -194,11 +195,19 @@ def _while(
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
     carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
+    checkpoints = options.get("checkpoints")
+    if checkpoints is not None and checkpoints.inverse is not None:
+        inverse, after = batch_olympuspr(checkpoints.inverse, axis, batched.of_body, batched.carry)
+        same = list(after) == list(batched.carry)
+        options["checkpoints"] = (
+            checkpoints._replace(inverse=inverse) if same else checkpoints.recomputing()
+        )
     outs = lax.while_p.bind(
         *operands._replace(carry=carry).flat,
         cond_jaxpr=batched_cond,
         body_jaxpr=batched_body,
         **layout.params,
+        **options,
     )
     return outs, _with_dims(batched.carry)
 

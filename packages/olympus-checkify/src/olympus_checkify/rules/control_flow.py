@@ -60,6 +60,7 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
         length=params["length"],
         reverse=params["reverse"],
         unroll=params["unroll"],
+        checkpoints=params.get("checkpoints"),
     )
     return error.with_leaves(effects, after), [*values, *stacked]
 
@@ -89,5 +90,10 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         return pred, after, out[count:]
 
     pred, before = condition(leaves, init)
-    _, after, values = lax.while_loop(lambda carry: carry[0], step, (pred, before, list(init)))
+    _, after, values = lax.while_loop(
+        lambda carry: carry[0],
+        step,
+        (pred, before, list(init)),
+        checkpoints=params.get("checkpoints"),
+    )
     return error.with_leaves(effects, after), values

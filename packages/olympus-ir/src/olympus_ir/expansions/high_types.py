@@ -244,7 +244,15 @@ def _scan(
         last, ys = layout.results(run(*consts, *carry, *slices))
         return last, ys
 
-    carry, stacked = lax.scan(body, carry, xs, length=length, reverse=reverse, unroll=unroll)
+    carry, stacked = lax.scan(
+        body,
+        carry,
+        xs,
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+        checkpoints=params.get("checkpoints"),
+    )
     return raised(jaxpr.out_avals, [*carry, *stacked])
 
 
@@ -255,6 +263,7 @@ def _while(
     cond_jaxpr: ClosedOlympuspr,
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
+    checkpoints: Any = None,
 ) -> list[Any]:
     layout = WhileLayout(cond_nconsts, body_nconsts)
     cond_consts, body_consts, init = map(lowered, layout.operands(operands))
@@ -263,6 +272,7 @@ def _while(
         lambda carry: condition(*cond_consts, *carry)[0],
         lambda carry: body(*body_consts, *carry),
         init,
+        checkpoints=checkpoints,
     )
     return raised(body_jaxpr.out_avals, carry)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..lax.control_flow.checkpoints import DEFAULT_CHECKPOINTS
 from ..lax.control_flow.loops import while_loop
 from ..types.avals import AbstractValue
 from .branches import Block, label_of, traced_block
@@ -103,7 +104,8 @@ def traced_while(
         return value.together()
 
     initial = [converted(leaf, aval) for leaf, aval in zip(carry.initial, carry.avals, strict=True)]
-    final = carry.filled(while_loop(goes_on, advance, initial))
+    state = while_loop(goes_on, advance, initial, checkpoints=DEFAULT_CHECKPOINTS)
+    final = carry.filled(state)
     return [_after_loop(value, name, line) for value, name in zip(final, names, strict=True)]
 
 

@@ -83,7 +83,7 @@ def scan(
     reverse: bool,
     num_consts: int,
     num_carry: int,
-    unroll: int,
+    **params: Any,
 ) -> list[Any]:
     layout = ScanLayout(num_consts, num_carry)
     consts, carry, xs = layout.operands(operands)

@@ -122,6 +122,11 @@ def _used_in_loop(
 def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    if "checkpoints" in params and params["checkpoints"].inverse is not None:
+        # The inverse step takes and returns the whole carry.
+        everything = [True] * len(equation.invars)
+        results = [True] * len(equation.outvars)
+        return reduced_equation(equation, everything, results, params, equation.effects)
     layout = WhileLayout.of(params)
     _, used_by_condition = dce_closed(condition, [True])
     used_cond_consts = used_by_condition[: layout.cond_nconsts]

@@ -199,7 +199,12 @@ def _while(
         (pred,) = run(cond_jaxpr, [*cond_consts, *carry])
         return pred
 
-    return lax.while_loop(condition, lambda carry: _changed(step(carry), changes), settled)
+    return lax.while_loop(
+        condition,
+        lambda carry: _changed(step(carry), changes),
+        settled,
+        checkpoints=params.get("checkpoints"),
+    )
 
 
 @sparse_rules.define(scan_p)
@@ -237,7 +242,15 @@ def _scan(
         stacked = [(each.data, each.indices) if is_sparse(each) else each for each in out]
         return _changed(after, changes), stacked
 
-    carry, stacked = lax.scan(step, settled, slices, length=length, reverse=reverse, unroll=unroll)
+    carry, stacked = lax.scan(
+        step,
+        settled,
+        slices,
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+        checkpoints=params.get("checkpoints"),
+    )
     results = [
         each if info is None else make(each, info._replace(shape=(length, *info.shape)))
         for each, info in zip(stacked, infos, strict=True)

@@ -228,6 +228,7 @@ def _while_jet(
     cond_jaxpr: ClosedOlympuspr,
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
+    **params: Any,
 ) -> Any:
     order, layout = order_of(series), WhileLayout(cond_nconsts, body_nconsts)
     primal, terms = layout.operands(primals), layout.operands(series)
@@ -245,6 +246,8 @@ def _while_jet(
         ],
         carry=[*carry, *flat_terms(carry, terms.carry, plan.moving_carry, order)],
     )
-    results = lax.while_p.bind(*operands.flat, **plan.params)
+    if "checkpoints" in params:
+        params["checkpoints"] = params["checkpoints"].recomputing()
+    results = lax.while_p.bind(*operands.flat, **plan.params, **params)
     count = len(carry)
     return results[:count], grouped(results[count:], plan.moving_carry, order)

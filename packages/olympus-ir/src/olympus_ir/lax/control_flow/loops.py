@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics.traceback_filtering import api_boundary
-from ...programs.olympuspr import Olympuspr, Var, close_olympuspr
+from ...programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
 from ...trees import pytrees
@@ -18,10 +18,11 @@ from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
-from ..elementwise import add
-from ..logic import lt
+from ..elementwise import add, sub
+from ..logic import bitwise_and, lt
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .checkpoints import Checkpoints, checked_number, checkpoints_of_while
 from .operands import WhileLayout
 from .primitives import while_p
 from .scanning import scan
@@ -39,7 +40,13 @@ from .subprograms import (
 
 @api_boundary
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    *,
+    checkpoints: int | Checkpoints | None = None,
+    max_steps: int | None = None,
+    inverse: Callable[[Any], Any] | None = None,
 ) -> Any:
     """Applies a function repeatedly while a condition holds.
 
@@ -52,21 +59,30 @@ def while_loop(
             return val
 
     The loop is traced once and becomes one operation of the program. Its number of iterations is
-    not known, so it can be differentiated in forward mode only; use `scan`, or `fori_loop` with
-    fixed bounds, where gradients are needed.
+    not known, so by default it can be differentiated in forward mode only. Each of the options
+    ``checkpoints``, ``max_steps`` and ``inverse`` gives it a reverse mode.
 
     Args:
       cond_fun: a function of the carry that returns a boolean scalar.
       body_fun: a function of the carry that returns the next carry, of the same structure and
         types.
       init_val: the initial carry, an array or a pytree of arrays.
+      checkpoints: the number of carries that reverse mode keeps while the loop runs. It recomputes
+        the others, as many at a time as there are checkpoints. With c checkpoints, c (c + 1) / 2
+        times c iterations run again at most twice; the number of iterations has no bound.
+      max_steps: a bound on the number of iterations: the loop ends there even if the condition
+        holds. Without ``checkpoints``, reverse mode keeps the carry of every iteration.
+      inverse: a function that undoes ``body_fun``: from a carry to the one before it. Reverse mode
+        then keeps no carry. Rounding errors of the inverse add up.
 
     Returns:
       The final carry.
 
     Raises:
-      TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a carry
-        of another structure or other types than it takes.
+      TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` or ``inverse``
+        returns a carry of another structure or other types than it takes.
+      ValueError: if ``checkpoints`` or ``max_steps`` is no positive integer, or both
+        ``checkpoints`` and ``inverse`` are given.
 
     Example:
       >>> from olympus_ir import lax
@@ -75,13 +91,28 @@ def while_loop(
     """
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if max_steps is not None:
+        max_steps = checked_number("while_loop", "max_steps", max_steps)
+        return _bounded_while(cond_fun, body_fun, init_val, checkpoints, max_steps, inverse)
+    plan = checkpoints_of_while(checkpoints, None)
+    return _while_loop(cond_fun, body_fun, init_val, plan, inverse)
+
+
+def _while_loop(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    plan: Checkpoints | None,
+    inverse: Callable[[Any], Any] | None,
+) -> Any:
+    _check_inverse(plan, inverse)
     if config_states.disable_jit.value:
         # Immutable arrays, because functions may write to NumPy arrays.
         return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
     leaves, tree = flatten_operands(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     try:
-        loop = _while_program(cond_fun, body_fun, tree, avals)
+        loop = _while_program(cond_fun, body_fun, inverse, plan, tree, avals)
     except ClosedOverMutableError as error:
         return _while_with_mutables(error, cond_fun, body_fun, init_val)
     carry = promote_carry(leaves, avals, loop.carry_avals)
@@ -97,6 +128,57 @@ def while_loop(
             for place, value in enumerate(carry)
         ]
     return pytrees.tree_unflatten(tree, results)
+
+
+def _check_inverse(plan: Checkpoints | None, inverse: Any) -> None:
+    if inverse is None:
+        return
+    if plan is not None and plan.block > 1:
+        raise ValueError(
+            "while_loop got both `checkpoints` and `inverse`; with an inverse step no carry is "
+            "kept. Leave one of them out."
+        )
+    if not callable(inverse):
+        raise TypeError(f"while_loop got inverse={inverse!r}; it must be a function of the carry.")
+
+
+def _bounded_while(
+    cond_fun: Any, body_fun: Any, init_val: Any, checkpoints: Any, max_steps: int, inverse: Any
+) -> Any:
+    """Runs a loop that ends after a number of iterations."""
+    plan = checkpoints_of_while(checkpoints, max_steps)
+    _, _, result = _while_loop(
+        _bounded.derive(cond_fun, _condition_below_bound),
+        _bounded.derive(body_fun, _body_of_bounded),
+        (np.asarray(0, np.int32), np.asarray(max_steps, np.int32), init_val),
+        plan,
+        None if inverse is None else _bounded.derive(inverse, _inverse_of_bounded),
+    )
+    return result
+
+
+def _condition_below_bound(cond_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def goes_on(carry: tuple) -> Any:
+        count, bound, value = carry
+        return bitwise_and(lt(count, bound), cond_fun()(value))
+
+    return goes_on
+
+
+def _body_of_bounded(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def body_of_while(carry: tuple) -> tuple:
+        count, bound, value = carry
+        return add(count, _one_like(count)), bound, body_fun()(value)
+
+    return body_of_while
+
+
+def _inverse_of_bounded(inverse: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def undo(carry: tuple) -> tuple:
+        count, bound, value = carry
+        return sub(count, _one_like(count)), bound, inverse()(value)
+
+    return undo
 
 
 def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
@@ -145,8 +227,13 @@ class _WhileProgram:
         condition: Subprogram,
         body: Subprogram,
         carry_avals: tuple[AbstractValue, ...],
+        inverse: Subprogram | None = None,
+        plan: Checkpoints | None = None,
     ) -> None:
         self.carry_avals = carry_avals
+        if inverse is not None:
+            body, inverse = _with_common_constants(body, inverse)
+            plan = Checkpoints(0, 1, None)
         self.cond_consts = condition.consts
         self.body_consts = body.consts
         self.moved, self.kept = _unchanged(condition, body)
@@ -170,6 +257,40 @@ class _WhileProgram:
             "body_jaxpr": close_olympuspr(body_olympuspr),
             **layout.params,
         }
+        if inverse is not None:
+            plan = Checkpoints(0, 1, self._rearranged_inverse(inverse))
+        if plan is not None:
+            self.params["checkpoints"] = plan
+
+    def _rearranged_inverse(self, inverse: Subprogram) -> ClosedOlympuspr:
+        """Returns the inverse step with the inputs and the results of the body."""
+        olympuspr, operands = inverse.closed.jaxpr, inverse.operand_vars
+        return close_olympuspr(
+            olympuspr.replace(
+                invars=[
+                    *(operands[place] for place in self.moved),
+                    *inverse.const_vars,
+                    *(operands[place] for place in self.kept),
+                ],
+                outvars=[olympuspr.outvars[place] for place in self.kept],
+            )
+        )
+
+
+def _with_common_constants(body: Subprogram, inverse: Subprogram) -> tuple[Subprogram, Subprogram]:
+    """Returns two programs of the carry that take the constants of both."""
+    consts = [*body.consts, *inverse.consts]
+    ours, theirs = body.closed.jaxpr, inverse.closed.jaxpr
+    body_inputs = [
+        *body.const_vars,
+        *(Var(var.aval) for var in inverse.const_vars),
+        *body.operand_vars,
+    ]
+    inverse_inputs = [*(Var(var.aval) for var in body.const_vars), *theirs.invars]
+    return (
+        Subprogram(close_olympuspr(ours.replace(invars=body_inputs)), consts, body.out_tree),
+        Subprogram(close_olympuspr(theirs.replace(invars=inverse_inputs)), consts, body.out_tree),
+    )
 
 
 def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
@@ -194,6 +315,8 @@ def used_variables(olympuspr: Olympuspr) -> set[Var]:
 def _while_program(
     cond_fun: Callable[..., Any],
     body_fun: Callable[..., Any],
+    inverse_fun: Callable[..., Any] | None,
+    plan: Checkpoints | None,
     tree: Any,
     avals: tuple[AbstractValue, ...],
 ) -> _WhileProgram:
@@ -201,7 +324,7 @@ def _while_program(
     condition = _traced_condition(cond_fun, in_tree, avals)
     body = trace_subprogram(body_fun, in_tree, avals, "while_body")
     known = control_flow_programs.of(body_fun)
-    key = ("while", condition.closed, body.closed, *tracing_key())
+    key = ("while", condition.closed, body.closed, inverse_fun, plan, *tracing_key())
     loop = known.get(key)
     if loop is not None:
         return loop
@@ -211,10 +334,22 @@ def _while_program(
         condition = _traced_condition(cond_fun, in_tree, carry_avals)
         body = trace_subprogram(body_fun, in_tree, carry_avals, "while_body")
     check_carry_types("while_loop body", body, tree, carry_avals, body.closed.out_avals)
-    loop = _WhileProgram(condition, body, carry_avals)
-    if condition.is_reusable and body.is_reusable:
+    inverse = None
+    if inverse_fun is not None:
+        inverse = _traced_inverse(inverse_fun, tree, carry_avals)
+    loop = _WhileProgram(condition, body, carry_avals, inverse, plan)
+    if condition.is_reusable and body.is_reusable and (inverse is None or inverse.is_reusable):
         known[key] = loop
     return loop
+
+
+def _traced_inverse(
+    inverse_fun: Callable[..., Any], tree: Any, avals: tuple[AbstractValue, ...]
+) -> Subprogram:
+    inverse = trace_subprogram(inverse_fun, pytrees.treedef_tuple((tree,)), avals, "while_inverse")
+    check_carry_structure("while_loop inverse", inverse, tree, inverse.out_tree)
+    check_carry_types("while_loop inverse", inverse, tree, avals, inverse.closed.out_avals)
+    return inverse
 
 
 def _traced_condition(
@@ -245,6 +380,8 @@ def fori_loop(
     init_val: Any,
     *,
     unroll: int | bool | None = None,
+    checkpoints: int | str | None = None,
+    inverse: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
     """Applies a function for each integer of a range.
 
@@ -267,6 +404,11 @@ def fori_loop(
       init_val: the initial carry, an array or a pytree of arrays.
       unroll: the number of iterations in one step of the compiled loop; True for all. Only for
         bounds known while tracing.
+      checkpoints: the number of carries that reverse mode keeps while the loop runs: that of
+        `while_loop`, or of `scan` if the bounds are known while tracing. Without it, a loop whose
+        bounds are not known has no reverse mode.
+      inverse: a function of the integer and the carry after its iteration that returns the carry
+        before it. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
 
     Returns:
       The final carry.
@@ -299,14 +441,23 @@ def fori_loop(
             None,
             length=max(int(known_upper) - int(known_lower), 0),
             unroll=1 if unroll is None else unroll,
+            checkpoints=checkpoints,
         )
         return result
+    if isinstance(checkpoints, str):
+        raise ValueError(
+            f"fori_loop got checkpoints={checkpoints!r}, but its bounds are not known while "
+            "tracing. Pass a number of checkpoints, such as checkpoints=32."
+        )
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
     body = _counting_bodies.derive(body_fun, _while_body)
-    _, _, result = while_loop(_below_upper, body, (lower, upper, init_val))
+    undo = None if inverse is None else _counting_inverses.derive(inverse, _inverse_of_while)
+    _, _, result = while_loop(
+        _below_upper, body, (lower, upper, init_val), checkpoints=checkpoints, inverse=undo
+    )
     return result
 
 
@@ -353,9 +504,20 @@ def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any
     return body_of_while
 
 
+def _inverse_of_while(inverse: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def undo(loop_carry: tuple) -> tuple:
+        count, upper, value = loop_carry
+        count = sub(count, _one_like(count))
+        return count, upper, inverse()(count, value)
+
+    return undo
+
+
 def _one_like(count: Any) -> Any:
     aval = get_aval(count)
     return np.ones((), aval.dtype).item() if aval.weak_type else np.ones((), aval.dtype)
 
 
 _counting_bodies = FunctionCache()
+_counting_inverses = FunctionCache()
+_bounded = FunctionCache()

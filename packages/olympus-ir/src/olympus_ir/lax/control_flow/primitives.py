@@ -23,11 +23,13 @@ cond_p = instruction("cond", multiple_results=True, family="control_flow", cache
 
 # Runs a program while another one returns true:
 #   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
+# A further parameter, `checkpoints`, is there only if the loop has a reverse mode.
 # Under `vmap` the condition may return a boolean for each example: see `predicates`.
 while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
 
 # Runs a program on each slice along the first dimension and passes a carry on:
 #   *carry, *ys = scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs
+# A further parameter, `checkpoints`, is there only if reverse mode shall recompute states.
 scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
 
 
@@ -60,6 +62,7 @@ def _while_types(
     cond_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
     body_nconsts: int,
+    **params: Any,
 ) -> tuple[list[AbstractValue], frozenset]:
     return body_jaxpr.out_avals, cond_jaxpr.effects | body_jaxpr.effects
 

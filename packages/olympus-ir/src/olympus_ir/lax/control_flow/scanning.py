@@ -22,6 +22,7 @@ from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .checkpoints import Checkpoints, checkpoints_of_scan
 from .operands import ScanLayout, ScanOperands
 from .primitives import scan_p, sliced_aval
 from .subprograms import (
@@ -46,6 +47,8 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
+    *,
+    checkpoints: int | str | Checkpoints | None = None,
 ) -> tuple[Any, Any]:
     """Applies a function to each slice along the leading dimension and passes a carry on.
 
@@ -72,6 +75,11 @@ def scan(
       unroll: the number of iterations in one step of the compiled loop; True for all.
       _split_transpose: accepted for compatibility and ignored: in JAX it splits the backward pass
         into two loops, with equal results.
+      checkpoints: what reverse mode keeps. By default it keeps the residuals of every iteration.
+        A number n: n carries; it runs the iterations between them once more. ``"sqrt"``: about
+        the square root of the length, and as many carries again while it goes back.
+        ``"binomial"``: about the logarithm of the length; iterations run again several times.
+        ``"offload"``: the residuals of every iteration, in the memory of the host.
 
     Returns:
       The final carry, and the results stacked along a new leading dimension.
@@ -79,7 +87,8 @@ def scan(
     Raises:
       TypeError: if ``f`` does not return a pair, or returns a carry of another structure or other
         types than it takes.
-      ValueError: if leading dimensions differ from one another or from ``length``.
+      ValueError: if leading dimensions differ from one another or from ``length``, or
+        ``checkpoints`` is none of the above.
 
     Example:
       >>> import numpy as np
@@ -96,6 +105,7 @@ def scan(
     xs_avals = [get_aval(leaf) for leaf in xs_leaves]
     length = _scan_length(xs_leaves, xs_avals, length)
     unroll = _checked_unroll(unroll, length)
+    plan = checkpoints_of_scan(checkpoints, length)
     if config_states.disable_jit.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
@@ -117,6 +127,7 @@ def scan(
         jaxpr=loop.closed,
         unroll=unroll,
         **loop.layout.params,
+        **({} if plan is None else {"checkpoints": plan}),
     )
     if loop.is_rearranged:
         results = loop.all_results(results, carry, xs_leaves)

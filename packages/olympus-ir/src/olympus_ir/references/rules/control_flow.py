@@ -206,8 +206,11 @@ class _WhileLoop:
 
     def _last_state(self) -> Sequence[Any]:
         start = [*self.given.carry, *self.arrays]
+        checkpoints = self.equation.params.get("checkpoints")
         if not self.condition.discharged.written:
-            return lax.while_loop(lambda state: self._test(state)[0], self._step, start)
+            return lax.while_loop(
+                lambda state: self._test(state)[0], self._step, start, checkpoints=checkpoints
+            )
 
         # A condition that writes is evaluated at the end of each iteration.
         def with_condition(state: Sequence[Any]) -> list[Any]:
@@ -218,6 +221,7 @@ class _WhileLoop:
             lambda flag_and_state: flag_and_state[0],
             lambda flag_and_state: with_condition(self._step(flag_and_state[1:])),
             with_condition(start),
+            checkpoints=checkpoints,
         )
         return final[1:]
 

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of loops: which states the reverse mode of a loop keeps, and which it recomputes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+from ...diagnostics.errors import ConcretizationTypeError
+from ...programs.olympuspr import ClosedOlympuspr
+from ...programs.tracing import Tracer
+
+__all__ = [
+    "DEFAULT_CHECKPOINTS",
+    "Checkpoints",
+    "checked_number",
+    "checkpoints_of_scan",
+    "checkpoints_of_while",
+]
+
+# The number of checkpoints where a loop must have some and the caller names no number.
+DEFAULT_CHECKPOINTS = 32
+
+
+class Checkpoints(NamedTuple):
+    """A plan for the reverse mode of a loop, the parameter ``checkpoints`` of an equation.
+
+    An equation without the parameter has the derivatives of the primitive.
+
+    Attributes:
+      number: the number of states that are kept while the loop runs; an even number.
+      block: the number of consecutive states that are recomputed together.
+      inverse: the program that undoes an iteration; then no state is kept. It has the inputs and
+        the results of the body.
+      offloads: whether residuals of every iteration are kept in the memory of the host; then no
+        state is recomputed.
+    """
+
+    number: int
+    block: int
+    inverse: ClosedOlympuspr | None = None
+    offloads: bool = False
+
+    def recomputing(self) -> Checkpoints:
+        """Returns the plan for a loop that is derived from this one: it has no inverse."""
+        if self.inverse is None:
+            return self
+        return Checkpoints(DEFAULT_CHECKPOINTS, DEFAULT_CHECKPOINTS)
+
+
+def checkpoints_of_while(checkpoints: Any, max_steps: int | None) -> Checkpoints | None:
+    """Returns the plan of a loop with a condition; None if the caller asks for none.
+
+    Raises:
+      ValueError: if ``checkpoints`` is not a positive integer.
+    """
+    if checkpoints is None:
+        return None if max_steps is None else Checkpoints(_even(max_steps), 1)
+    if isinstance(checkpoints, Checkpoints):  # of an equation from which this loop is made
+        return checkpoints.recomputing()
+    number = checked_number("while_loop", "checkpoints", checkpoints)
+    return Checkpoints(_even(number), number)
+
+
+def checkpoints_of_scan(checkpoints: Any, length: Any) -> Checkpoints | None:
+    """Returns the plan of a loop of known length; None if the caller asks for none.
+
+    Raises:
+      ValueError: if ``checkpoints`` is none of the known names and no positive integer, or the
+        length is symbolic.
+    """
+    if checkpoints is None or isinstance(checkpoints, Checkpoints):
+        return checkpoints
+    if isinstance(checkpoints, str) and checkpoints == "offload":
+        return Checkpoints(0, 0, offloads=True)
+    if not isinstance(length, int):
+        raise ValueError(
+            f"scan got checkpoints={checkpoints!r} with the symbolic length {length}: the plan of "
+            'checkpoints needs a known length. Use checkpoints="offload", or fix the length.'
+        )
+    if checkpoints == "sqrt":
+        number = math.isqrt(max(length - 1, 0)) + 1
+        return Checkpoints(_even(number), number)
+    if checkpoints == "binomial":
+        number = max(length - 1, 1).bit_length()
+        return Checkpoints(_even(number), number)
+    if isinstance(checkpoints, str):
+        raise ValueError(
+            f"scan got checkpoints={checkpoints!r}; it accepts 'sqrt', 'binomial', 'offload' or "
+            "a number of checkpoints."
+        )
+    number = checked_number("scan", "checkpoints", checkpoints)
+    return Checkpoints(_even(number), max(-(-length // _even(number)), 1))
+
+
+def checked_number(function: str, argument: str, value: Any) -> int:
+    """Returns an argument as a positive integer.
+
+    Raises:
+      ValueError: if it is no positive integer.
+      ConcretizationTypeError: if it is traced.
+    """
+    if isinstance(value, Tracer) and value.concrete_or_none() is None:
+        raise ConcretizationTypeError(
+            value, f"The `{argument}` argument to `{function}` expects a concrete `int` value."
+        )
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise ValueError(f"{function} got {argument}={value!r}; it must be a positive integer.")
+    return number
+
+
+def _even(number: int) -> int:
+    """Returns the number of slots: even, because thinning drops every second checkpoint."""
+    return number + number % 2
