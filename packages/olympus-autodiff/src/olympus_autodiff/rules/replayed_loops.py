@@ -312,7 +312,7 @@ def _recorded_scan(
     """Returns the program of a loop of known length that also returns its recording."""
     avals = layout.operands(body.in_avals)
     y_avals = layout.results(body.out_avals).ys
-    none = layout.operands((False,) * len(body.in_avals))
+    none: ScanOperands[bool] = layout.operands([False] * len(body.in_avals))
     loop = _Loop(body, layout, length, is_reverse, checkpoints, none, ())
 
     def recorded(*flat: Any) -> list[Any]:
