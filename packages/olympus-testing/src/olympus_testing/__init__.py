@@ -7,6 +7,7 @@ from .__about__ import __version__
 from .batching import check_vmap
 from .completeness import assert_complete
 from .derivatives import check_grads, check_jvp, check_vjp
+from .rules import check_rule
 from .samples import Binary, Case, Operand, Operation, Unary, cases, sample, samples
 from .shapes import check_shape_rule
 from .tolerances import assert_close, tolerance
@@ -23,6 +24,7 @@ __all__ = [
     "cases",
     "check_grads",
     "check_jvp",
+    "check_rule",
     "check_shape_rule",
     "check_vjp",
     "check_vmap",

@@ -14,7 +14,7 @@ from olympus_ir.types import dtypes
 
 from .tolerances import assert_close
 
-__all__ = ["check_grads", "check_jvp", "check_vjp"]
+__all__ = ["check_grads", "check_jvp", "check_vjp", "pairing", "random_like"]
 
 # Steps of the central difference by dtype, near the cube root of the rounding error.
 _STEPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2}
@@ -77,7 +77,7 @@ def check_grads(
         forward = jvp
         check_jvp(fun, args, jvp=forward, **options)
         if order > 1:
-            tangents = _random_like(args, np.random.default_rng(seed + 1))
+            tangents = random_like(args, np.random.default_rng(seed + 1))
             check_grads(
                 lambda *primals: forward(fun, primals, tangents)[1],
                 args,
@@ -90,7 +90,7 @@ def check_grads(
         reverse = vjp
         check_vjp(fun, args, vjp=reverse, **options)
         if order > 1:
-            cotangents = _random_like(fun(*args), np.random.default_rng(seed + 2))
+            cotangents = random_like(fun(*args), np.random.default_rng(seed + 2))
             check_grads(
                 lambda *primals: reverse(fun, *primals)[1](cotangents),
                 args,
@@ -113,7 +113,7 @@ def check_jvp(
 ) -> None:
     """Compares forward derivatives with finite differences; see `check_grads`."""
     args = tuple(args)
-    tangents = _random_like(args, np.random.default_rng(seed))
+    tangents = random_like(args, np.random.default_rng(seed))
     results, result_tangents = jvp(fun, args, tangents)
     assert_close(results, fun(*args), message="primal results of jvp")
     expected = _finite_difference(fun, args, tangents, step)
@@ -138,10 +138,10 @@ def check_vjp(
     """
     args = tuple(args)
     generator = np.random.default_rng(seed)
-    tangents = _random_like(args, generator)
+    tangents = random_like(args, generator)
     results, pullback = vjp(fun, *args)
     assert_close(results, fun(*args), message="primal results of vjp")
-    cotangents = _random_like(results, generator)
+    cotangents = random_like(results, generator)
     argument_cotangents = pullback(cotangents)
     for argument, cotangent in zip(
         pytrees.tree_leaves(args), pytrees.tree_leaves(tuple(argument_cotangents)), strict=True
@@ -153,15 +153,15 @@ def check_vjp(
     result_tangents = _finite_difference(fun, args, tangents, step)
     rtol, atol = _tolerances(args, rtol, atol)
     np.testing.assert_allclose(
-        _pairing(argument_cotangents, tangents),
-        _pairing(cotangents, result_tangents),
+        pairing(argument_cotangents, tangents),
+        pairing(cotangents, result_tangents),
         rtol=rtol,
         atol=atol,
         err_msg="vjp and finite difference",
     )
 
 
-def _random_like(tree: Any, generator: np.random.Generator) -> Any:
+def random_like(tree: Any, generator: np.random.Generator) -> Any:
     """Draws random values of the tangent types of arrays."""
 
     def random_leaf(leaf: Any) -> np.ndarray:
@@ -225,7 +225,8 @@ def _assert_tangents_close(
             )
 
 
-def _pairing(cotangents: Any, tangents: Any) -> float:
+def pairing(cotangents: Any, tangents: Any) -> float:
+    """Returns the real part of the sum of all products."""
     total = 0.0
     for cotangent, tangent in zip(
         pytrees.tree_leaves(cotangents), pytrees.tree_leaves(tangents), strict=True

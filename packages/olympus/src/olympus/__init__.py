@@ -51,6 +51,7 @@ _SUBMODULES = (
     "sharding",
     "stages",
     "test_util",
+    "testing",
     "tools",
     "tree",
     "tree_util",
@@ -167,6 +168,7 @@ _SOURCES = {
         "process_indices",
     ),
     **_lazy.names_from("olympus_xla.calls.effect_tokens", "effects_barrier=barrier"),
+    **_lazy.names_from("olympus_xla.calls.custom_rule", "custom_rule"),
     **_lazy.names_from("olympus_xla.calls.jit", "clear_caches", "jit"),
     **_lazy.names_from("olympus_xla.compiling.time_report", "TimeReport", "time_report"),
     **_lazy.names_from(

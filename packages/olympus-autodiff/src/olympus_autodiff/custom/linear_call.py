@@ -17,8 +17,9 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types.avals import AbstractValue
 
+from ..forward.jvp import jvp
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import Zero, aval_of, instantiate
+from ..zeros import Zero, add_tangents, aval_of, instantiate
 
 __all__ = ["linear_call", "linear_call_p"]
 
@@ -27,6 +28,7 @@ __all__ = ["linear_call", "linear_call_p"]
 #   transpose: a function of flat residuals and flat cotangents.
 #   num_res: the number of residuals.
 #   out_avals: the results' types.
+#   smooth: whether the derivative by residuals is that of `fun`; otherwise there is none.
 linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
 
 
@@ -44,17 +46,50 @@ def _run_linear_call(*operands: Any, fun: Callable[..., Any], **params: Any) -> 
 
 @jvp_rules.define(linear_call_p)
 def _linear_call_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, num_res: int, **params: Any
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    fun: Callable[..., Any],
+    num_res: int,
+    smooth: bool,
+    **params: Any,
 ) -> Any:
-    if any(tangent.__class__ is not Zero for tangent in tangents[:num_res]):
+    params = {"fun": fun, "num_res": num_res, "smooth": smooth, **params}
+    varying = [tangent.__class__ is not Zero for tangent in tangents[:num_res]]
+    if any(varying) and not smooth:
         raise ValueError(
             "linear_call cannot be differentiated by its residual arguments: it defines the "
             "derivative with respect to the linear arguments only"
         )
     residuals = primals[:num_res]
-    results = linear_call_p.bind(*primals, num_res=num_res, **params)
-    linear = map(instantiate, tangents[num_res:])
-    return results, linear_call_p.bind(*residuals, *linear, num_res=num_res, **params)
+    results = linear_call_p.bind(*primals, **params)
+    pushed: Sequence[Any] | None = None
+    if any(tangent.__class__ is not Zero for tangent in tangents[num_res:]):
+        linear = map(instantiate, tangents[num_res:])
+        pushed = linear_call_p.bind(*residuals, *linear, **params)
+    if any(varying):
+        own = _by_residuals(fun, primals, tangents[:num_res], varying)
+        pushed = own if pushed is None else list(map(add_tangents, pushed, own))
+    return results, [Zero.of(result) for result in results] if pushed is None else pushed
+
+
+def _by_residuals(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    varying: Sequence[bool],
+) -> Sequence[Any]:
+    """Returns the tangents of the results due to those of the residuals alone."""
+    places = [place for place, varies in enumerate(varying) if varies]
+
+    def of_varying(*values: Any) -> list[Any]:
+        operands = list(primals)
+        for place, value in zip(places, values, strict=True):
+            operands[place] = value
+        return fun(*operands)
+
+    values = [primals[place] for place in places]
+    return jvp(of_varying, values, [tangents[place] for place in places])[1]
 
 
 @transpose_rules.define(linear_call_p)
@@ -65,6 +100,7 @@ def _linear_call_transpose(
     transpose: Callable[..., Any],
     num_res: int,
     out_avals: Sequence[AbstractValue],
+    smooth: bool,
 ) -> list[Any]:
     residuals, linear = operands[:num_res], operands[num_res:]
     results = linear_call_p.bind(
@@ -74,6 +110,7 @@ def _linear_call_transpose(
         transpose=fun,
         num_res=num_res,
         out_avals=tuple(operand.aval for operand in linear),
+        smooth=smooth,
     )
     return [None] * num_res + list(results)
 
@@ -88,6 +125,7 @@ def _linear_call_batching(
     transpose: Callable[..., Any],
     num_res: int,
     out_avals: Sequence[AbstractValue],
+    smooth: bool,
 ) -> Any:
     residual_dims = tuple(batch_dims[:num_res])
     linear = [
@@ -103,6 +141,7 @@ def _linear_call_batching(
         transpose=vmap(transpose, transpose_dims, axis_size=axis_size),
         num_res=num_res,
         out_avals=tuple(stacked_aval(aval, axis_size) for aval in out_avals),
+        smooth=smooth,
     )
     return results, [0] * len(out_avals)
 
@@ -113,6 +152,8 @@ def linear_call(
     fun_transpose: Callable[..., Any],
     residual_args: Any,
     linear_args: Any,
+    *,
+    smooth: bool = False,
 ) -> Any:
     """Calls a linear function whose transpose is given.
 
@@ -122,6 +163,8 @@ def linear_call(
         have the structure of the result, what is returned that of ``linear_args``.
       residual_args: the other arguments, which the call is not differentiated by.
       linear_args: the arguments that the function is linear in.
+      smooth: whether the call may be differentiated by ``residual_args``, by the derivatives of
+        the functions; otherwise such a derivative raises an error.
 
     Returns:
       The function's result.
@@ -163,5 +206,6 @@ def linear_call(
         transpose=transpose,
         num_res=len(residuals),
         out_avals=tuple(closed.out_avals),
+        smooth=smooth,
     )
     return pytrees.tree_unflatten(out_tree, results)
