@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 OPTIONAL = {
     ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
+    ("olympus", "olympus-testing"): "the test kit, brought by the extra olympus[testing]",
     ("olympus", "jax"): "the name that the package itself answers to once it is installed as JAX",
     ("olympus-export", "tensorflow"): "writes programs as its graphs for those who have it",
     ("olympus-xla", "mpi4py"): "who starts programs with MPI may have it; it then says who is who",
