@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types for annotations."""
 
-from typing import Any, Protocol, TypeAlias
+from olympus_ir.types.annotations import ArrayLike as ArrayLike
+from olympus_ir.types.annotations import DTypeLike as DTypeLike
+from olympus_ir.types.annotations import PyTree as PyTree
+from olympus_ir.types.annotations import Shape as Shape
+from olympus_ir.types.annotations import SupportsDType as SupportsDType
 
-import numpy as np
-
-from olympus_ir.types.arrays import Array
-
-
-class SupportsDType(Protocol):
-    """Protocol of objects with a dtype."""
-
-    @property
-    def dtype(self) -> np.dtype: ...
-
-
-# Types that convert to arrays without loss: arrays, NumPy's arrays and scalars, Python scalars.
-ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-# Types of values that name a dtype.
-DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
-
-__all__ = ["ArrayLike", "DTypeLike"]
+__all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape"]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 from typing import cast as cast_type
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..programs.staging import StagingTrace
 from ..programs.tracing import current, evaluation_trace
 from ..programs.wide_constants import wide_constant
 from ..types import dtypes
+from ..types.annotations import ArrayLike
 from ..types.arrays import Array as Array
 from ..types.avals import ShapedArray, get_aval
 
@@ -27,9 +28,6 @@ __all__ = [
     "shape_of",
     "typed_scalar",
 ]
-
-# Operands of operations: arrays, NumPy arrays and scalars, Python scalars, tracers.
-ArrayLike: TypeAlias = Any
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 

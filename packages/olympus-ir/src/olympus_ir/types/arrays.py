@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .._jaxlib import Array, set_tracer_class
+from .._jaxlib import set_tracer_class
 from ..settings.naming import naming
 
 if TYPE_CHECKING:
+    from .array_interface import Array
     from .avals import ShapedArray
+else:
+    from .._jaxlib import Array
 
 __all__ = ["Array", "ArrayBase", "ConcreteArray", "attach_methods", "register_array_class"]
 

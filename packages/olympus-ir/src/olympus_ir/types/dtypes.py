@@ -20,6 +20,7 @@ import numpy as np
 from ..diagnostics.user_warnings import warn_user
 from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from ..settings.config_states import enable_x64
+from .annotations import DTypeLike
 from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
 
 __all__ = [
@@ -63,8 +64,6 @@ __all__ = [
 ]
 
 DType: TypeAlias = np.dtype | ExtendedDType
-# An argument that specifies a dtype: a dtype, a scalar type or a string.
-DTypeLike: TypeAlias = Any
 
 bfloat16 = ml_dtypes.bfloat16
 

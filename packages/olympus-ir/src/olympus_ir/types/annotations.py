@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types for annotations: of operands, dtypes, shapes and pytrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .array_interface import Array
+else:
+    from .._jaxlib import Array
+
+__all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape", "SupportsDType"]
+
+
+class SupportsDType(Protocol):
+    """Protocol of objects with a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+# Values that convert to arrays without loss: arrays, NumPy's arrays and scalars, Python's numbers.
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+
+# Values that name a dtype.
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+
+# The sizes of the dimensions of an array.
+Shape: TypeAlias = Sequence[int]
+
+# A tree of containers such as tuples, lists and dictionaries, with values at its leaves.
+PyTree: TypeAlias = Any
