@@ -10,7 +10,7 @@ from .tracers import BatchTracer
 
 
 @register_tracer_type
-class BatchRefTracer(RefMethods, BatchTracer):
+class BatchRefTracer(RefMethods, BatchTracer):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Tracer of one example of a reference that holds the arrays of all examples."""
 
     __slots__ = ()

@@ -14,6 +14,7 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
@@ -54,7 +55,7 @@ tanh = onp.tanh
 
 
 @jit
-def identity(x: Any) -> Array:
+def identity(x: ArrayLike) -> Array:
     """Returns its argument as an array.
 
     Example:
@@ -70,7 +71,7 @@ def identity(x: Any) -> Array:
 
 @custom_jvp
 @jit
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     """Rectified linear unit: ``max(x, 0)``, with derivative 0 at 0.
 
     Args:
@@ -91,7 +92,7 @@ relu.defjvps(lambda t, ans, x: lax.select(onp.greater(x, 0), t, lax.full_like(t,
 
 @custom_jvp
 @jit
-def relu6(x: Any) -> Array:
+def relu6(x: ArrayLike) -> Array:
     """Rectified linear unit with values up to 6: ``min(max(x, 0), 6)``.
 
     Args:
@@ -114,7 +115,7 @@ def _relu6_tangent(t: Any, ans: Any, x: Any) -> Any:
 
 
 @jit
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Leaky rectifier: ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
     Args:
@@ -133,7 +134,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 
 @jit
-def elu(x: Any, alpha: Any = 1.0) -> Array:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Exponential linear unit: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
     Args:
@@ -156,7 +157,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @jit
-def celu(x: Any, alpha: Any = 1.0) -> Array:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Continuously differentiable exponential linear unit.
 
     The value is ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
@@ -178,7 +179,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @jit
-def selu(x: Any) -> Array:
+def selu(x: ArrayLike) -> Array:
     """Scaled exponential linear unit, whose layers keep mean zero and variance one.
 
     Args:
@@ -198,7 +199,7 @@ def selu(x: Any) -> Array:
 
 
 @functools.partial(jit, inline=True)
-def sigmoid(x: Any) -> Array:
+def sigmoid(x: ArrayLike) -> Array:
     """Logistic function: ``1 / (1 + exp(-x))``.
 
     Args:
@@ -216,7 +217,7 @@ def sigmoid(x: Any) -> Array:
 
 
 @jit
-def log_sigmoid(x: Any) -> Array:
+def log_sigmoid(x: ArrayLike) -> Array:
     """Logarithm of the logistic function. It is precise for large negative ``x`` too.
 
     Args:
@@ -234,7 +235,7 @@ def log_sigmoid(x: Any) -> Array:
 
 
 @jit
-def softplus(x: Any) -> Array:
+def softplus(x: ArrayLike) -> Array:
     """Smooth rectifier: ``log(1 + exp(x))``.
 
     Args:
@@ -251,7 +252,7 @@ def softplus(x: Any) -> Array:
 
 
 @jit
-def soft_sign(x: Any) -> Array:
+def soft_sign(x: ArrayLike) -> Array:
     """Soft sign: ``x / (abs(x) + 1)``.
 
     Args:
@@ -269,7 +270,7 @@ def soft_sign(x: Any) -> Array:
 
 
 @jit
-def silu(x: Any) -> Array:
+def silu(x: ArrayLike) -> Array:
     """Sigmoid-weighted linear unit, also called swish: ``x * sigmoid(x)``.
 
     Args:
@@ -290,7 +291,7 @@ swish = silu
 
 
 @jit
-def mish(x: Any) -> Array:
+def mish(x: ArrayLike) -> Array:
     """Mish function: ``x * tanh(softplus(x))``.
 
     Args:
@@ -311,7 +312,7 @@ def mish(x: Any) -> Array:
 
 
 @jit
-def hard_tanh(x: Any) -> Array:
+def hard_tanh(x: ArrayLike) -> Array:
     """Hard hyperbolic tangent: ``x`` clipped to the range from -1 to 1.
 
     Args:
@@ -330,7 +331,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 @jit
-def hard_sigmoid(x: Any) -> Array:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """Hard logistic function: ``relu6(x + 3) / 6``.
 
     Args:
@@ -347,7 +348,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @jit
-def hard_silu(x: Any) -> Array:
+def hard_silu(x: ArrayLike) -> Array:
     """Hard silu, also called hard swish: ``x * hard_sigmoid(x)``.
 
     Args:
@@ -368,7 +369,7 @@ hard_swish = hard_silu
 
 
 @jit
-def sparse_plus(x: Any) -> Array:
+def sparse_plus(x: ArrayLike) -> Array:
     """Sparse rectifier: 0 up to -1, ``x`` from 1 on, and a quadratic function between.
 
     Args:
@@ -388,7 +389,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 @jit
-def sparse_sigmoid(x: Any) -> Array:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """The derivative of `sparse_plus`: 0 up to -1, 1 from 1 on, and linear between.
 
     Args:
@@ -408,7 +409,7 @@ def sparse_sigmoid(x: Any) -> Array:
 
 
 @jit
-def squareplus(x: Any, b: Any = 4) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """A rectifier without exponentials: ``(x + sqrt(x**2 + b)) / 2``.
 
     Args:
@@ -426,7 +427,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     return onp.divide(onp.add(x, onp.sqrt(onp.add(onp.square(x), b))), 2)
 
 
-def gelu(x: Any, approximate: bool = True) -> Array:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
 
     Args:
@@ -463,7 +464,7 @@ def _gelu_by_erfc(x: Any) -> Any:
 
 
 @functools.partial(jit, static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Array:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Gated linear unit: the first half of ``x`` times the sigmoid of the second.
 
     Args:
@@ -492,7 +493,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 @custom_jvp
 @jit
-def log1mexp(x: Any) -> Array:
+def log1mexp(x: ArrayLike) -> Array:
     """Computes ``log(1 - exp(-x))`` precisely, for small and for large positive ``x``.
 
     Args:

@@ -13,7 +13,9 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.lax.values import dtype_of
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_numpy.core.promotion import convert
 
 from .normalization import logsumexp, softmax
@@ -25,16 +27,16 @@ MASKED_FRACTION = -0.7
 
 
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
@@ -89,8 +91,8 @@ def dot_product_attention(
     logits_shape = (batches, heads, query_length, key.shape[1])
     _check_logits_operand("bias", bias, logits_shape)
     _check_logits_operand("mask", mask, logits_shape)
-    if mask is not None and mask.dtype != np.bool_:
-        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+    if mask is not None and dtype_of(mask) != np.bool_:
+        raise ValueError(f"mask dtype should be bool, but got {dtype_of(mask)}")
     query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batches)
     key_lengths = _lengths("key_value_seq_lengths", key_value_seq_lengths, batches)
 

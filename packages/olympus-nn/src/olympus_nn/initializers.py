@@ -15,6 +15,7 @@ import numpy as np
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
@@ -67,7 +68,9 @@ class Initializer(Protocol):
 
 
 @laid_out(position=3)
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Returns zeros; the key is not used.
 
     Example:
@@ -78,7 +81,9 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 
 @laid_out(position=3)
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Returns ones; the key is not used.
 
     Example:
@@ -88,7 +93,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
     return onp.ones(shape, default_float(dtype))
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that gives one value everywhere.
 
     Args:
@@ -119,7 +124,7 @@ def _constant(value: Any, dtype: Any) -> Any:
 # ---- one distribution ----
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that draws uniformly from 0 to ``scale``.
 
     Args:
@@ -143,7 +148,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that draws from the normal distribution around zero.
 
     Args:
@@ -168,7 +173,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
     """Makes an initialiser that draws from the normal distribution, cut off on both sides.
 
@@ -206,7 +211,7 @@ def variance_scaling(
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Makes an initialiser whose variance is ``scale`` divided by a number of connections.
 
@@ -323,7 +328,10 @@ def _on_circle(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> Any:
     def make(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike, convert, ensure_array
 from olympus_numpy.numerics.log_sums import logsumexp, reduced_axes
@@ -37,7 +39,12 @@ __all__ = [
 
 
 @functools.partial(jit, static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(
+    x: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    where: ArrayLike | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Computes ``log(mean(exp(x)))`` without overflow of the exponentials.
 
     Args:
@@ -63,7 +70,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 # ---- softmax ----
 
 
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
     """Exponentials divided by their sum: positive numbers that add up to one.
 
     Args:
@@ -80,7 +87,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """
     check_arraylike("softmax", x)
     if axis.__class__ is not int and axis is not None:
-        axis = tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis)
+        axis = operator.index(axis) if isinstance(axis, SupportsIndex) else tuple(axis)
     if config.softmax_custom_jvp.value:
         return _softmax_by_value(x, where, axis)
     return _softmax(x, where, axis)
@@ -119,7 +126,9 @@ def _softmax_by_value_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
 
 
 @functools.partial(jit, static_argnames=("axis",))
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def log_softmax(
+    x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
+) -> Array:
     """The logarithm of `softmax`. It is precise even if `softmax` is nearly zero.
 
     Args:
@@ -146,12 +155,12 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 @functools.partial(jit, static_argnames=("axis", "algorithm"))
 def standardize(
-    x: Any,
-    axis: Any = -1,
+    x: ArrayLike,
+    axis: int | Sequence[int] = -1,
     mean: Any = None,
     variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
 ) -> Array:
@@ -198,7 +207,13 @@ def standardize(
 # ---- one-hot codes ----
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
+def one_hot(
+    x: ArrayLike,
+    num_classes: int,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int | Sequence[int] = -1,
+) -> Array:
     """Encodes each number as a vector with one at its position and zeros elsewhere.
 
     Args:

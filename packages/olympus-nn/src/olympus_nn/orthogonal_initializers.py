@@ -9,6 +9,7 @@ from typing import Any
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.lax import linalg
+from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
@@ -28,7 +29,7 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
     return onp.transpose(matrix) if rows < columns else matrix
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Any:
     """Makes an initialiser that samples orthogonal matrices uniformly.
 
     Args:
@@ -65,7 +66,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
+def delta_orthogonal(
+    scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Any:
     """Makes an initialiser of convolutions that preserve lengths.
 
     The weights are an orthogonal matrix at the centre of the window, and zero elsewhere.

@@ -21,6 +21,7 @@ import olympus_numpy as onp
 from olympus_autodiff import custom_vjp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.avals import get_aval
 from olympus_numpy.core.promotion import check_arraylike, ensure_array
 
@@ -92,7 +93,11 @@ def get_scaled_dot_general_config(
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+    lhs: Any,
+    rhs: Any,
+    lhs_scales: Any,
+    rhs_scales: Any,
+    preferred_element_type: DTypeLike = np.float32,
 ) -> Any:
     """Multiplies matrices whose blocks of elements have scales.
 
@@ -222,7 +227,7 @@ def scaled_dot_general(
     lhs: Any,
     rhs: Any,
     dimension_numbers: Any,
-    preferred_element_type: Any = np.float32,
+    preferred_element_type: DTypeLike = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
 ) -> Any:

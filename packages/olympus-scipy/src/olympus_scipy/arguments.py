@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from olympus_autodiff import custom_jvp
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import broadcasted, ensure_array, promote_args_inexact
 
 __all__ = ["elementwise", "floats", "is_complex", "reals", "refuse_complex", "with_derivatives"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_complex(x: Any) -> bool:
@@ -22,7 +25,7 @@ def is_complex(x: Any) -> bool:
     return dtypes.issubdtype(x.dtype, np.complexfloating)
 
 
-def floats(name: str, *args: Any) -> list[Any]:
+def floats(name: str, *args: Any) -> list[Array]:
     """Returns the operands in their common floating or complex dtype, with compatible shapes."""
     operands = promote_args_inexact(name, *args)
     return [each if hasattr(each, "dtype") else ensure_array(each) for each in operands]
@@ -43,7 +46,7 @@ def refuse_complex(name: str, args: list[Any]) -> None:
             )
 
 
-def reals(name: str, *args: Any) -> list[Any]:
+def reals(name: str, *args: Any) -> list[Array]:
     """Returns the operands in their common floating dtype, broadcast to one shape.
 
     Raises:
@@ -54,13 +57,13 @@ def reals(name: str, *args: Any) -> list[Any]:
     return broadcasted(name, *promoted) if len(promoted) > 1 else promoted
 
 
-def elementwise(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+def elementwise(name: str | None = None) -> Callable[[F], F]:
     """Returns a decorator that compiles an elementwise function of real numbers.
 
     The function is called with operands of one floating dtype and one shape.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(function: F) -> F:
         label = name or function.__name__
 
         def promoted(*args: Any) -> Any:
@@ -81,7 +84,7 @@ def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
     return outlined()(promoted)
 
 
-def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., Any]:
+def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[[F], F]:
     """Returns a decorator that defines the partial derivatives of an elementwise function.
 
     Args:
@@ -89,8 +92,8 @@ def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., A
         operands. None if the function is not smooth in the operand; the derivative is then zero.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        smooth = custom_jvp(function)
+    def decorate(function: F) -> F:
+        smooth: Any = custom_jvp(function)
         smooth.defjvps(
             *(None if derivative is None else _tangent(derivative) for derivative in derivatives)
         )

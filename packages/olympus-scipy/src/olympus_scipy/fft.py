@@ -13,6 +13,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis, unique_axes
 from olympus_numpy.core.compilation import outlined
@@ -37,7 +38,7 @@ def _check(name: str, type: int, norm: str | None) -> str:
 
 
 def dct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
     """Computes the discrete cosine transform along an axis.
 
@@ -68,7 +69,7 @@ def dct(
 
 
 def idct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
     """Computes the inverse discrete cosine transform along an axis: the inverse of `dct`.
 
@@ -97,7 +98,7 @@ def idct(
 
 
 def dctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: int | Sequence[int] | None = None,
@@ -130,7 +131,7 @@ def dctn(
 
 
 def idctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: int | Sequence[int] | None = None,

@@ -21,6 +21,7 @@ from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_numpy.core.axes import canonical_axis
@@ -192,11 +193,11 @@ def _resample(
 
 
 def scale_and_translate(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
@@ -282,7 +283,7 @@ def _checked_shape(image: Array, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def resize(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     method: str | ResizeMethod,
     antialias: bool = True,

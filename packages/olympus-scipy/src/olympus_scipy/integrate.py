@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import olympus_numpy as onp
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 __all__ = ["trapezoid"]
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Integrates samples along an axis by the trapezoidal rule.
 
     Args:

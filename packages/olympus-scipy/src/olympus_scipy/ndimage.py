@@ -12,6 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import check_arraylike
@@ -41,7 +42,11 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike,
+    coordinates: Sequence[Any],
+    order: int,
+    mode: str = "constant",
+    cval: Any = 0.0,
 ) -> Array:
     """Interpolates an array at given coordinates.
 

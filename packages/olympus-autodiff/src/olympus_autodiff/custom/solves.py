@@ -24,6 +24,7 @@ from olympus_ir.lax.control_flow.subprograms import (
 )
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import ArrayLike
 
 from ..forward.jvp import jvp_flat
 from ..forward.linearize import linearize
@@ -39,7 +40,7 @@ Solver = Callable[[Callable[..., Any], Any], Any]
 @api_boundary
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
-    b: Any,
+    b: ArrayLike,
     solve: Solver,
     transpose_solve: Solver | None = None,
     symmetric: bool = False,
@@ -216,7 +217,7 @@ class FactoredSolve:
 @api_boundary
 def custom_root(
     f: Callable[[Any], Any],
-    initial_guess: Any,
+    initial_guess: ArrayLike,
     solve: Solver,
     tangent_solve: Solver,
     has_aux: bool = False,

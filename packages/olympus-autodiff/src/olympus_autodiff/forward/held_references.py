@@ -31,7 +31,7 @@ __all__ = ["HeldRefTracer", "apply_to_refs", "is_held"]
 
 
 @register_tracer_type
-class HeldRefTracer(RefMethods, Tracer):
+class HeldRefTracer(RefMethods, Tracer):  # pyright: ignore[reportIncompatibleMethodOverride]
     """A reference made under a trace of derivatives.
 
     Attributes:

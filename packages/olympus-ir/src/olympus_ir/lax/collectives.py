@@ -115,7 +115,8 @@ def axis_index(axis_name: AxisName) -> Array:
     if not isinstance(axis_name, tuple | list):
         current.axes.size(axis_name)
         return axis_index_p.bind(axis_name=axis_name)
-    index, inner_size = np.int32(0), 1
+    index: Any = np.int32(0)
+    inner_size = 1
     for name in reversed(axis_name):
         index = add(index, mul(axis_index(name), np.int32(inner_size)))
         inner_size *= axis_size(name)

@@ -13,6 +13,7 @@ from ..loading import deferred
 from ..programs.primitives import instruction
 from ..settings import config
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray, get_aval
 from ..types.resharding import asked_sharding
 from .families import check_dtype, result_weak_type
@@ -172,7 +173,7 @@ def dot_general(
     rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
 ) -> Array:
@@ -232,7 +233,7 @@ def dot(
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """The product of vectors or matrices, or the contraction given by ``dimension_numbers``.

@@ -13,6 +13,7 @@ from ..programs.staging import StagingTrace, staging_rules
 from ..programs.tracing import Tracer, current, evaluation_trace, is_constant_dim
 from ..trees import pytrees
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from ..types.typed_scalars import typed
@@ -125,7 +126,7 @@ def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict
     return trace.record(convert_element_type_p, args, params)
 
 
-def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Converts the elements to another dtype.
 
     Floats become integers by truncation; complex numbers become real by dropping the imaginary
@@ -153,7 +154,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
         return as_array(convert_dtype(in_64_bits(operand), dtype))
 
 
-def in_64_bits(number: int) -> np.ndarray:
+def in_64_bits(number: Any) -> np.ndarray:
     """Returns a large Python integer as a NumPy integer, whose low bits a conversion keeps.
 
     Raises:
@@ -169,7 +170,10 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 def convert_dtype(
-    operand: ArrayLike, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None
+    operand: ArrayLike,
+    new_dtype: DTypeLike | None = None,
+    weak_type: bool = False,
+    sharding: Any = None,
 ) -> Any:
     """Converts to a canonical dtype like `convert_element_type`, with a choice of the weak type.
 
@@ -187,7 +191,8 @@ def convert_dtype(
     except OverflowError:
         if new_dtype is None or not dtypes.issubdtype(new_dtype, np.inexact):
             raise
-        return convert_dtype(float(operand), new_dtype, weak_type, sharding)  # a large integer
+        large_integer: Any = operand
+        return convert_dtype(float(large_integer), new_dtype, weak_type, sharding)
     plain = not dtypes.is_extended(new_dtype)
     if not aval.shape and plain and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype
@@ -208,7 +213,7 @@ def convert_dtype(
     )
 
 
-def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Reinterprets the bits of the elements as elements of another dtype.
 
     Args:
@@ -298,7 +303,7 @@ def stage(x: ArrayLike, /) -> Array:
     return stage_p.bind(x)
 
 
-def dtype(x: Any) -> Any:
+def dtype(x: ArrayLike) -> Any:
     """The dtype of a value or type; Python scalars have the default dtype of their type.
 
     Args:
@@ -315,7 +320,7 @@ def dtype(x: Any) -> Any:
     return dtypes.dtype(x, canonicalize=True)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: ArrayLike) -> Any:
     """Returns its argument unchanged; differentiation treats it as a constant.
 
     Args:
@@ -332,7 +337,7 @@ def stop_gradient(x: Any) -> Any:
     return pytrees.tree_map(_stop_gradient, x)
 
 
-def _stop_gradient(x: ArrayLike) -> Array:
+def _stop_gradient(x: Any) -> Array:
     # Elements of extended dtypes have no tangents.
     if dtypes.is_extended(getattr(x, "dtype", None)):
         return x

@@ -11,6 +11,7 @@ import numpy as np
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from .contractions import canonicalize_precision
@@ -203,7 +204,7 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """The convolution of an array with a kernel, as in neural networks: the kernel is not flipped.
@@ -303,7 +304,7 @@ def conv(
     window_strides: Sequence[int],
     padding: str,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """A convolution without dilation, with dimensions in standard order.
 
@@ -342,7 +343,7 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """A convolution with any padding and dilation, with dimensions in standard order.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..types.annotations import DTypeLike
 from .broadcasting import broadcast_in_dim
 from .contractions import Precision, canonicalize_precision, dot_general
 from .conversion import convert_dtype
@@ -45,7 +46,7 @@ def conv_transpose(
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
     """A transposed convolution, whose strides enlarge the result instead of reducing it.
@@ -135,7 +136,7 @@ def conv_general_dilated_patches(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The elements that a convolution would sum over for each window, as features.
 

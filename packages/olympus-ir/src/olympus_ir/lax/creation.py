@@ -13,6 +13,7 @@ from ..programs.primitives import instruction
 from ..programs.tracing import current, evaluation_trace
 from ..programs.wide_constants import wide_constant
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.placement import NamedSharding, PartitionSpec
 from ..types.resharding import asked_sharding
@@ -50,7 +51,7 @@ def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> S
     return aval
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers from zero up to, but not including, ``size``.
 
     Args:
@@ -72,7 +73,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Array:
     """An array of the given shape whose elements are their indices in one dimension.
 
@@ -104,7 +105,11 @@ def broadcasted_iota(
 
 
 def full(
-    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+    shape: Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Any = None,
 ) -> Array:
     """An array filled with one value.
 
@@ -173,7 +178,7 @@ def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> A
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> Array:
@@ -202,8 +207,9 @@ def full_like(
     shape = shape_of(x) if shape is None else canonicalize_shape(shape)
     if sharding is None and current.trace is not evaluation_trace:
         sharding = layout_like(x, shape)
-    if dtype is None and dtypes.is_extended(getattr(x, "dtype", None)):
-        dtype = x.dtype
+    own_dtype = getattr(x, "dtype", None)
+    if dtype is None and dtypes.is_extended(own_dtype):
+        dtype = own_dtype
     if dtype is None:
         _check_scalar(fill_value)
         weak_type = x.weak_type if isinstance(x, Array) else array_aval(x).weak_type
@@ -245,7 +251,7 @@ def zeros_like_array(x: ArrayLike) -> Array:
     return full_like(x, 0)
 
 
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array of unspecified elements; at present they are zeros.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from ..programs.primitives import instruction
 from ..programs.tracing import is_constant_dim
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from .conversion import convert_element_type
 from .shaping import concatenate, reshape
@@ -25,7 +26,7 @@ def _number(*, dim: Any) -> ShapedArray:
     return ShapedArray((), dtypes.canonicalize_dtype(np.int64), weak_type=True)
 
 
-def size_array(size: Any, dtype: Any) -> Any:
+def size_array(size: Any, dtype: DTypeLike) -> Any:
     """The size of a dimension as a scalar array.
 
     Args:
@@ -44,7 +45,7 @@ def size_array(size: Any, dtype: Any) -> Any:
     return convert_element_type(dim_as_value_p.bind(dim=size), dtype)
 
 
-def sizes_array(sizes: Sequence[Any], dtype: Any) -> Any:
+def sizes_array(sizes: Sequence[Any], dtype: DTypeLike) -> Any:
     """Sizes of dimensions as a vector; see `size_array`."""
     if all(map(is_constant_dim, sizes)):
         return np.array(sizes, dtype)

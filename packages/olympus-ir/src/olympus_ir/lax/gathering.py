@@ -380,7 +380,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     return gather(src, concatenate(components, 1), numbers, sizes, mode="promise_in_bounds")
 
 
-def _index_from_start(index: ArrayLike, size: int) -> Array:
+def _index_from_start(index: Any, size: int) -> Array:
     dtype = dtype_of(index)
     if not dtypes.issubdtype(dtype, np.signedinteger):
         return index

@@ -12,6 +12,7 @@ from ..programs import staging
 from ..programs.primitives import instruction
 from ..programs.tracing import current
 from ..trees import pytrees
+from ..types.annotations import ArrayLike
 from ..types.avals import ShapedArray, get_aval
 from ..types.effects import NamedAxisEffect
 from . import partial_sums
@@ -171,7 +172,7 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 staging.install_pvary(pvary)
 
 
-def varying_like(value: Any, *others: Any) -> Any:
+def varying_like(value: ArrayLike, *others: Any) -> Any:
     """Casts a value to varying over every manual axis over which another given value varies."""
     if not current.axes.varying:
         return value

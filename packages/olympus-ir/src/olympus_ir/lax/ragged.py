@@ -12,6 +12,7 @@ import numpy as np
 from ..programs.expansion import expansion_rules
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from ..types.records import Record
 from ..types.resharding import asked_sharding
@@ -283,7 +284,7 @@ def ragged_dot_general(
     group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -340,7 +341,7 @@ def ragged_dot(
     rhs: ArrayLike,
     group_sizes: ArrayLike,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.resharding import asked_sharding
 from .families import check_dtype
@@ -68,7 +69,7 @@ def _rng_bit_generator_types(
 def rng_bit_generator(
     key: ArrayLike,
     shape: Sequence[int],
-    dtype: Any = np.uint32,
+    dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: Any = None,

@@ -16,6 +16,7 @@ from ..programs.tracing import Tracer
 from ..settings.config_states import allow_f16_reductions
 from ..trees import pytrees
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from . import elementwise, logic
@@ -314,7 +315,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return reduce_xor_p.bind(operand, axes=_reduction_axes(axes))
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the largest element along an axis.
 
     It is the index of the first one if several are equal, and of the first NaN if there is any.
@@ -341,7 +342,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along an axis.
 
     It is the index of the first one if several are equal, and of the first NaN if there is any.
@@ -399,8 +400,8 @@ def _reduce_shape(
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
+    operands: ArrayLike,
+    init_values: ArrayLike,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
     out_sharding: Any = None,

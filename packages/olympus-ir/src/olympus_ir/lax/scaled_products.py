@@ -11,6 +11,7 @@ import numpy as np
 from ..programs.expansion import expansion_rules
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from .broadcasting import broadcast_in_dim
 from .contractions import DotDimensionNumbers, dot_general, dot_general_p
@@ -111,7 +112,7 @@ def scaled_dot(
     lhs_scale: ArrayLike | None = None,
     rhs_scale: ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The product of arrays whose blocks of elements have separate scales.
 

@@ -32,12 +32,12 @@ __all__ = [
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
-def array_aval(value: ArrayLike) -> ShapedArray:
+def array_aval(value: Any) -> ShapedArray:
     """Returns the type of an operand that is an array or scalar."""
     return cast_type(ShapedArray, get_aval(value))
 
 
-def shape_of(value: ArrayLike) -> tuple[int, ...]:
+def shape_of(value: Any) -> tuple[int, ...]:
     """Returns the shape of an operand; () for Python scalars."""
     if value.__class__ in _PYTHON_SCALARS:
         return ()
@@ -47,7 +47,7 @@ def shape_of(value: ArrayLike) -> tuple[int, ...]:
         return array_aval(value).shape
 
 
-def dtype_of(value: ArrayLike) -> Any:
+def dtype_of(value: Any) -> Any:
     """Returns the dtype of an operand.
 
     Python scalars have the default dtype, which has 64 bits only if these are enabled.
@@ -57,7 +57,7 @@ def dtype_of(value: ArrayLike) -> Any:
     return array_aval(value).dtype
 
 
-def as_array(value: ArrayLike) -> Any:
+def as_array(value: Any) -> Array:
     """Converts an operand to an array, or to a constant of the program being traced."""
     if isinstance(value, Array):
         return value

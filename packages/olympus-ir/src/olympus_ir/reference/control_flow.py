@@ -101,7 +101,7 @@ def scan(
             stack.append(y)
         for stack, is_ref, part in zip(written, refs, inputs, strict=True):
             if is_ref:
-                stack.append(part._current())
+                stack.append(part._current())  # pyright: ignore[reportAttributeAccessIssue]
     for stack, x in zip(written, xs, strict=True):
         if stack:
             x._replace(_stacked(stack, reverse, get_aval(x).inner_aval))

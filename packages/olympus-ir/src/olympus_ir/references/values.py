@@ -273,7 +273,7 @@ register_value_type(TransformedRef, _refuse_as_array)
 
 
 @register_tracer_type
-class StagingRefTracer(RefMethods, StagingTracer):
+class StagingRefTracer(RefMethods, StagingTracer):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Tracer of a reference variable in a program being recorded."""
 
     __slots__ = ()

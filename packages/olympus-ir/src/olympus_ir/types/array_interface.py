@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .annotations import ArrayLike, DTypeLike, PyTree, Shape
+from .annotations import ArrayLike, DTypeLike, Shape
 
 Axes = int | Sequence[int] | None
 
@@ -196,9 +196,7 @@ class Array:
         total_repeat_length: int | None = None,
         out_sharding: Any = None,
     ) -> Array: ...
-    def reshape(
-        self, *args: int | Shape, order: str = "C", out_sharding: Any = None
-    ) -> Array: ...
+    def reshape(self, *args: int | Shape, order: str = "C", out_sharding: Any = None) -> Array: ...
     def round(self, decimals: int = 0, out: None = None) -> Array: ...
     def searchsorted(
         self,

@@ -23,8 +23,11 @@ __all__ = ["Array", "ArrayBase", "ConcreteArray", "attach_methods", "register_ar
 
 Self = TypeVar("Self", bound="ConcreteArray")
 
+# Instances count as `Array` at run time because of their class attribute; checkers need a base.
+_Base = Array if TYPE_CHECKING else object
 
-class ArrayBase:
+
+class ArrayBase(_Base):
     """Base of the array classes written in Python; instances count as `Array`."""
 
     __slots__ = ()

@@ -20,7 +20,7 @@ import numpy as np
 from ..diagnostics.user_warnings import warn_user
 from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from ..settings.config_states import enable_x64
-from .annotations import DTypeLike
+from .annotations import DTypeLike as DTypeLike
 from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
 
 __all__ = [
@@ -64,6 +64,8 @@ __all__ = [
 ]
 
 DType: TypeAlias = np.dtype | ExtendedDType
+# Values that name a dtype, extended ones too, which have no common base.
+DTypeArgument: TypeAlias = Any
 
 bfloat16 = ml_dtypes.bfloat16
 
@@ -173,7 +175,7 @@ def check_valid_dtype(dtype: Any) -> None:
 _canonical: tuple[dict[Any, np.dtype], dict[Any, np.dtype]] = ({}, {})
 
 
-def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> Any:
+def canonicalize_dtype(dtype: DTypeArgument, allow_extended_dtype: bool = False) -> Any:
     """Returns the dtype of an array that is requested with ``dtype``.
 
     Args:
@@ -207,7 +209,9 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     return result
 
 
-def check_and_canonicalize_user_dtype(dtype: DTypeLike, function_name: str | None = None) -> Any:
+def check_and_canonicalize_user_dtype(
+    dtype: DTypeArgument, function_name: str | None = None
+) -> Any:
     """Returns the dtype for a user's ``dtype=`` argument.
 
     Python's own types ask for the default width. The flag ``olympus_explicit_x64_dtypes`` says how
@@ -377,7 +381,7 @@ def scalar_type_of(x: Any) -> type:
 _subdtype_answers: dict[tuple[Any, Any], bool] = {}
 
 
-def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
+def issubdtype(a: DTypeArgument, b: DTypeArgument) -> bool:
     """Returns whether ``a`` is ``b`` or below it in the hierarchy of scalar types.
 
     As in NumPy, but bfloat16 and the other floats of ml_dtypes are below ``np.floating``, its
@@ -432,7 +436,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
+def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...]) -> bool:
     """Returns whether ``dtype`` is of a kind, as the array API standard defines kinds.
 
     Args:
@@ -491,13 +495,13 @@ _REAL_OF = {complexes[0]: np.dtype("float32"), complexes[1]: np.dtype("float64")
 _WIDE_INTEGERS = frozenset(_of_numpy("int64 uint64"))
 
 
-def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
+def to_numeric_dtype(dtype: DTypeArgument) -> np.dtype:
     """Returns int32 for bool, any other dtype unchanged."""
     dtype = np.dtype(dtype)
     return np.dtype("int32") if dtype == bool_dtype else representative.get(dtype, dtype)
 
 
-def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
+def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
     """Returns the floating dtype that integers of ``dtype`` are computed in.
 
     Floating and complex dtypes are returned unchanged; 64-bit integers give float64, and all other
@@ -513,13 +517,13 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
     return np.dtype("float64") if dtype in _WIDE_INTEGERS else np.dtype("float32")
 
 
-def to_floating_dtype(dtype: DTypeLike) -> np.dtype:
+def to_floating_dtype(dtype: DTypeArgument) -> np.dtype:
     """Returns `to_inexact_dtype` with complex dtypes replaced by those of their real parts."""
     dtype = to_inexact_dtype(dtype)
     return _REAL_OF.get(dtype, dtype)
 
 
-def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
+def to_complex_dtype(dtype: DTypeArgument) -> np.dtype:
     """Returns the complex dtype that numbers of ``dtype`` are embedded in."""
     dtype = to_inexact_dtype(dtype)
     return dtype if dtype in _REAL_OF else _COMPLEX_OF.get(dtype, complexes[0])
@@ -532,7 +536,7 @@ def _dtype_argument(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") and not isinstance(x, type) else np.dtype(x)
 
 
-def finfo(dtype: DTypeLike) -> np.finfo:
+def finfo(dtype: DTypeArgument) -> np.finfo:
     """Returns the limits of a floating dtype, including those of ml_dtypes.
 
     Example:
@@ -542,7 +546,7 @@ def finfo(dtype: DTypeLike) -> np.finfo:
     return ml_dtypes.finfo(_dtype_argument(dtype))
 
 
-def iinfo(dtype: DTypeLike) -> Any:
+def iinfo(dtype: DTypeArgument) -> Any:
     """Returns the limits of an integer dtype, including those of ml_dtypes.
 
     Example:
@@ -552,7 +556,7 @@ def iinfo(dtype: DTypeLike) -> Any:
     return ml_dtypes.iinfo(_dtype_argument(dtype) if not isinstance(dtype, int) else np.int64)
 
 
-def itemsize_bits(dtype: DTypeLike) -> int:
+def itemsize_bits(dtype: DTypeArgument) -> int:
     """Returns how many bits an element takes on a device.
 
     Example:
@@ -568,12 +572,12 @@ def itemsize_bits(dtype: DTypeLike) -> int:
         raise ValueError(f"Elements of dtype {kind} have no fixed number of bits.") from None
 
 
-def supports_inf(dtype: DTypeLike) -> bool:
+def supports_inf(dtype: DTypeArgument) -> bool:
     """Returns whether a floating dtype can represent infinity."""
     return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype))))
 
 
-def name_of(dtype: DType) -> str:
+def name_of(dtype: DTypeArgument) -> str:
     """Returns the name that messages and programs show, such as ``float32`` or ``key<fry>``."""
     return "float0" if dtype == float0 else dtype.name
 

@@ -16,6 +16,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
 from olympus_ir.types.resharding import asked_sharding
@@ -57,7 +58,7 @@ _python_scalars = frozenset({bool, int, float, complex})
 
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *args: Any,
     copy: bool = True,
     order: str | None = "K",
@@ -119,7 +120,7 @@ def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]
 
 def asarray(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
@@ -340,7 +341,7 @@ def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     return x if out_sharding is None else lax.reshard(x, out_sharding)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """Returns an array converted to a dtype.
 
     Conversion to a real dtype drops imaginary parts. Conversion to integers drops fractions.
@@ -387,7 +388,7 @@ def converted(x: Any, dtype: Any) -> Any:
 _astype = compiled(converted, ("dtype",), inline=True, name="astype")
 
 
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Returns a copy of an array.
 
     Args:
@@ -433,7 +434,13 @@ def _filled(
     return as_array(spread(convert(value, dtype, weak_type), shape))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    shape: int | Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Returns an array of zeros.
 
     Args:
@@ -453,7 +460,13 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _constant("zeros", 0, shape, dtype, device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    shape: int | Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Returns an array of ones.
 
     Args:
@@ -472,7 +485,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _constant("ones", 1, shape, dtype, device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(
+    shape: int | Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Returns an array of unspecified contents, which are zeros in this implementation.
 
     Args:
@@ -512,9 +531,9 @@ def _constant(
 
 
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    shape: int | Shape,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -576,9 +595,9 @@ def _fill_scalar(value: Any, dtype: Any) -> Any:
 
 
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -603,9 +622,9 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -630,7 +649,11 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    prototype: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
+    *,
+    device: Any = None,
 ) -> Array:
     """Returns an array of unspecified contents with the shape and dtype of another.
 
@@ -652,10 +675,10 @@ def empty_like(
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.axes import canonical_axes, canonical_axis
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 
-def flip(m: Any, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Returns an array with the order of elements reversed along axes.
 
     Args:
@@ -53,7 +55,7 @@ def _flipped(m: Any, axis: tuple[int, ...] | None = None) -> Any:
 _flip = compiled(_flipped, ("axis",), name="_flip")
 
 
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """Returns an array reversed along its second axis.
 
     Args:
@@ -72,7 +74,7 @@ def fliplr(m: Any) -> Array:
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """Returns an array reversed along its first axis.
 
     Args:
@@ -112,7 +114,7 @@ def _turned(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 _rot90 = compiled(_turned, ("k", "axes"), name="rot90")
 
 
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Returns an array turned by right angles in the plane of two axes.
 
     Args:
@@ -133,7 +135,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return _rot90(m, operator.index(k), axes_tuple(axes))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Rolls elements along axes. Elements that leave at one end enter at the other end.
 
     Args:

@@ -13,6 +13,7 @@ from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import is_valid_value
 
@@ -138,7 +139,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Parses the numbers in a text.
 
     Args:
@@ -205,7 +206,7 @@ def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
     _refuse_impure("fromiter")
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Returns the contents of a buffer, such as a bytes object, as an array of one dimension.
 
     Args:
@@ -275,7 +276,7 @@ def array_str(
 # ---- shapes ----
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike) -> int:
     """Returns the number of dimensions.
 
     Args:
@@ -291,7 +292,7 @@ def ndim(a: Any) -> int:
     return len(_shape_of("ndim", a))
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """Returns the sizes of the dimensions.
 
     Args:
@@ -319,7 +320,7 @@ def _shape_of(function: str, a: Any) -> tuple[int, ...]:
     return np.shape(a)
 
 
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """Returns the number of elements, or the size of some dimensions.
 
     Args:
@@ -356,7 +357,7 @@ def isscalar(element: Any) -> bool:
     return isinstance(element, Array | np.ndarray) and element.ndim == 0
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """Returns an array without the zeros at its ends.
 
     Args:

@@ -16,6 +16,7 @@ from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..core.axes import canonical_axis, hashable_axis, refuse_out
@@ -45,7 +46,11 @@ __all__ = [
 # ---- joining ----
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(
+    arrays: Array | np.ndarray | Sequence[ArrayLike],
+    axis: int | None = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Returns arrays joined along one of their dimensions.
 
     Args:
@@ -121,7 +126,7 @@ def _typed(x: Any, dtype: Any) -> Any:
 _concatenate = compiled(_joined, ("axis", "dtype"), inline=True, name="_concatenate")
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """Returns arrays joined along one of their dimensions.
 
     Args:
@@ -139,7 +144,12 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis=axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(
+    arrays: Array | np.ndarray | Sequence[ArrayLike],
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Returns arrays of one shape joined along a new dimension.
 
     Args:
@@ -201,7 +211,7 @@ def _slices(name: str, x: Any) -> list[Any]:
     return [x[position] for position in range(x.shape[0])]
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Returns arrays joined along the first dimension, vectors as rows.
 
     Args:
@@ -220,7 +230,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
     return _along("vstack", tup, atleast_2d, 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Returns arrays joined along the second dimension, vectors along their only one.
 
     Args:
@@ -242,7 +252,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     return concatenate(arrays, axis=0 if arrays[0].ndim == 1 else 1, dtype=dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Returns arrays joined along the third dimension.
 
     Args:
@@ -260,7 +270,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
     return _along("dstack", tup, atleast_3d, 2, dtype)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: Array | np.ndarray | Sequence[ArrayLike]) -> Array:
     """Returns arrays joined along the second dimension, vectors as columns.
 
     Args:
@@ -282,7 +292,7 @@ def column_stack(tup: Any) -> Array:
     return _along("column_stack", tup, as_columns, 1, None)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Returns an array with values added at its end.
 
     Args:
@@ -356,7 +366,7 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
 # ---- splitting ----
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Splits an array into parts along a dimension.
 
     Args:
@@ -378,7 +388,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _cut("split", ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Splits an array along a dimension into parts, the first ones larger if necessary.
 
     Args:
@@ -453,7 +463,7 @@ def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
 _split = compiled(_parts, ("sizes", "axis"), inline=True, name="_split")
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """Splits an array into parts along its first dimension.
 
     Args:
@@ -471,7 +481,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _cut("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """Splits an array into parts along its second dimension; a vector along its only one.
 
     Args:
@@ -490,7 +500,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _cut("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """Splits an array into parts along its third dimension.
 
     Args:
@@ -508,7 +518,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _cut("dsplit", ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Returns the slices of an array along a dimension, without that dimension.
 
     Args:

@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
@@ -23,7 +24,7 @@ from .shaping import atleast_1d, ravel
 __all__ = ["argwhere", "flatnonzero", "nonzero"]
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """Returns the indices of elements that are not zero, one array for each dimension.
 
     Args:
@@ -111,7 +112,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
 _nonzero = compiled(_nonzero_of_size, ("size",), inline=True, name="nonzero")
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Returns the indices, in the flat array, of elements that are not zero.
 
     Args:
@@ -131,7 +132,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Returns the indices of elements that are not zero, as rows of a matrix.
 
     Args:

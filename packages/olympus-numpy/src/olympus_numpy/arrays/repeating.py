@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import entries_of
@@ -24,7 +25,7 @@ from .shaping import ravel
 __all__ = ["repeat", "tile"]
 
 
-def tile(A: Any, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: Any) -> Array:
     """Returns an array repeated as a whole along its dimensions.
 
     Args:
@@ -60,8 +61,8 @@ _tile = compiled(_tiled, ("reps",), inline=True, name="_tile")
 
 
 def repeat(
-    a: Any,
-    repeats: Any,
+    a: ArrayLike,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,

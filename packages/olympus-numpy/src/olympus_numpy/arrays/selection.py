@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
@@ -30,9 +31,9 @@ __all__ = ["clip", "piecewise", "select", "where"]
 
 
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
@@ -93,7 +94,7 @@ def _where_of_three(condition: Any, x: Any, y: Any) -> Any:
 _where = compiled(_where_of_three, name="_where")
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """Returns, for each element, the choice of the first condition that holds.
 
     Args:
@@ -136,7 +137,9 @@ def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> A
 _select = compiled(_select_first, name="select")
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """Returns an array with values below ``min`` replaced by ``min``, and above ``max`` by ``max``.
 
     Args:
@@ -182,7 +185,7 @@ def _clip_to(arr: Any, min: Any, max: Any) -> Any:
 _clip = compiled(_clip_to, name="clip")
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Returns the values of functions, each where its condition holds.
 
     Args:

@@ -15,6 +15,7 @@ from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
 from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
+from olympus_ir.types.annotations import ArrayLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.layouts import normal_form
@@ -49,7 +50,12 @@ __all__ = [
 
 
 def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+    a: ArrayLike,
+    shape: int | Shape,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Returns the elements of an array in another shape.
 
@@ -69,13 +75,12 @@ def reshape(
       Array([[0, 1, 2],
              [3, 4, 5]], dtype=int32)
     """
-    if shape.__class__ is not tuple:
-        shape = _shape_argument(shape)
-    for size in shape:
+    sizes: Any = shape if shape.__class__ is tuple else _shape_argument(shape)
+    for size in sizes:
         if size.__class__ is not int:  # a concrete array, for example, is not hashable
-            shape = tuple(map(_size, shape))
+            sizes = tuple(map(_size, sizes))
             break
-    return _reshape(a, shape, order, bool(copy), out_sharding)
+    return _reshape(a, sizes, order, bool(copy), out_sharding)
 
 
 def _shape_argument(shape: Any) -> tuple:
@@ -161,7 +166,7 @@ _reshape = compiled(
 )
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Returns the elements of an array in one dimension.
 
     Args:
@@ -205,7 +210,7 @@ def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
     return lax.reshape(a, new_shape)
 
 
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: int | Shape) -> Array:
     """Returns an array of a new shape, filled with the elements of another, repeated as needed.
 
     Args:
@@ -237,7 +242,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 # ---- the order of dimensions ----
 
 
-def transpose(a: Any, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Any = None) -> Array:
     """Returns an array with its dimensions permuted, by default reversed.
 
     Args:
@@ -276,7 +281,7 @@ def transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
 _transpose = compiled(transposed, ("axes",), inline=True, name="_transpose")
 
 
-def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
+def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array:
     """Returns an array with its dimensions permuted.
 
     Args:
@@ -295,7 +300,7 @@ def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
 
 
 @inlined()
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Returns an array with its last two dimensions exchanged.
 
     Args:
@@ -322,7 +327,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @inlined("axis1", "axis2")
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Returns an array with two dimensions exchanged.
 
     Args:
@@ -346,7 +351,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return as_array(lax.transpose(a, tuple(order)))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Returns an array with some dimensions moved to other places, the others kept in order.
 
     Args:
@@ -392,7 +397,7 @@ def _moved(a: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any
 _moveaxis = compiled(_moved, ("source", "destination"), inline=True, name="_moveaxis")
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Returns an array with one dimension moved before another; `moveaxis` is easier to read.
 
     Args:
@@ -424,7 +429,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 # ---- dimensions of size one ----
 
 
-def expand_dims(a: Any, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Returns an array with dimensions of size one added.
 
     Args:
@@ -450,7 +455,7 @@ def _expanded(a: Any, axis: tuple[int, ...]) -> Any:
 _expand_dims = compiled(_expanded, ("axis",), inline=True, name="_expand_dims")
 
 
-def squeeze(a: Any, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Returns an array without dimensions of size one.
 
     Args:
@@ -572,7 +577,7 @@ def atleast_3d(*arys: Any) -> Any:
 # ---- broadcasting ----
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = None) -> Array:
     """Returns an array broadcast to a shape.
 
     Args:

@@ -85,7 +85,7 @@ def _check_type(function: str, arg: Any, position: int) -> None:
     _array_types.add(kind)
 
 
-def to_array(value: Any) -> Any:
+def to_array(value: Any) -> Array:
     """Converts an object with ``__olympus_array__`` or ``__jax_array__``; returns others as is."""
     if value.__class__ in _array_types:
         return value
@@ -176,7 +176,7 @@ class Promotion:
             dtype,
         )
 
-    def single(self, function: str, x: Any) -> tuple[Any, Any]:
+    def single(self, function: str, x: Any) -> tuple[Array, Any]:
         """Promotes one operand; returns it and its dtype."""
         key = (_type_of(x), _enable_x64.value)
         plan = self._plans.get(key)
@@ -186,7 +186,7 @@ class Promotion:
         (step,), dtype = plan
         return (x if step is None else step(x)), dtype
 
-    def __call__(self, function: str, *args: Any) -> list[Any]:
+    def __call__(self, function: str, *args: Any) -> list[Array]:
         """Promotes any number of operands."""
         check_arraylike(function, *args)
         key = (*map(_type_of, args), _enable_x64.value)
@@ -280,7 +280,7 @@ def _integer_scalar(value: Any, own_dtype: Any, dtype: Any) -> np.ndarray:
         return np.array(value, own_dtype).astype(dtype)
 
 
-def _inexact_scalar(value: Any, dtype: Any) -> np.ndarray:
+def _inexact_scalar(value: Any, dtype: Any) -> Any:
     # `errstate` costs several times as much as the conversion, and small numbers do not overflow
     # (benchmark "trace 500 numpy operations").
     if value.__class__ is float and -1e4 <= value <= 1e4 and dtype.itemsize > 1:
@@ -301,7 +301,7 @@ def _array_step(
     return lambda value: spread(lax.convert_dtype(value, dtype, weak_type), shape)
 
 
-def spread(x: Any, shape: tuple) -> Any:
+def spread(x: Any, shape: tuple) -> Array:
     """Broadcasts an array to a compatible shape by NumPy's rules."""
     own = np.shape(x) if not hasattr(x, "shape") else x.shape
     if own == shape:
@@ -411,17 +411,17 @@ promote_types_of_numeric = Promotion(dtypes.to_numeric_dtype, shapes=False)
 promote_types_of_inexact = Promotion(dtypes.to_inexact_dtype, shapes=False)
 
 
-def promote_dtypes(*args: Any) -> list[Any]:
+def promote_dtypes(*args: Any) -> list[Array]:
     """Converts operands to their common dtype, without changing shapes."""
     return promote_types_of("promote_dtypes", *args)
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
+def promote_dtypes_inexact(*args: Any) -> list[Array]:
     """Converts operands to their common floating or complex dtype, without changing shapes."""
     return promote_types_of_inexact("promote_dtypes", *args)
 
 
-def promote_shapes(function: str, *args: Any) -> list[Any]:
+def promote_shapes(function: str, *args: Any) -> list[Array]:
     """Brings operands to equal rank; dtypes and scalars stay as they are."""
     shapes = [np.shape(arg) for arg in args]
     rank = len(_common_shape(function, shapes))
@@ -431,7 +431,7 @@ def promote_shapes(function: str, *args: Any) -> list[Any]:
     ]
 
 
-def broadcasted(function: str, *args: Any) -> list[Any]:
+def broadcasted(function: str, *args: Any) -> list[Array]:
     """Broadcasts operands to their common shape, scalars included."""
     shapes = [np.shape(arg) for arg in args]
     shape = _common_shape(function, shapes)
@@ -446,7 +446,7 @@ def size_of(shape: Sequence[int]) -> int:
 # ---- dtypes of values ----
 
 
-def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Array:
     """Converts an operand to a dtype; NumPy and Python scalars are converted on the host."""
     kind = x.__class__
     if kind in _python_scalar_types or isinstance(x, np.generic):
@@ -462,7 +462,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return lax.convert_dtype(x, dtype, weak_type)
 
 
-def constant(value: Any, like: Any) -> Any:
+def constant(value: Any, like: Any) -> Array:
     """Returns a scalar of the dtype and weak type of another operand."""
     aval = get_aval(like)
     return convert(value, aval.dtype, aval.weak_type)
@@ -484,7 +484,7 @@ def result_type_of(*values: Any) -> tuple[Any, bool]:
     )
 
 
-def ensure_array(value: Any) -> Any:
+def ensure_array(value: Any) -> Array:
     """Returns arrays unchanged, and other operands as arrays with ``shape`` and ``dtype``.
 
     NumPy arrays are narrowed to dtypes that arrays may have, and stay on the host.
@@ -507,7 +507,7 @@ def ensure_array(value: Any) -> Any:
 _ready_types: set[type] = set()  # cache: subclasses of `Array`
 
 
-def held(value: Any, aval: Any) -> Any:
+def held(value: Any, aval: Any) -> Array:
     """Converts a NumPy array to an array. While a program is traced, a scalar becomes a literal.
 
     Compilation reads literals without a transfer from a device.

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -64,7 +65,7 @@ _bool = np.dtype(bool)
 # ---- sums and products ----
 
 
-def _add(x: Any, y: Any, /) -> Any:
+def _add(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the sum of two arrays, elementwise; for booleans, whether one is true.
 
     Args:
@@ -82,7 +83,7 @@ def _add(x: Any, y: Any, /) -> Any:
     return lax.bitwise_or(x, y) if dtype is _bool else lax.add(x, y)
 
 
-def _multiply(x: Any, y: Any, /) -> Any:
+def _multiply(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the product of two arrays, elementwise; for booleans, whether both are true.
 
     Args:
@@ -100,7 +101,7 @@ def _multiply(x: Any, y: Any, /) -> Any:
     return lax.bitwise_and(x, y) if dtype is _bool else lax.mul(x, y)
 
 
-def _subtract(x: Any, y: Any, /) -> Any:
+def _subtract(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the difference of two arrays, elementwise.
 
     Args:
@@ -118,7 +119,7 @@ def _subtract(x: Any, y: Any, /) -> Any:
     return lax.sub(x, y)
 
 
-def _negative(x: Any, /) -> Any:
+def _negative(x: ArrayLike, /) -> Any:
     """Returns the negative of an array, elementwise.
 
     Args:
@@ -213,7 +214,7 @@ negative = ufunc(
 
 
 @inlined()
-def positive(x: Any, /) -> Array:
+def positive(x: ArrayLike, /) -> Array:
     """Returns the numbers of an array, unchanged.
 
     Args:
@@ -233,7 +234,7 @@ def positive(x: Any, /) -> Array:
 
 
 @inlined()
-def absolute(x: Any, /) -> Array:
+def absolute(x: ArrayLike, /) -> Array:
     """Returns the absolute value, elementwise; for complex numbers it is real.
 
     Args:
@@ -257,7 +258,7 @@ abs = absolute
 
 
 @inlined()
-def fabs(x: Any, /) -> Array:
+def fabs(x: ArrayLike, /) -> Array:
     """Returns the absolute value of real numbers as floats, elementwise.
 
     Args:
@@ -280,7 +281,7 @@ def fabs(x: Any, /) -> Array:
 
 
 @inlined()
-def sign(x: Any, /) -> Array:
+def sign(x: ArrayLike, /) -> Array:
     """Returns -1, 0 or 1 by the sign of each number; for complex numbers ``x / abs(x)``.
 
     Args:
@@ -298,7 +299,7 @@ def sign(x: Any, /) -> Array:
 
 
 @outlined()
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Any:
     """Returns whether the sign bit is set, elementwise. It is set for negative numbers and -0.0.
 
     Args:
@@ -328,7 +329,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @outlined()
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns the magnitudes of ``x1`` with the signs of ``x2``, elementwise.
 
     Args:
@@ -355,7 +356,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 @inlined()
-def true_divide(x1: Any, x2: Any, /) -> Array:
+def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the quotient of two arrays as floats, elementwise.
 
     Args:
@@ -377,7 +378,7 @@ divide = true_divide
 
 
 @outlined()
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns the quotient of two arrays rounded down, elementwise.
 
     Args:
@@ -425,7 +426,7 @@ def _float_divmod(x1: Any, x2: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 @outlined()
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns the remainder of a division, with the sign of the divisor, elementwise.
 
     Args:
@@ -454,7 +455,7 @@ mod = remainder
 
 
 @outlined()
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns the remainder of a division, with the sign of the dividend, elementwise.
 
     Args:
@@ -475,7 +476,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 
 @outlined()
-def divmod(x1: Any, x2: Any, /) -> Any:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns `floor_divide` and `remainder` at once.
 
     Args:
@@ -503,7 +504,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
 # ---- extremes ----
 
 
-def _maximum(x: Any, y: Any, /) -> Any:
+def _maximum(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the larger of two numbers, elementwise; NaN if one is NaN.
 
     Args:
@@ -521,7 +522,7 @@ def _maximum(x: Any, y: Any, /) -> Any:
     return lax.max(x, y)
 
 
-def _minimum(x: Any, y: Any, /) -> Any:
+def _minimum(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the smaller of two numbers, elementwise; NaN if one is NaN.
 
     Args:
@@ -560,7 +561,7 @@ minimum = ufunc(
 
 
 @outlined()
-def fmax(x1: Any, x2: Any) -> Any:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Returns the larger of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
@@ -582,7 +583,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 
 @outlined()
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Returns the smaller of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
@@ -604,7 +605,7 @@ def fmin(x1: Any, x2: Any) -> Any:
 
 
 @outlined()
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns 0 for negative numbers, 1 for positive ones, and ``x2`` for zero.
 
     Args:

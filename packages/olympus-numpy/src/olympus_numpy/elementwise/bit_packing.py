@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.shaping import moveaxis
@@ -50,7 +51,7 @@ def _packed(a: Any, axis: int | None, bitorder: str) -> Any:
 _packbits = compiled(_packed, ("axis", "bitorder"), name="packbits")
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Packs booleans into bytes, eight into each byte.
 
     Args:
@@ -102,7 +103,7 @@ _unpackbits = compiled(_unpacked, ("axis", "count", "bitorder"), name="unpackbit
 
 
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """Returns the bits of bytes.
 

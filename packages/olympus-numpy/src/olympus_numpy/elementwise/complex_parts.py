@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled, inlined, outlined
@@ -29,7 +30,7 @@ __all__ = [
 
 
 @inlined()
-def real(val: Any, /) -> Array:
+def real(val: ArrayLike, /) -> Array:
     """Returns the real parts of numbers.
 
     Args:
@@ -47,7 +48,7 @@ def real(val: Any, /) -> Array:
 
 
 @inlined()
-def imag(val: Any, /) -> Array:
+def imag(val: ArrayLike, /) -> Array:
     """Returns the imaginary parts of numbers, which are zero for real numbers.
 
     Args:
@@ -65,7 +66,7 @@ def imag(val: Any, /) -> Array:
 
 
 @inlined()
-def conjugate(x: Any, /) -> Array:
+def conjugate(x: ArrayLike, /) -> Array:
     """Returns the complex conjugates of numbers.
 
     Args:
@@ -108,7 +109,7 @@ def _angle_of(z: Any, deg: bool = False) -> Any:
 _angle = compiled(_angle_of, ("deg",), name="angle")
 
 
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Returns the angles of complex numbers.
 
     Args:
@@ -126,7 +127,7 @@ def angle(z: Any, deg: bool = False) -> Array:
 
 
 @outlined()
-def isreal(x: Any) -> Array:
+def isreal(x: ArrayLike) -> Array:
     """Returns whether the imaginary part is zero, elementwise.
 
     Args:
@@ -144,7 +145,7 @@ def isreal(x: Any) -> Array:
 
 
 @outlined()
-def iscomplex(x: Any) -> Array:
+def iscomplex(x: ArrayLike) -> Array:
     """Returns whether the imaginary part is not zero, elementwise.
 
     Args:
@@ -161,7 +162,7 @@ def iscomplex(x: Any) -> Array:
     return lax.ne(part, scalar_like(0, part))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Returns whether the dtype of an array or scalar is complex.
 
     Args:
@@ -176,11 +177,11 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
-    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-    return dtypes.issubdtype(dtype, np.complexfloating)
+    dtype = getattr(x, "dtype", None)
+    return dtypes.issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Returns whether the dtype of an array or scalar is not complex.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -71,7 +72,7 @@ def _refuse_complex(name: str, dtype: Any) -> None:
 
 
 @inlined()
-def floor(x: Any, /) -> Array:
+def floor(x: ArrayLike, /) -> Array:
     """Returns the largest integers not above the numbers, in their dtype.
 
     Args:
@@ -90,7 +91,7 @@ def floor(x: Any, /) -> Array:
 
 
 @inlined()
-def ceil(x: Any, /) -> Array:
+def ceil(x: ArrayLike, /) -> Array:
     """Returns the smallest integers not below the numbers, in their dtype.
 
     Args:
@@ -109,7 +110,7 @@ def ceil(x: Any, /) -> Array:
 
 
 @outlined()
-def trunc(x: Any) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """Returns the numbers without their fractions, in their dtype.
 
     Args:
@@ -133,7 +134,7 @@ _EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
 
 
 @outlined()
-def rint(x: Any, /) -> Array:
+def rint(x: ArrayLike, /) -> Array:
     """Rounds to the nearest integers, ties to even; the results are floats.
 
     Args:
@@ -189,7 +190,7 @@ def _round_floats(x: Any, decimals: int) -> Any:
 _round = compiled(_rounded, ("decimals",), name="round")
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounds to a number of decimals, ties to even.
 
     Args:
@@ -216,7 +217,7 @@ around = round
 
 
 @inlined()
-def isfinite(x: Any, /) -> Array:
+def isfinite(x: ArrayLike, /) -> Array:
     """Returns whether numbers are neither infinite nor NaN.
 
     Args:
@@ -242,7 +243,7 @@ def _constant(x: Any, value: bool) -> Any:
 
 
 @outlined()
-def isinf(x: Any, /) -> Array:
+def isinf(x: ArrayLike, /) -> Array:
     """Returns whether numbers are infinite.
 
     Args:
@@ -270,7 +271,7 @@ def _infinite(x: Any, dtype: Any) -> Any:
 
 
 @inlined()
-def isnan(x: Any, /) -> Array:
+def isnan(x: ArrayLike, /) -> Array:
     """Returns whether numbers are NaN.
 
     Args:
@@ -308,7 +309,7 @@ _isposinf = compiled(_positive_infinity, inline=True, name="isposinf")
 _isneginf = compiled(_negative_infinity, inline=True, name="isneginf")
 
 
-def isposinf(x: Any, /, out: None = None) -> Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Returns whether numbers are positive infinity.
 
     Args:
@@ -327,7 +328,7 @@ def isposinf(x: Any, /, out: None = None) -> Array:
     return _isposinf(x)
 
 
-def isneginf(x: Any, /, out: None = None) -> Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Returns whether numbers are negative infinity.
 
     Args:
@@ -369,7 +370,7 @@ _nan_to_num = compiled(_nan_to_numbers, name="nan_to_num")
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Array:
     """Returns numbers with NaN and infinities replaced.
 
@@ -439,7 +440,7 @@ def _frexp_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @outlined()
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Splits numbers into mantissas between 1/2 and 1 and exponents of two.
 
     Args:
@@ -464,7 +465,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 @outlined()
-def ldexp(x1: Any, x2: Any, /) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 * 2 ** x2``, elementwise; the result is exact if it is representable.
 
     Args:
@@ -514,7 +515,7 @@ def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
 _modf = compiled(_fraction_and_whole, name="modf")
 
 
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """Returns the fractions and the integral parts of numbers, both with their sign.
 
     Args:
@@ -535,7 +536,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
 
 
 @inlined()
-def nextafter(x: Any, y: Any, /) -> Array:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the next representable number after ``x`` in the direction of ``y``.
 
     Args:
@@ -554,7 +555,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
 
 
 @outlined()
-def spacing(x: Any, /) -> Array:
+def spacing(x: ArrayLike, /) -> Array:
     """Returns the distance from each number to the next one farther from zero, with its sign.
 
     Args:

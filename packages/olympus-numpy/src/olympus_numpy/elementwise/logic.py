@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
@@ -63,7 +64,7 @@ _bool = np.dtype(bool)
 
 
 @inlined()
-def equal(x: Any, y: Any, /) -> Array:
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether elements are equal.
 
     Args:
@@ -82,7 +83,7 @@ def equal(x: Any, y: Any, /) -> Array:
 
 
 @inlined()
-def not_equal(x: Any, y: Any, /) -> Array:
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether elements differ.
 
     Args:
@@ -112,7 +113,7 @@ def _compare(name: str, operation: Any, x: Any, y: Any) -> Any:
 
 
 @inlined()
-def less(x: Any, y: Any, /) -> Array:
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether ``x < y``, elementwise; complex numbers compare in lexicographic order.
 
     Args:
@@ -130,7 +131,7 @@ def less(x: Any, y: Any, /) -> Array:
 
 
 @inlined()
-def less_equal(x: Any, y: Any, /) -> Array:
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether ``x <= y``, elementwise.
 
     Args:
@@ -148,7 +149,7 @@ def less_equal(x: Any, y: Any, /) -> Array:
 
 
 @inlined()
-def greater(x: Any, y: Any, /) -> Array:
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether ``x > y``, elementwise.
 
     Args:
@@ -166,7 +167,7 @@ def greater(x: Any, y: Any, /) -> Array:
 
 
 @inlined()
-def greater_equal(x: Any, y: Any, /) -> Array:
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether ``x >= y``, elementwise.
 
     Args:
@@ -199,7 +200,7 @@ def _logical(name: str, operation: Any, x: Any, y: Any) -> Any:
     return operation(x, y)
 
 
-def _logical_and(x: Any, y: Any, /) -> Any:
+def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns whether both elements are true, or not zero.
 
     Args:
@@ -216,7 +217,7 @@ def _logical_and(x: Any, y: Any, /) -> Any:
     return _logical("logical_and", lax.bitwise_and, x, y)
 
 
-def _logical_or(x: Any, y: Any, /) -> Any:
+def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns whether one of the elements is true, or not zero.
 
     Args:
@@ -233,7 +234,7 @@ def _logical_or(x: Any, y: Any, /) -> Any:
     return _logical("logical_or", lax.bitwise_or, x, y)
 
 
-def _logical_xor(x: Any, y: Any, /) -> Any:
+def _logical_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns whether exactly one of the elements is true, or not zero.
 
     Args:
@@ -295,7 +296,7 @@ logical_xor = ufunc(
 
 
 @inlined()
-def logical_not(x: Any, /) -> Array:
+def logical_not(x: ArrayLike, /) -> Array:
     """Returns whether elements are false, or zero.
 
     Args:
@@ -315,7 +316,7 @@ def logical_not(x: Any, /) -> Array:
 # ---- bits ----
 
 
-def _bitwise_and(x: Any, y: Any, /) -> Any:
+def _bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the bits set in both integers, elementwise; for booleans, whether both are true.
 
     Args:
@@ -333,7 +334,7 @@ def _bitwise_and(x: Any, y: Any, /) -> Any:
     return lax.bitwise_and(x, y)
 
 
-def _bitwise_or(x: Any, y: Any, /) -> Any:
+def _bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the bits set in one of two integers, elementwise.
 
     Args:
@@ -351,7 +352,7 @@ def _bitwise_or(x: Any, y: Any, /) -> Any:
     return lax.bitwise_or(x, y)
 
 
-def _bitwise_xor(x: Any, y: Any, /) -> Any:
+def _bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Returns the bits set in exactly one of two integers, elementwise.
 
     Args:
@@ -428,7 +429,7 @@ bitwise_xor = ufunc(
 
 
 @inlined()
-def bitwise_not(x: Any, /) -> Array:
+def bitwise_not(x: ArrayLike, /) -> Array:
     """Returns integers with all bits inverted, and booleans negated.
 
     Args:
@@ -449,7 +450,7 @@ bitwise_invert = invert = bitwise_not
 
 
 @inlined()
-def left_shift(x: Any, y: Any, /) -> Array:
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns integers with their bits moved to the left, elementwise.
 
     Args:
@@ -471,7 +472,7 @@ bitwise_left_shift = left_shift
 
 
 @inlined()
-def right_shift(x1: Any, x2: Any, /) -> Array:
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns integers with their bits moved to the right; signed integers keep their sign.
 
     Args:
@@ -495,7 +496,7 @@ bitwise_right_shift = right_shift
 
 
 @outlined()
-def bitwise_count(x: Any, /) -> Array:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """Returns how many bits are set in the absolute values of integers.
 
     Args:
@@ -549,7 +550,9 @@ def _finite(x: Any) -> Any:
 _isclose = compiled(_close, ("equal_nan",), name="isclose")
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
     """Returns whether ``abs(a - b) <= atol + rtol * abs(b)``, elementwise.
 
     Args:
@@ -577,7 +580,7 @@ _allclose = compiled(_all_close, ("equal_nan",), name="allclose")
 
 
 def allclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Array:
     """Returns whether all elements are close.
 
@@ -598,7 +601,7 @@ def allclose(
     return _allclose(a, b, rtol, atol, bool(equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Returns whether two arrays have the same shape and equal elements.
 
     Args:
@@ -623,7 +626,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return all_of(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns whether two arrays have equal elements after broadcasting.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-def power(x1: Any, x2: Any, /) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1`` to the power of ``x2``, elementwise.
 
     An exponent that is a Python integer is compiled in.
@@ -61,13 +62,14 @@ def power(x1: Any, x2: Any, /) -> Array:
     """
     kind = x2.__class__
     if kind is int or kind is bool or isinstance(x2, np.integer):
-        return _integer_power(x1, int(x2))
+        exponent: Any = x2
+        return _integer_power(x1, int(exponent))
     if kind is np.ndarray:
         _refuse_negative_exponents(x1, x2)
     return _power(x1, x2)
 
 
-def _refuse_negative_exponents(x1: Any, x2: np.ndarray) -> None:
+def _refuse_negative_exponents(x1: Any, x2: Any) -> None:
     if x2.dtype.kind != "i" or not x2.size or x2.min() >= 0:
         return
     if dtypes.issubdtype(ensure_array(x1).dtype, np.integer):
@@ -122,7 +124,7 @@ def _power_of_integers(base: Any, exponent: Any, dtype: Any) -> Any:
 
 
 @inlined()
-def float_power(x: Any, y: Any, /) -> Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns ``x`` to the power of ``y`` as floats, elementwise.
 
     Args:
@@ -141,7 +143,7 @@ def float_power(x: Any, y: Any, /) -> Array:
 
 
 @inlined()
-def square(x: Any, /) -> Array:
+def square(x: ArrayLike, /) -> Array:
     """Returns the square, elementwise.
 
     Args:
@@ -159,7 +161,7 @@ def square(x: Any, /) -> Array:
 
 
 @inlined()
-def reciprocal(x: Any, /) -> Array:
+def reciprocal(x: ArrayLike, /) -> Array:
     """Returns ``1 / x`` as floats, elementwise.
 
     Args:
@@ -178,7 +180,7 @@ def reciprocal(x: Any, /) -> Array:
 
 
 @inlined()
-def sqrt(x: Any, /) -> Array:
+def sqrt(x: ArrayLike, /) -> Array:
     """Returns the square root, elementwise; NaN for negative real numbers.
 
     Args:
@@ -197,7 +199,7 @@ def sqrt(x: Any, /) -> Array:
 
 
 @inlined()
-def cbrt(x: Any, /) -> Array:
+def cbrt(x: ArrayLike, /) -> Array:
     """Returns the real cube root, elementwise.
 
     Args:
@@ -217,7 +219,7 @@ def cbrt(x: Any, /) -> Array:
 # ---- divisors and multiples of integers ----
 
 
-def _integers(name: str, x1: Any, x2: Any) -> Any:
+def _integers(name: str, x1: Any, x2: Any) -> tuple[Array, Array]:
     check_arraylike(name, x1, x2)
     x1, x2 = promote_types_of(name, x1, x2)
     x1, x2 = ensure_array(x1), ensure_array(x2)
@@ -228,7 +230,7 @@ def _integers(name: str, x1: Any, x2: Any) -> Any:
 
 
 @outlined()
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Returns the greatest common divisor, elementwise.
 
     Args:
@@ -261,7 +263,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @outlined()
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Returns the least common multiple, elementwise.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -39,7 +40,7 @@ __all__ = [
 
 
 @inlined()
-def exp(x: Any, /) -> Array:
+def exp(x: ArrayLike, /) -> Array:
     """Returns the exponential, elementwise.
 
     Args:
@@ -58,7 +59,7 @@ def exp(x: Any, /) -> Array:
 
 
 @inlined()
-def exp2(x: Any, /) -> Array:
+def exp2(x: ArrayLike, /) -> Array:
     """Returns two to the power of each number, elementwise.
 
     Args:
@@ -77,7 +78,7 @@ def exp2(x: Any, /) -> Array:
 
 
 @inlined()
-def expm1(x: Any, /) -> Array:
+def expm1(x: ArrayLike, /) -> Array:
     """Returns ``exp(x) - 1``, elementwise. It is precise for small numbers too.
 
     Args:
@@ -96,7 +97,7 @@ def expm1(x: Any, /) -> Array:
 
 
 @inlined()
-def log(x: Any, /) -> Array:
+def log(x: ArrayLike, /) -> Array:
     """Returns the natural logarithm, elementwise; NaN for negative real numbers.
 
     Args:
@@ -115,7 +116,7 @@ def log(x: Any, /) -> Array:
 
 
 @inlined()
-def log1p(x: Any, /) -> Array:
+def log1p(x: ArrayLike, /) -> Array:
     """Returns ``log(1 + x)``, elementwise. It is precise for small numbers too.
 
     Args:
@@ -134,7 +135,7 @@ def log1p(x: Any, /) -> Array:
 
 
 @inlined()
-def log2(x: Any, /) -> Array:
+def log2(x: ArrayLike, /) -> Array:
     """Returns the logarithm to base 2, elementwise.
 
     Args:
@@ -158,7 +159,7 @@ def log2(x: Any, /) -> Array:
 
 
 @inlined()
-def log10(x: Any, /) -> Array:
+def log10(x: ArrayLike, /) -> Array:
     """Returns the logarithm to base 10, elementwise.
 
     Args:
@@ -217,7 +218,7 @@ def _weighted_tangents(tangents: Any, weights: Any) -> Any:
     return lax.add(first, second)
 
 
-def _logaddexp(x1: Any, x2: Any, /) -> Any:
+def _logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
     Args:
@@ -277,7 +278,7 @@ def _logaddexp2_jvp(primals: Any, tangents: Any) -> Any:
     )
 
 
-def _logaddexp2(x1: Any, x2: Any, /) -> Any:
+def _logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns ``log2(2 ** x1 + 2 ** x2)`` without overflow, elementwise.
 
     Args:
@@ -318,7 +319,7 @@ logaddexp2 = ufunc(
 
 
 @outlined()
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Returns ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow, elementwise.
 
     Args:
@@ -380,7 +381,7 @@ def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
 
 
 @outlined()
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Any:
     """Returns ``sin(pi x) / (pi x)``, and 1 for zero, elementwise.
 
     Args:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import inlined
@@ -43,7 +42,7 @@ __all__ = [
 
 
 @inlined()
-def sin(x: Any, /) -> Array:
+def sin(x: ArrayLike, /) -> Array:
     """Returns the sine of angles in radians, elementwise.
 
     Args:
@@ -62,7 +61,7 @@ def sin(x: Any, /) -> Array:
 
 
 @inlined()
-def cos(x: Any, /) -> Array:
+def cos(x: ArrayLike, /) -> Array:
     """Returns the cosine of angles in radians, elementwise.
 
     Args:
@@ -81,7 +80,7 @@ def cos(x: Any, /) -> Array:
 
 
 @inlined()
-def tan(x: Any, /) -> Array:
+def tan(x: ArrayLike, /) -> Array:
     """Returns the tangent of angles in radians, elementwise.
 
     Args:
@@ -100,7 +99,7 @@ def tan(x: Any, /) -> Array:
 
 
 @inlined()
-def arcsin(x: Any, /) -> Array:
+def arcsin(x: ArrayLike, /) -> Array:
     """Returns the angles in radians whose sine is given, elementwise; NaN outside [-1, 1].
 
     Args:
@@ -122,7 +121,7 @@ asin = arcsin
 
 
 @inlined()
-def arccos(x: Any, /) -> Array:
+def arccos(x: ArrayLike, /) -> Array:
     """Returns the angles in radians whose cosine is given, elementwise; NaN outside [-1, 1].
 
     Args:
@@ -144,7 +143,7 @@ acos = arccos
 
 
 @inlined()
-def arctan(x: Any, /) -> Array:
+def arctan(x: ArrayLike, /) -> Array:
     """Returns the angles in radians whose tangent is given, elementwise.
 
     Args:
@@ -166,7 +165,7 @@ atan = arctan
 
 
 @inlined()
-def sinh(x: Any, /) -> Array:
+def sinh(x: ArrayLike, /) -> Array:
     """Returns the hyperbolic sine, elementwise.
 
     Args:
@@ -185,7 +184,7 @@ def sinh(x: Any, /) -> Array:
 
 
 @inlined()
-def cosh(x: Any, /) -> Array:
+def cosh(x: ArrayLike, /) -> Array:
     """Returns the hyperbolic cosine, elementwise.
 
     Args:
@@ -204,7 +203,7 @@ def cosh(x: Any, /) -> Array:
 
 
 @inlined()
-def tanh(x: Any, /) -> Array:
+def tanh(x: ArrayLike, /) -> Array:
     """Returns the hyperbolic tangent, elementwise.
 
     Args:
@@ -223,7 +222,7 @@ def tanh(x: Any, /) -> Array:
 
 
 @inlined()
-def arcsinh(x: Any, /) -> Array:
+def arcsinh(x: ArrayLike, /) -> Array:
     """Returns the inverse hyperbolic sine, elementwise.
 
     Args:
@@ -245,7 +244,7 @@ asinh = arcsinh
 
 
 @inlined()
-def arccosh(x: Any, /) -> Array:
+def arccosh(x: ArrayLike, /) -> Array:
     """Returns the inverse hyperbolic cosine, elementwise; NaN below 1.
 
     Args:
@@ -267,7 +266,7 @@ acosh = arccosh
 
 
 @inlined()
-def arctanh(x: Any, /) -> Array:
+def arctanh(x: ArrayLike, /) -> Array:
     """Returns the inverse hyperbolic tangent, elementwise; NaN outside [-1, 1].
 
     Args:
@@ -289,7 +288,7 @@ atanh = arctanh
 
 
 @inlined()
-def arctan2(x1: Any, x2: Any, /) -> Array:
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the angle in radians of the point with ordinate ``x1`` and abscissa ``x2``.
 
     Args:
@@ -311,7 +310,7 @@ atan2 = arctan2
 
 
 @inlined()
-def deg2rad(x: Any, /) -> Array:
+def deg2rad(x: ArrayLike, /) -> Array:
     """Returns angles in degrees as angles in radians, elementwise.
 
     Args:
@@ -329,7 +328,7 @@ def deg2rad(x: Any, /) -> Array:
 
 
 @inlined()
-def rad2deg(x: Any, /) -> Array:
+def rad2deg(x: ArrayLike, /) -> Array:
     """Returns angles in radians as angles in degrees, elementwise.
 
     Args:

@@ -13,6 +13,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
@@ -211,7 +212,7 @@ def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) ->
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Any:
     """Returns the results of a function of vectors that is applied to all lines along an axis.
 
@@ -244,7 +245,7 @@ def apply_along_axis(
     return call(arr)
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Array:
+def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """Applies a reduction over axes one after another; keeps the axes with size one.
 
     Args:
@@ -264,17 +265,17 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
       Array([[6.]], dtype=float32)
     """
     check_arraylike("apply_over_axes", a)
-    a = ensure_array(a)
+    operand = ensure_array(a)
     for axis in np.atleast_1d(axes):
-        axis = canonical_axis(operator.index(axis), a.ndim)
-        result = func(a, axis)
-        if result.ndim == a.ndim:
-            a = result
-        elif result.ndim == a.ndim - 1:
-            a = expand_dims(result, axis)
+        axis = canonical_axis(operator.index(axis), operand.ndim)
+        result = func(operand, axis)
+        if result.ndim == operand.ndim:
+            operand = result
+        elif result.ndim == operand.ndim - 1:
+            operand = expand_dims(result, axis)
         else:
             raise ValueError("function is not returning an array of the correct shape")
-    return a
+    return operand
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import clip
@@ -24,7 +25,7 @@ _int32 = np.dtype(np.int32)
 
 
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+    arr: ArrayLike, obj: ArrayLike, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
     """Returns an array without some slices along an axis.
 
@@ -96,7 +97,7 @@ def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
     return arr[(slice(None),) * axis + (source,)]
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Returns an array with slices inserted along an axis.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.nonzero import nonzero
@@ -25,7 +26,7 @@ __all__ = ["compress", "extract", "place"]
 _int32 = np.dtype(np.int32)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Returns a copy of an array with values, one after another, where a mask is true.
 
     Args:
@@ -64,8 +65,8 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
@@ -123,7 +124,9 @@ def compress(
     return where(inside, a.at[index].get(mode="clip"), fill_value)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+) -> Array:
     """Returns the elements of an array where a condition holds, flat.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import clip, where
@@ -109,8 +110,8 @@ _take = compiled(
 
 
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: Any = None,
@@ -239,8 +240,8 @@ _take_along_axis = compiled(
 
 
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: Any = None,
     fill_value: Any = None,
@@ -279,7 +280,7 @@ def take_along_axis(
 # ---- parts ----
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """Returns elements of several arrays; each index selects the array to take from.
 
     Args:
@@ -329,7 +330,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         a = clip(a, 0, count - 1)
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
-    shape = broadcast_shapes(a.shape, *(np.shape(array) for array in arrays))
+    shape = broadcast_shapes(np.shape(a), *(np.shape(array) for array in arrays))
     cases = [spread(convert(array, array.dtype), shape) for array in map(ensure_array, arrays)]
     if count == 1:
         return cases[0]

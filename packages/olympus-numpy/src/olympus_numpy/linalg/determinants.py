@@ -12,6 +12,7 @@ from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import permute_rows
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays import selection
@@ -104,7 +105,7 @@ def _slogdet_of(a: Any, method: str | None) -> Any:
 _slogdet = compiled(_slogdet_of, ("method",), name="slogdet")
 
 
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Returns the signs of determinants, and the logarithms of their magnitudes.
 
     Args:
@@ -189,7 +190,7 @@ def _det_of(a: Any) -> Any:
 _compiled_det = compiled(_det_of, name="det")
 
 
-def det(a: Any) -> Array:
+def det(a: ArrayLike) -> Array:
     """Returns the determinants of matrices.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
@@ -57,7 +58,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def floating(function: str, *arrays: Any) -> list[Any]:
+def floating(function: str, *arrays: Any) -> list[Array]:
     """Converts operands to arrays of one floating or complex dtype."""
     check_arraylike(f"jnp.linalg.{function}", *arrays)
     return promote_dtypes_inexact(*map(ensure_array, arrays))
@@ -75,7 +76,7 @@ def _cholesky_of(a: Any, upper: bool, symmetrize_input: bool) -> Any:
 _cholesky = compiled(_cholesky_of, ("upper", "symmetrize_input"), name="cholesky")
 
 
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Returns the triangular factors of Hermitian positive definite matrices.
 
     Args:
@@ -113,7 +114,7 @@ def _qr_of(a: Any, mode: str) -> Any:
 _qr = compiled(_qr_of, ("mode",), name="qr")
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Factors matrices: ``a = q @ r`` with orthonormal columns in ``q`` and triangular ``r``.
 
     Args:
@@ -142,7 +143,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # ---- eigenvalues ----
 
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Returns the complex eigenvalues and eigenvectors of general matrices.
 
     Args:
@@ -169,7 +170,7 @@ def _eigvals_of(a: Any) -> Any:
 _eigvals = compiled(_eigvals_of, name="eigvals")
 
 
-def eigvals(a: Any) -> Array:
+def eigvals(a: ArrayLike) -> Array:
     """Returns the complex eigenvalues of general matrices, in no particular order.
 
     They can be differentiated wherever they differ from each other.
@@ -204,7 +205,7 @@ def _eigh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
 _eigh = compiled(_eigh_of, ("lower", "symmetrize_input"), name="eigh")
 
 
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Returns eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -232,7 +233,7 @@ def _eigvalsh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
 _eigvalsh = compiled(_eigvalsh_of, ("lower", "symmetrize_input"), name="eigvalsh")
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Returns the eigenvalues of Hermitian matrices, in increasing order.
 
     Args:
@@ -290,7 +291,7 @@ _svd = compiled(
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -326,7 +327,7 @@ def svd(
     return SVDResult(*result) if compute_uv else result
 
 
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: ArrayLike, /) -> Array:
     """Returns the singular values of matrices, in decreasing order.
 
     Args:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.axes import canonical_axes, hashable_axes
@@ -98,7 +100,9 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
 _norm = compiled(_norm_of, ("ord", "axis", "keepdims"), name="norm")
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def norm(
+    x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """Returns the norm of vectors or matrices.
 
     Args:
@@ -120,7 +124,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _norm(x, ord, hashable_axes("linalg.norm", axis), bool(keepdims))
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: Any = 2,
+) -> Array:
     """Returns the norm of vectors.
 
     Args:
@@ -150,7 +161,7 @@ def _vector_norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
 _all_vector_norm = compiled(_vector_norm_of, ("ord", "axis", "keepdims"), name="vector_norm")
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Returns the norm of matrices, the last two dimensions.
 
     Args:

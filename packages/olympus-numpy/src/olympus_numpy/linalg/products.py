@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays import shaping
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def matrix_power(a: Any, n: int) -> Array:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Returns integer powers of matrices.
 
     Args:
@@ -89,7 +90,7 @@ def _powers(a: Any, n: int) -> Any:
 _matrix_power = compiled(_powers, ("n",), name="matrix_power")
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Array | np.ndarray | Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """Returns the product of several matrices, in the order that takes the fewest operations.
 
     Args:
@@ -134,7 +135,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     return einsum(*terms, output, optimize="auto", precision=precision)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Returns cross products of vectors of three components.
 
     Args:
@@ -162,7 +163,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return contractions.cross(x1, x2, axis=axis)
 
 
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the products of each element of one vector with each of another.
 
     Args:
@@ -189,7 +190,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     return contractions.outer(x1, x2)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Returns the diagonals of matrices, the last two dimensions.
 
     Args:
@@ -207,7 +208,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Returns the sums of the diagonals of matrices, the last two dimensions.
 
     Args:
@@ -227,7 +228,12 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def matmul(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns products of matrices; see `olympus_numpy.matmul`.
 
@@ -252,13 +258,13 @@ def matmul(
 
 
 def tensordot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axes: Any = 2,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """Returns sums of products over several dimensions; see `olympus_numpy.tensordot`.

@@ -14,6 +14,7 @@ from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
 from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 
@@ -127,7 +128,7 @@ def _solve_of(a: Any, b: Any) -> Any:
 _solve = compiled(_solve_of, inline=True, name="solve")
 
 
-def solve(a: Any, b: Any) -> Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solves ``a @ x = b``.
 
     Args:
@@ -161,7 +162,7 @@ def _inv_of(a: Any) -> Any:
 _inv = compiled(_inv_of, inline=True, name="inv")
 
 
-def inv(a: Any) -> Array:
+def inv(a: ArrayLike) -> Array:
     """Returns the inverses of matrices.
 
     Args:
@@ -226,7 +227,7 @@ def _pseudo_inverse(hermitian: bool) -> Any:
     return _pinv
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """Returns the pseudo-inverses of matrices.
 
     Args:
@@ -298,7 +299,7 @@ _lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")
 
 
 def lstsq(
-    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Solves ``a @ x = b`` by least squares; the shortest ``x`` if there are several.
 
@@ -389,7 +390,7 @@ def _cond_of(x: Any, p: Any) -> Any:
 _cond = compiled(_cond_of, ("p",), name="cond")
 
 
-def cond(x: Any, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: Any = None) -> Array:
     """Returns the condition numbers of matrices.
 
     Args:
@@ -422,7 +423,7 @@ def cond(x: Any, p: Any = None) -> Array:
 # ---- tensors ----
 
 
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Returns the inverse of a linear map of arrays.
 
     Args:
@@ -455,7 +456,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     return inv(a.reshape(size, size)).reshape(*rest, *first)
 
 
-def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """Solves ``tensordot(a, x, x.ndim) = b``.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.joining import concatenate
@@ -52,7 +53,13 @@ def _differences(a: Any, n: int, axis: int) -> Any:
 _diff = compiled(_differences, ("n", "axis"), name="diff")
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """Returns the differences of neighbours along an axis; booleans give whether they differ.
 
     Args:
@@ -104,7 +111,9 @@ def _edge(name: str, values: Any, a: Any, axis: int) -> Any:
     return values
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """Returns the differences of neighbours in the flat array.
 
     Args:
@@ -134,7 +143,10 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def gradient(
-    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+    f: ArrayLike,
+    *varargs: Any,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
 ) -> Any:
     """Returns the derivatives of a sampled function, by differences of neighbours.
 
@@ -255,7 +267,7 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
 _trapezoid = compiled(_area, ("axis",), inline=True, name="trapezoid")
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Returns the integral of a sampled function along an axis, by the trapezoidal rule.
 
     Args:
@@ -308,7 +320,7 @@ def _continued(p: Any, discont: Any, axis: int, period: Any) -> Any:
 _unwrap = compiled(_continued, ("axis",), name="unwrap")
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
+def unwrap(p: ArrayLike, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """Returns angles with multiples of the period added so that neighbours are close.
 
     Args:
@@ -374,7 +386,12 @@ _interp = compiled(_interpolated, ("extrapolate",), name="_interp")
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: Any = None,
 ) -> Array:
     """Interpolates linearly between given points.
 

@@ -13,6 +13,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
@@ -47,7 +48,7 @@ __all__ = [
 # ---- triangles and diagonals ----
 
 
-def _from_numpy(arrays: Any) -> tuple[Array, ...]:
+def _from_numpy(arrays: Any) -> Any:
     index_dtype = dtypes.default_int_dtype()
     return tuple(asarray(array.astype(index_dtype)) for array in arrays)
 
@@ -97,7 +98,7 @@ def _matrix_shape(arr: Any) -> tuple[int, ...]:
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Returns the indices of the lower triangle of a matrix of the same shape.
 
     Args:
@@ -117,7 +118,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(rows, k=k, m=columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Returns the indices of the upper triangle of a matrix of the same shape.
 
     Args:
@@ -164,7 +165,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (arange(n),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Returns the indices of the main diagonal of an array.
 
     Args:
@@ -216,7 +217,7 @@ def mask_indices(
 # ---- flat indices ----
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: int | Shape) -> tuple[Array, ...]:
     """Returns flat indices of a shape as one index array for each dimension.
 
     Args:
@@ -235,22 +236,23 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """
     check_arraylike("unravel_index", indices)
     indices = ensure_array(indices)
-    shape = tuple(shape) if isinstance(shape, tuple | list) or np.ndim(shape) else (shape,)
-    if not any(isinstance(size, Tracer) for size in shape):
-        shape = tuple(map(operator.index, shape))
+    sizes: Any = shape if isinstance(shape, tuple | list) or np.ndim(shape) else (shape,)
+    sizes = tuple(sizes)
+    if not any(isinstance(size, Tracer) for size in sizes):
+        sizes = tuple(map(operator.index, sizes))
     dtype = indices.dtype
     if dtype == np.bool_:
         indices = indices.astype(int)
     elif not dtypes.issubdtype(dtype, np.integer) and not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(f"unravel_index: indices must be real numbers, got dtype {dtype}")
-    size = math.prod(shape)
+    size = math.prod(sizes)
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
         indices = clip(indices, -size, size - 1)
         indices = where(indices < 0, indices + size, indices)
     else:
         indices = clip(indices, None, size - 1)
     results = []
-    for length in reversed(shape):
+    for length in reversed(sizes):
         results.append(indices % length)
         indices = indices // length
     return tuple(reversed(results))
@@ -262,7 +264,7 @@ def ravel_multi_index(
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Returns the flat indices of a shape from one index array for each dimension.
 

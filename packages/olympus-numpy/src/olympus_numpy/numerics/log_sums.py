@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.values import dtype_of
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 
 from ..arrays.selection import where as select_where
 from ..arrays.shaping import expand_dims
@@ -25,12 +28,12 @@ __all__ = ["logsumexp", "reduced_axes"]
 
 
 def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Any:
     """Computes ``log(sum(b * exp(a)))`` without overflow of the exponentials.
 
@@ -66,7 +69,7 @@ def logsumexp(
     is_finite = lax.is_finite(largest)
     shift = lax.stop_gradient(lax.select(is_finite, largest, lax.full_like(largest, 0)))
     shift_of_elements = shift if keepdims else expand_dims(shift, axes)
-    terms = exp(subtract(a, convert(shift_of_elements, a.dtype)))
+    terms = exp(subtract(a, convert(shift_of_elements, dtype_of(a))))
     if b is not None:
         terms = multiply(terms, b)
     total = sum_of(terms, axis=axes, keepdims=keepdims, where=where)

@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.lax.sizes import is_at_most, max_dim, min_dim
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.flipping import flip
@@ -43,7 +44,7 @@ _KEYWORDS = {
 Widths = tuple[tuple[int, int], ...]
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """Returns an array with elements added before the first and after the last of each dimension.
 
     Args:

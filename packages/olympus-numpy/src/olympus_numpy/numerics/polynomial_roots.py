@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from .. import linalg
@@ -49,7 +50,7 @@ _without_zeros = compiled(_roots_without_zeros, name="_roots_no_zeros")
 _with_zeros = compiled(_roots_with_zeros, name="_roots_with_zeros")
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Returns the complex roots of a polynomial, in no particular order.
 
     Args:
@@ -118,12 +119,12 @@ _polyfit = compiled(_polyfit_of, ("deg", "full", "cov"), name="polyfit")
 
 
 def polyfit(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     deg: int,
     rcond: float | None = None,
     full: bool = False,
-    w: Any = None,
+    w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Any:
     """Fits a polynomial to data by least squares.
@@ -174,7 +175,7 @@ def polyfit(
     return _polyfit(x, y, deg, rcond, bool(full), w, cov)
 
 
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """Returns the polynomial with given roots, or the characteristic polynomial of a matrix.
 
     Args:

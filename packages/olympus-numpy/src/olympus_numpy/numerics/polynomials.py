@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.joining import concatenate
@@ -49,7 +50,7 @@ def _horner(p: Any, x: Any, unroll: int) -> Any:
 _polyval = compiled(_horner, ("unroll",), name="polyval")
 
 
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Returns the values of a polynomial.
 
     Args:
@@ -82,7 +83,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     return _padded_front(a1, size), _padded_front(a2, size)
 
 
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns the sum of two polynomials.
 
     Args:
@@ -100,7 +101,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     return add(*_aligned("polyadd", a1, a2))
 
 
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns the difference of two polynomials.
 
     Args:
@@ -133,7 +134,7 @@ def _derivative(p: Any, m: int) -> Any:
 _polyder = compiled(_derivative, ("m",), name="polyder")
 
 
-def polyder(p: Any, m: int = 1) -> Array:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Returns the derivative of a polynomial.
 
     Args:
@@ -177,7 +178,7 @@ def _integral(p: Any, k: Any, m: int) -> Any:
 _polyint = compiled(_integral, ("m",), name="polyint")
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """Returns the integral of a polynomial.
 
     Args:
@@ -218,7 +219,12 @@ def _without_leading_zeros(name: str, p: Any, tolerance: float = 0.0) -> Any:
     return p[places[0] :] if places.size else p[:0]
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+def _or_zero(p: Any) -> Array:
+    """Returns the coefficients, or the polynomial zero if there are none."""
+    return p if p.shape[0] else lax.full((1,), np.zeros((), p.dtype))
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Returns the product of two polynomials.
 
     Args:
@@ -240,7 +246,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     _at_most_vectors("polymul", a1, a2)
     if trim_leading_zeros:
         a1, a2 = (_without_leading_zeros("polymul", p) for p in (a1, a2))
-    a1, a2 = (p if p.shape[0] else lax.full((1,), np.zeros((), p.dtype)) for p in (a1, a2))
+    a1, a2 = (_or_zero(p) for p in (a1, a2))
     return convolve(a1, a2, mode="full")
 
 
@@ -252,7 +258,7 @@ def _at_most_vectors(name: str, *polynomials: Any) -> None:
             )
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Returns the quotient and the remainder of two polynomials.
 
     Args:

@@ -17,6 +17,7 @@ from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import convert_exactly, placed, shape_of
@@ -58,7 +59,7 @@ def arange(
     start: Any,
     stop: Any = None,
     step: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -248,12 +249,12 @@ _linspace = compiled(
 
 
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -307,12 +308,12 @@ _logspace = compiled(_powers_between, ("num", "endpoint", "dtype", "axis"), name
 
 
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """Returns powers of a base with evenly spaced exponents.
@@ -360,11 +361,11 @@ _geomspace = compiled(_ratios_between, ("num", "endpoint", "dtype", "axis"), nam
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """Returns numbers in geometric progression.
@@ -447,7 +448,7 @@ def _run_along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 _along_axis = compiled(_run_along, ("shape", "axis"), inline=True, name="meshgrid")
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """Returns, for each dimension of a shape, the array of indices in it.
 
     Args:
@@ -483,7 +484,7 @@ _indices = compiled(_index_arrays, ("shape", "dtype", "sparse"), inline=True, na
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+    function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
     """Returns the array of the values of a function at all indices of a shape.
 

@@ -13,6 +13,7 @@ from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.sizes import as_size
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
@@ -91,7 +92,7 @@ def _scatter_rows(
 
     rows = segment_ids.shape[0] if segment_ids.ndim else 1
     buckets = 1 if bucket_size is None else -(-rows // bucket_size)
-    if buckets == 1:
+    if bucket_size is None or buckets == 1:
         return scattered((count, *data.shape[1:]), segment_ids, data)
     # Each bucket is reduced separately, so that rounding errors of long sums stay small.
     bucket = floor_divide(arange(rows), bucket_size)
@@ -132,8 +133,8 @@ def _highest(dtype: Any) -> Any:
 
 
 def segment_sum(
-    data: Any,
-    segment_ids: Any,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -184,8 +185,8 @@ def segment_sum(
 
 
 def segment_prod(
-    data: Any,
-    segment_ids: Any,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -236,8 +237,8 @@ def segment_prod(
 
 
 def segment_max(
-    data: Any,
-    segment_ids: Any,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -288,8 +289,8 @@ def segment_max(
 
 
 def segment_min(
-    data: Any,
-    segment_ids: Any,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,

@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShardingTypeError
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
@@ -51,8 +52,8 @@ __all__ = [
 
 
 def bincount(
-    x: Any,
-    weights: Any = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
@@ -131,7 +132,9 @@ def _counted(x: Any, weights: Any, length: int) -> Any:
 _bincount = compiled(_counted, ("length",), inline=True, name="bincount")
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Array:
     """Returns the edges of the bins that `histogram` counts in.
 
     Args:
@@ -179,7 +182,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    a: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Array, Array]:
     """Returns how many elements fall into each bin, and the edges of the bins.
 
@@ -229,7 +236,11 @@ def histogram(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
     """Returns how many points fall into each cell of a grid of bins, and the edges of the bins.
 
@@ -277,7 +288,7 @@ def histogramdd(
     for axis in np.arange(dimensions):
         column = sample[:, int(axis)]
         limits = None if range is None else range[axis]
-        edge = histogram_bin_edges(column, bins[axis], range=limits)
+        edge = histogram_bin_edges(column, bins[int(axis)], range=limits)
         place = searchsorted(edge, column, side="right")
         place = where(lax.eq(column, edge[-1]), lax.sub(place, np.ones((), place.dtype)), place)
         places.append(place)
@@ -296,11 +307,11 @@ def histogramdd(
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     bins: Any = 10,
     range: Any = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
     """Returns how many points fall into each cell of a grid of bins in the plane.
@@ -336,14 +347,14 @@ def histogram2d(
 
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Returns the covariances of variables.
 
@@ -444,7 +455,9 @@ def _check_weights(name: str, weights: Any, count: int) -> None:
         raise RuntimeError(f"incompatible numbers of samples and {name}")
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """Returns the correlations of variables.
 
     Args:

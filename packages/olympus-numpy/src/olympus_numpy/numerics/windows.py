@@ -11,6 +11,7 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -130,7 +131,7 @@ def _i0_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @outlined()
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """Returns the modified Bessel function of the first kind of order zero, elementwise.
 
     Args:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import with_out_sharding
 
@@ -225,15 +227,15 @@ def _check(name: str, out: Any, overwrite_input: bool, method: str = "linear") -
 
 
 def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Returns quantiles along axes: the values below which given parts of the elements lie.
 
@@ -262,9 +264,9 @@ def quantile(
 
 
 def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -299,9 +301,9 @@ def nanquantile(
 
 
 def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -346,9 +348,9 @@ def percentile(
 
 
 def nanpercentile(
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any = None,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -384,8 +386,8 @@ def nanpercentile(
 
 
 def median(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -413,8 +415,8 @@ def median(
 
 
 def nanmedian(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,

@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
@@ -112,7 +113,12 @@ _searchsorted = compiled(_searched, ("side", "method"), name="searchsorted")
 
 
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
 ) -> Array:
     """Returns where values belong in a sorted array.
 
@@ -169,7 +175,7 @@ def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
 _digitize = compiled(_digitized, ("right", "method"), name="digitize")
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """Returns the number of the bin that each value falls into.
 
     Args:

@@ -16,6 +16,7 @@ from olympus_ir import lax
 from olympus_ir.lax.sizes import min_dim
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.joining import concatenate
@@ -109,7 +110,7 @@ _sort_rows = compiled(_sorted_rows, ("equal_nan",), inline=True, name="unique")
 
 
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -238,7 +239,7 @@ def _filled(values: Any, found: Any, fill_value: Any) -> Any:
     return where(found, values, values[:1] if fill_value is None else fill_value)
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """Returns distinct elements, their first indices, the inverse indices, and counts.
 
     Args:
@@ -259,7 +260,9 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     )
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueCounts:
     """Returns distinct elements and how often they occur.
 
     Args:
@@ -280,7 +283,9 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     )
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueInverse:
     """Returns distinct elements, and for each element of ``x`` its index among these.
 
     Args:
@@ -301,7 +306,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     )
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Returns distinct elements.
 
     Args:
@@ -325,7 +330,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 def isin(
     element: Any,
-    test_elements: Any,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
@@ -391,7 +396,9 @@ _isin = compiled(_is_member, ("invert", "method"), name="isin")
 # ---- operations on sets ----
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> Array:
     """Returns the distinct elements of two arrays.
 
     Args:
@@ -426,8 +433,8 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
 
 
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
@@ -465,8 +472,8 @@ def setdiff1d(
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
@@ -535,8 +542,8 @@ def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_valu
 
 
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,

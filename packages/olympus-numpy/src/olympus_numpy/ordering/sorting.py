@@ -12,6 +12,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.creation import layout_like
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..core.axes import canonical_axis, hashable_axis, requested_dtype
@@ -50,7 +51,7 @@ _sort = compiled(_sorted, ("axis", "stable", "descending"), name="sort")
 
 
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
@@ -97,14 +98,14 @@ _argsort = compiled(_argsorted, ("axis", "stable", "descending", "dtype"), name=
 
 
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Returns the indices that sort an array along an axis.
 
@@ -211,7 +212,7 @@ def _partitioned(a: Any, kth: int, axis: int) -> Any:
 _partition = compiled(_partitioned, ("kth", "axis"), name="partition")
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Returns an array in which one element along an axis is where sorting would put it.
 
     Elements before it are not larger, and elements after it are not smaller.
@@ -248,7 +249,7 @@ def _argpartitioned(a: Any, kth: int, axis: int) -> Any:
 _argpartition = compiled(_argpartitioned, ("kth", "axis"), name="argpartition")
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Returns the indices that partition an array.
 
     Args:
@@ -268,7 +269,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     return _argpartition(a, operator.index(kth), hashable_axis("argpartition", axis))
 
 
-def sort_complex(a: Any) -> Array:
+def sort_complex(a: ArrayLike) -> Array:
     """Converts numbers to complex ones, sorted by real and then by imaginary part.
 
     Args:

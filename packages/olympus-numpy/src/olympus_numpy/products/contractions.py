@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding
 
@@ -81,11 +82,11 @@ def contract(
 
 @inlined(*_STATIC)
 def dot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """Returns the product over the last dimension of one array and the last but one of another.
@@ -123,11 +124,11 @@ def dot(
 
 @inlined(*_STATIC)
 def matmul(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """Returns the matrix product of two arrays.
@@ -242,7 +243,13 @@ def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: boo
 
 
 @inlined("precision", "preferred_element_type")
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Returns the inner product of two flattened arrays; the first one is conjugated.
 
     Args:
@@ -269,13 +276,13 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns inner products along one dimension; the first operand is conjugated.
 
@@ -342,7 +349,7 @@ def _check_core_size(function: str, vector: Any, matrix: Any) -> None:
 
 
 @outlined()
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns products of matrices and vectors, over stacks of them.
 
     Args:
@@ -376,7 +383,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 @outlined()
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns products of conjugated vectors and matrices, over stacks of them.
 
     Args:
@@ -412,7 +419,13 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 
 
 @inlined("precision", "preferred_element_type")
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Returns the product of two arrays over the last dimension of both.
 
     Args:
@@ -439,7 +452,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return contract(a, b, (contracting, ((), ())), precision, element_type)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Returns the products of each element of ``a`` with each of ``b``, as a matrix.
 
     Args:
@@ -473,12 +486,12 @@ _outer = compiled(_outer_product, inline=True, name="_outer")
 
 
 def tensordot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: Any = 2,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """Returns the product of two arrays over several of their dimensions.
@@ -555,7 +568,7 @@ _tensordot = compiled(
 
 
 @outlined()
-def kron(a: Any, b: Any) -> Array:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Returns the Kronecker product: each element of ``a`` times the whole of ``b``.
 
     Args:
@@ -617,8 +630,8 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
 
 
 def cross(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axisa: int = -1,
     axisb: int = -1,
     axisc: int = -1,

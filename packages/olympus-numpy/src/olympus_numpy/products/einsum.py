@@ -15,6 +15,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.placement import NamedSharding
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
@@ -41,7 +42,7 @@ def einsum(
     out: None = None,
     optimize: Any = "auto",
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
     _dot_general: Any = None,
 ) -> Array:
@@ -464,7 +465,7 @@ def _zero_off_diagonal(x: Any, axes: list[int]) -> Any:
     size = x.shape[axes[0]]
     shape = (size,) * len(axes)
     index = np.dtype(np.uint32)
-    mask = None
+    mask: Any = None
     for first, second in zip(range(len(axes)), range(1, len(axes)), strict=False):
         same = lax.eq(
             lax.broadcasted_iota(index, shape, first), lax.broadcasted_iota(index, shape, second)

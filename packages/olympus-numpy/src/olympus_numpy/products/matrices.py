@@ -13,6 +13,7 @@ from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 
@@ -79,7 +80,7 @@ def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
 
 
 def eye(
-    N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+    N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None, *, device: Any = None
 ) -> Array:
     """Returns a matrix with ones on a diagonal and zeros elsewhere.
 
@@ -108,7 +109,7 @@ def eye(
     return placed(_eye(_matrix_shape("eye", N, M), dtype, k), device)
 
 
-def identity(n: int, dtype: Any = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Returns the identity matrix.
 
     Args:
@@ -126,7 +127,7 @@ def identity(n: int, dtype: Any = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
     """Returns a matrix with ones on and below a diagonal and zeros above it.
 
     Args:
@@ -174,7 +175,7 @@ _tril = compiled(_tril_of, ("k",), name="tril")
 _triu = compiled(_triu_of, ("k",), name="triu")
 
 
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Returns an array whose matrices have zeros above a diagonal.
 
     Args:
@@ -194,7 +195,7 @@ def tril(m: Any, k: int = 0) -> Array:
     return _tril(m, as_size(k))
 
 
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Returns an array whose matrices have zeros below a diagonal.
 
     Args:
@@ -241,7 +242,7 @@ def _diagonal_of(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any
 _diagonal = compiled(_diagonal_of, ("offset", "axis1", "axis2"), name="diagonal")
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Returns the diagonals of matrices, as the last dimension.
 
     Args:
@@ -278,7 +279,7 @@ def _diag_of(v: Any, k: int) -> Any:
 _diag = compiled(_diag_of, ("k",), name="_diag")
 
 
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """Returns a matrix with a diagonal, or the diagonal of a matrix.
 
     Args:
@@ -298,7 +299,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return _diag(v, operator.index(k))
 
 
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Returns a matrix with the elements of an array, flattened, on a diagonal.
 
     Args:
@@ -331,11 +332,11 @@ _trace = compiled(_trace_of, ("axis1", "axis2", "dtype"), name="trace")
 
 
 def trace(
-    a: Any,
+    a: ArrayLike,
     offset: Any = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
     """Returns the sum of the diagonals of matrices.
@@ -370,7 +371,9 @@ def trace(
     return _trace(a, offset, *axes, dtype)
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """Returns a copy of an array with values on its main diagonal.
 
     Args:
@@ -422,7 +425,7 @@ def _vander(x: Any, N: int, increasing: bool) -> Any:
     return power(lax.expand_dims(x, (1,)), lax.expand_dims(exponents, (0,)))
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Returns the Vandermonde matrix, with the powers of an element in each row.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShardingTypeError
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import entries_of
@@ -97,7 +98,9 @@ def _call(name: str, fun: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     return fun(a, None if axis is None else hashable_axis(name, axis), dtype)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Returns cumulative sums along an axis: each element plus all elements before it.
 
     Args:
@@ -118,7 +121,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _call("cumsum", _cumsum, a, axis, dtype, out)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Returns cumulative products along an axis: each element times all elements before it.
 
     Args:
@@ -139,7 +144,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _call("cumprod", _cumprod, a, axis, dtype, out)
 
 
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Returns cumulative sums in which NaN counts as zero.
 
     Args:
@@ -160,7 +167,9 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     return _call("nancumsum", _nancumsum, a, axis, dtype, out)
 
 
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Returns cumulative products in which NaN counts as one.
 
     Args:
@@ -182,11 +191,11 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 
 def cumulative_sum(
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Returns cumulative sums along an axis, as the array API standard has them.
@@ -210,11 +219,11 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Returns cumulative products along an axis.

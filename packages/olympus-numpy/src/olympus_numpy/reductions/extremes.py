@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
@@ -105,12 +106,12 @@ def minimum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -
 
 
 def max(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the largest element along axes; NaN if one is NaN.
 
@@ -141,12 +142,12 @@ def max(
 
 
 def min(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the smallest element along axes; NaN if one is NaN.
 
@@ -186,7 +187,9 @@ def _range_of(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 _ptp = compiled(_range_of, ("axis", "keepdims"), name="_ptp")
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False
+) -> Array:
     """Returns the difference of the largest and the smallest element along axes.
 
     Args:
@@ -242,7 +245,7 @@ _argmin = compiled(_argmin_of, ("axis", "keepdims"), inline=True, name="_argmin"
 
 
 def argmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Returns the first index of the largest element along an axis, or of a NaN.
 
@@ -269,7 +272,7 @@ def argmax(
 
 
 def argmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Returns the index of the smallest element along an axis.
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
@@ -67,13 +69,13 @@ _nanprod = compiled(_nanprod_of, _STATIC, name="nanprod")
 
 
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the sum of the elements along axes; NaN counts as zero.
 
@@ -103,13 +105,13 @@ def nansum(
 
 
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the product of the elements along axes; NaN counts as one.
 
@@ -172,12 +174,12 @@ _nanmin = compiled(_nanmin_of, ("axis", "keepdims"), name="nanmin")
 
 
 def nanmax(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the largest element along axes that is not NaN; NaN if all elements are NaN.
 
@@ -203,12 +205,12 @@ def nanmax(
 
 
 def nanmin(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the smallest element along axes that is not NaN; NaN if all elements are NaN.
 
@@ -257,7 +259,7 @@ _nanargmin = compiled(_nanargmin_of, ("axis", "keepdims"), name="_nanargmin")
 
 
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Returns the index of the largest element that is not NaN; -1 if all elements are NaN.
 
@@ -282,7 +284,7 @@ def nanargmax(
 
 
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Returns the index of the smallest element that is not NaN; -1 if all elements are NaN.
 
@@ -328,12 +330,12 @@ _nanmean = compiled(_nanmean_of, _STATIC, name="nanmean")
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns the mean along axes of the elements that are not NaN.
 
@@ -395,14 +397,14 @@ _nanvar = compiled(_nanvar_of, _STATIC, name="nanvar")
 
 
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: Any = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """Returns the variance along axes of the elements that are not NaN.
 
@@ -448,13 +450,13 @@ _nanstd = compiled(_nanstd_of, _STATIC, name="nanstd")
 
 
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: Any = 0,
     keepdims: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
     mean: Any = None,
 ) -> Array:
     """Returns the standard deviation along axes of the elements that are not NaN.

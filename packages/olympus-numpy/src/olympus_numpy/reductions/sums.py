@@ -6,13 +6,14 @@ Sums and products of float16 and bfloat16 are computed in float32. Narrow intege
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
@@ -137,13 +138,13 @@ _prod = compiled(_product_of, _REDUCTION, inline=True, name="_reduce_prod")
 
 
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """Returns the sum of the elements along axes.
@@ -177,13 +178,13 @@ def sum(
 
 
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: Any = None,
-    where: Any = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """Returns the product of the elements along axes.

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
@@ -73,7 +74,12 @@ def any_along(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 
 
 def all(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns whether all elements along axes are true, or not zero.
 
@@ -98,7 +104,12 @@ def all(
 
 
 def any(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Returns whether some element along axes is true, or not zero.
 
@@ -131,7 +142,9 @@ def _number_of_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 _count_nonzero = compiled(_number_of_nonzero, ("axis", "keepdims"), name="count_nonzero")
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """Returns the number of elements along axes that are not zero.
 
     Args:

@@ -13,6 +13,7 @@ from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
 from olympus_ir.settings import config, config_flags
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
@@ -49,7 +50,7 @@ __all__ = [
 # ---- keys from seeds ----
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Makes a typed key from a seed.
 
     Args:
@@ -75,7 +76,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     return _key("key", seed, _chosen(impl, dtype))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """Makes a key from a seed, as untyped data by default; the older form of `key`.
 
     Args:
@@ -154,7 +155,7 @@ def _threefry_key_on_host(seed: int) -> ExtendedArray:
 # ---- keys from keys ----
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """Splits a key into independent keys.
 
     Args:
@@ -180,7 +181,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     return _like_given(_split(keys, shape=sample_shape(shape)), is_data)
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """Makes a new key from a key and a number, such as a step or the index of a device.
 
     Args:
@@ -205,7 +206,8 @@ def fold_in(key: Any, data: Any) -> Array:
     if not is_constant_dim(data):
         data = lax.size_array(data, np.uint32)
     elif not isinstance(data, Array):
-        data = np.uint32(data)
+        number: Any = data
+        data = np.uint32(number)
     elif data.dtype != np.uint32:
         data = lax.convert_element_type(data, np.uint32)
     if np.ndim(data):
@@ -216,7 +218,7 @@ def fold_in(key: Any, data: Any) -> Array:
     return _like_given(_fold_in(keys, data), is_data)
 
 
-def clone(key: Any) -> Array:
+def clone(key: ArrayLike) -> Array:
     """Returns a copy of a key that counts as unused when the reuse of keys is checked.
 
     Args:
@@ -275,7 +277,7 @@ def _data_of(keys: Any) -> Any:
 # ---- conversion to and from data ----
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """Returns the data of keys.
 
     Args:
@@ -296,7 +298,9 @@ def key_data(keys: Any) -> Array:
     return _data_of(keys)
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
+) -> Array:
     """Makes typed keys from data.
 
     Args:
@@ -324,7 +328,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return wrap(key_bits_array, _chosen(impl, dtype))
 
 
-def key_impl(keys: Any) -> Any:
+def key_impl(keys: ArrayLike) -> Any:
     """Returns the bit generator of keys, in a form that `key` takes as ``impl``.
 
     Args:
@@ -341,8 +345,8 @@ def key_impl(keys: Any) -> Any:
       >>> key_impl(key(0))
       'threefry2x32'
     """
-    keys, _ = check_keys(keys)
-    return keys.dtype.implementation.name
+    typed_keys, _ = check_keys(keys)
+    return typed_keys.dtype.implementation.name
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:

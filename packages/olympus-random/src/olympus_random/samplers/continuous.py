@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.settings import config_flags
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -38,7 +39,9 @@ __all__ = [
 
 
 @laid_out
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the standard normal distribution.
 
     Args:
@@ -88,11 +91,11 @@ def _normal_real(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def truncated_normal(
-    key: Any,
-    lower: Any,
-    upper: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
 ) -> Array:
@@ -141,7 +144,12 @@ def _truncated_normal(
 
 @laid_out
 def lognormal(
-    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    sigma: ArrayLike = 1.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the log-normal distribution: exponentials of normal samples of mean zero.
 
@@ -179,7 +187,9 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 
 @laid_out
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def exponential(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the exponential distribution with mean one.
 
     Args:
@@ -212,7 +222,9 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @laid_out
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def laplace(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the Laplace distribution with mean zero and scale one.
 
     Args:
@@ -246,9 +258,9 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def gumbel(
-    key: Any,
-    shape: Any = (),
-    dtype: Any = None,
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
     out_sharding: Any = None,
@@ -312,7 +324,9 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 
 @laid_out
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def logistic(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the standard logistic distribution.
 
     Args:
@@ -345,7 +359,9 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @laid_out
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def cauchy(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the standard Cauchy distribution.
 
     Args:

@@ -16,6 +16,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.promotion import result_type
@@ -42,7 +43,12 @@ def _any(flags: Any) -> Any:
 
 @laid_out
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the Poisson distribution.
 
@@ -65,8 +71,8 @@ def poisson(
       >>> poisson(key(0), 4.0, (3,)).shape
       (3,)
     """
-    key, _ = check_key("poisson", key)
-    implementation = key.dtype.implementation
+    typed_key, _ = check_key("poisson", key)
+    implementation = typed_key.dtype.implementation
     if implementation is not threefry_implementation:
         raise NotImplementedError(
             "`poisson` is only implemented for the threefry2x32 RNG, not "
@@ -179,7 +185,13 @@ def _poisson_rejection(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any
 # ---- binomial ----
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Samples the binomial distribution.
 
     Args:
@@ -203,7 +215,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       (3,)
     """
     key, _ = check_key("binomial", key)
-    check_arraylike("binomial", n, p)
+    check_arraylike("binomial", n)
+    check_arraylike("binomial", p, 1)
     dtype = float_dtype("binomial", dtype)
     shapes = [np.shape(n), np.shape(p)]
     if shape is None:
@@ -411,12 +424,12 @@ def _rejection_loop(
 
 
 def multinomial(
-    key: Any,
-    n: Any,
-    p: Any,
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
     *,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
 ) -> Array:
     """Samples the multinomial distribution: the counts of outcomes.
@@ -443,7 +456,8 @@ def multinomial(
       Array(10., dtype=float32)
     """
     key, _ = check_key("multinomial", key)
-    check_arraylike("multinomial", n, p)
+    check_arraylike("multinomial", n)
+    check_arraylike("multinomial", p, 1)
     result_dtype = (
         dtypes.default_float_dtype()
         if dtype is None

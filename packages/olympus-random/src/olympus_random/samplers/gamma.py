@@ -22,6 +22,7 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.propagation import Propagation, propagation_rules
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.layouts import entries_of
@@ -169,7 +170,12 @@ def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: b
 
 @laid_out
 def gamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the gamma distribution with scale one.
 
@@ -204,7 +210,12 @@ def gamma(
 
 @laid_out
 def loggamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the logarithm of the gamma distribution with scale one.
 

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.promotion import promote_types, result_type
@@ -34,11 +35,11 @@ _METHODS = ("cholesky", "eigh", "svd")
 
 @laid_out
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
@@ -131,10 +132,10 @@ def _multivariate_normal(
 
 @laid_out
 def orthogonal(
-    key: Any,
+    key: ArrayLike,
     n: int,
-    shape: Any = (),
-    dtype: Any = None,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
     m: int | None = None,
     *,
     out_sharding: Any = None,

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -47,7 +48,12 @@ def _axis_in(axis: int, ndim: int) -> int:
 
 @laid_out
 def permutation(
-    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Permutes elements at random.
 
@@ -138,11 +144,11 @@ def take(array: Any, indices: Any, axis: int, unique: bool = False) -> Any:
 
 
 def choice(
-    key: Any,
-    a: Any,
-    shape: Any = (),
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
@@ -182,7 +188,7 @@ def choice(
     is_range = np.ndim(a) == 0
     if is_range:
         population: int = concrete_or_error(int, a, "The error occurred in random.choice()")
-        a, axis = None, 0
+        axis = 0
     else:
         axis = _axis_in(axis, np.ndim(a))
         population = np.shape(a)[axis]
@@ -200,7 +206,7 @@ def choice(
             f"{np.shape(p)} and a.shape[axis] is {population}."
         )
     if not draws:
-        return _no_draws(a, shape, axis)
+        return _no_draws(None if is_range else a, shape, axis)
     parts = {"population": population, "shape": shape}
     if p is None:
         if replace:

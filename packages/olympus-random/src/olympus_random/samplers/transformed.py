@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -32,7 +33,12 @@ __all__ = [
 
 @laid_out
 def pareto(
-    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the Pareto distribution.
 
@@ -67,7 +73,12 @@ def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def rayleigh(
-    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the Rayleigh distribution.
 
@@ -104,7 +115,11 @@ def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 
 
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Samples the Weibull distribution.
 
@@ -145,7 +160,9 @@ def _weibull_min(
 
 
 @laid_out
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Samples the Maxwell distribution with scale one.
 
     Args:
@@ -178,7 +195,11 @@ def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Samples the Maxwell distribution with random signs.
 
@@ -219,12 +240,12 @@ def _double_sided_maxwell(
 
 @laid_out
 def triangular(
-    key: Any,
-    left: Any,
+    key: ArrayLike,
+    left: ArrayLike,
     mode: Any,
-    right: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
 ) -> Array:
@@ -274,7 +295,12 @@ def _triangular(
 
 @laid_out
 def wald(
-    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the Wald (inverse Gaussian) distribution with scale one.
 
@@ -325,7 +351,12 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def geometric(
-    key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples the geometric distribution: the number of trials up to the first success.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
@@ -14,7 +15,7 @@ from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 __all__ = ["vq"]
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Assigns observations to the nearest codes of a code book.
 
     Args:

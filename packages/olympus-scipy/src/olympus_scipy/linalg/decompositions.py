@@ -17,6 +17,7 @@ from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-def floating(function: str, *arrays: Any) -> list[Any]:
+def floating(function: str, *arrays: Any) -> list[Array]:
     """Returns the operands as arrays of one floating or complex dtype."""
     check_arraylike(f"scipy.linalg.{function}", *arrays)
     return [ensure_array(each) for each in promote_dtypes_inexact(*map(ensure_array, arrays))]
@@ -60,7 +61,7 @@ _cholesky = compiled(_cholesky_of, ("lower",), name="_cholesky")
 
 
 def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
     """Computes the Cholesky factors of Hermitian positive definite matrices.
 
@@ -85,7 +86,7 @@ def cholesky(
 
 
 def cho_factor(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
     """Computes Cholesky factors for `cho_solve`.
 
@@ -131,7 +132,7 @@ _lu = compiled(_lu_of, ("permute_l",), name="_lu")
 
 
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
     """Computes the LU decomposition of a matrix with row pivoting: ``a = p @ l @ u``.
 
@@ -166,7 +167,9 @@ def _lu_factor_of(a: Any) -> Any:
 _lu_factor = compiled(_lu_factor_of, name="lu_factor")
 
 
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
     """Computes LU factors for `lu_solve`.
 
     Args:
@@ -204,7 +207,7 @@ _qr = compiled(_qr_of, ("mode", "pivoting"), name="_qr")
 
 
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
     lwork: Any = None,
     mode: str = "full",
@@ -283,8 +286,8 @@ _qr_multiply = compiled(_qr_multiply_of, ("mode", "pivoting", "conjugate"), name
 
 
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -320,7 +323,7 @@ def qr_multiply(
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -386,7 +389,7 @@ _polar = compiled(_polar_of, ("side", "method", "eps", "max_iterations"), name="
 
 
 def polar(
-    a: Any,
+    a: ArrayLike,
     side: str = "right",
     *,
     method: str = "qdwh",

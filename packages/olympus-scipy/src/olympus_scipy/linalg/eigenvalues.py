@@ -16,6 +16,7 @@ from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.spectral import complex_dtype
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
@@ -26,7 +27,7 @@ __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "rsf2csf", "schur"]
 
 
 def eigh(
-    a: Any,
+    a: ArrayLike,
     b: Any = None,
     lower: bool = True,
     eigvals_only: bool = False,
@@ -75,14 +76,14 @@ def eigh(
 
 
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: Literal["a", "i", "v"] = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
+    key: ArrayLike | None = None,
 ) -> Any:
     """Computes eigenvalues and eigenvectors of a Hermitian tridiagonal matrix.
 
@@ -154,7 +155,7 @@ _hessenberg = compiled(_hessenberg_of, ("calc_q",), name="hessenberg")
 
 
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Reduces matrices to Hessenberg form: ``a = q @ h @ q.conj().T``.
 
@@ -176,7 +177,7 @@ def hessenberg(
     return _hessenberg(a, bool(calc_q))
 
 
-def schur(a: Any, output: str = "real") -> list[Array]:
+def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     """Computes the Schur decomposition: ``a = z @ t @ z.conj().T`` with unitary ``z``.
 
     Args:
@@ -246,7 +247,7 @@ def _rsf2csf_batches(t: Any, z: Any) -> Any:
 _rsf2csf = compiled(_rsf2csf_batches, name="rsf2csf")
 
 
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Converts a real Schur form to a complex one, which is triangular.
 
     Args:

@@ -16,6 +16,7 @@ from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
 
@@ -110,7 +111,7 @@ def _compiled_expm(upper_triangular: bool, max_squarings: int) -> Any:
     return compiled(jnp.vectorize(function, signature="(n,n)->(n,n)"), name="expm")
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Computes matrix exponentials by scaling and squaring.
 
     Higham: The scaling and squaring method for the matrix exponential revisited. SIAM J. Matrix
@@ -141,7 +142,9 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return _compiled_expm(bool(upper_triangular), int(max_squarings))(a)
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
     """Computes matrix exponentials and their directional (Fréchet) derivatives.
 
     Args:
@@ -210,7 +213,7 @@ def _sqrtm_of(a: Any) -> Any:
 _sqrtm = compiled(_sqrtm_of, name="sqrtm")
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Array:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Computes the principal square root of a matrix.
 
     Björck, Hammarling: A Schur method for the square root of a matrix. Linear Algebra Appl. 52/53
@@ -277,7 +280,7 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
 _funm = compiled(_funm_of, ("func",), name="_funm")
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """Evaluates a function of a matrix, given as a function of numbers.
 
     Args:

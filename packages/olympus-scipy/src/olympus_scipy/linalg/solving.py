@@ -16,6 +16,7 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
 from olympus_numpy.linalg.solving import lu_solution
@@ -77,8 +78,8 @@ _solve_triangular = compiled(
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
@@ -135,7 +136,10 @@ _cho_solve = compiled(_cho_solve_of, ("lower",), name="_cho_solve")
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+    c_and_lower: tuple[Any, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Array:
     """Solves ``a @ x = b`` given the Cholesky factor of ``a``.
 
@@ -176,7 +180,7 @@ _lu_solve = compiled(_lu_solve_of, ("trans",), name="lu_solve")
 
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
-    b: Any,
+    b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,
     check_finite: bool = True,
@@ -209,8 +213,8 @@ def lu_solve(
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
@@ -252,7 +256,7 @@ def solve(
     return jnp.linalg.solve(a, b)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Computes determinants of matrices.
 
     Args:
@@ -272,7 +276,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     return jnp.linalg.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Computes inverses of matrices.
 
     Args:
@@ -338,7 +342,9 @@ def _solve_sylvester_batches(a: Any, b: Any, c: Any, method: str, tol: float) ->
 _solve_sylvester = compiled(_solve_sylvester_batches, ("method", "tol"), name="solve_sylvester")
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """Solves the Sylvester equation ``a @ x + x @ b = c``.
 
     Bartels, Stewart: Solution of the matrix equation AX + XB = C. Comm. ACM 15 (1972), for

@@ -11,6 +11,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes
 
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def _vector(function: str, *arrays: Any) -> list[Any]:
+def _vector(function: str, *arrays: Any) -> list[Array]:
     check_arraylike(function, *arrays)
     return [jnp.atleast_1d(array) for array in arrays]
 
@@ -82,7 +83,7 @@ def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(rows)[:, None], np.arange(columns)[None, :]
 
 
-def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
+def _of_one_batch(x: Any, y: Any) -> tuple[Array, Array]:
     """Returns two arrays of vectors, promoted to one dtype and the same batch dimensions."""
     x, y = map(ensure_array, promote_dtypes(x, y))
     batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
@@ -90,7 +91,7 @@ def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
     return jnp.broadcast_to(x, shapes[0]), jnp.broadcast_to(y, shapes[1])
 
 
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Returns Toeplitz matrices, which are constant along diagonals.
 
     Args:
@@ -114,7 +115,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     return values[..., i - j + r.shape[-1] - 1]
 
 
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Returns Hankel matrices, which are constant along antidiagonals.
 
     Args:
@@ -137,7 +138,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., i + j]
 
 
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """Returns circulant matrices: each column is the previous one, rotated down by one.
 
     Args:
@@ -157,7 +158,7 @@ def circulant(c: Any) -> Array:
     return c[..., (i - j) % max(c.shape[-1], 1)]
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Returns the matrices that convolve vectors with ``a``.
 
     Args:
@@ -194,14 +195,14 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     return jnp.where(inside, a[..., np.clip(places, 0, size - 1)], 0)
 
 
-def _of_leading_one(function: str, a: Any) -> Any:
+def _of_leading_one(function: str, a: Any) -> Array:
     (a,) = _vector(function, a)
     if dtypes.issubdtype(a.dtype, np.inexact):
         return -a[..., 1:] / a[..., :1]
     return -a[..., 1:].astype(float) / a[..., :1]
 
 
-def companion(a: Any) -> Array:
+def companion(a: ArrayLike) -> Array:
     """Returns companion matrices, whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -231,7 +232,7 @@ def companion(a: Any) -> Array:
     return jnp.concatenate([first[..., None, :], below], axis=-2)
 
 
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """Returns Fiedler matrices: the distances between the elements of vectors.
 
     Args:
@@ -249,7 +250,7 @@ def fiedler(a: Any) -> Array:
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Array:
+def fiedler_companion(a: ArrayLike) -> Array:
     """Returns pentadiagonal Fiedler companion matrices of polynomials.
 
     Args:
@@ -279,7 +280,7 @@ def fiedler_companion(a: Any) -> Array:
     return jnp.where(places > 0, values, (places < 0).astype(values.dtype))
 
 
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """Returns Leslie matrices, which advance age-structured populations.
 
     Args:
@@ -449,7 +450,7 @@ def invpascal(n: int, kind: str = "symmetric") -> Array:
     return jnp.asarray(_floats(entries[kind], n, dtypes.default_float_dtype()))
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """Returns the matrix of the discrete Fourier transform.
 
     Args:
@@ -476,7 +477,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     return jnp.asarray(values, complex if dtype is None else dtype)
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Returns Sylvester's Hadamard matrix: orthogonal rows of ones and minus ones.
 
     Args:

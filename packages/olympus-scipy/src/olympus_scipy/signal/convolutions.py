@@ -11,6 +11,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import unique_axes
 from olympus_numpy.core.compilation import outlined
@@ -59,7 +60,7 @@ def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
 
 
 def convolve(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
     """Convolves two arrays.
 
@@ -93,7 +94,7 @@ def convolve(
 
 
 def correlate(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
     """Cross-correlates two arrays.
 
@@ -136,8 +137,8 @@ def _check_2d(function: str, in1: Any, in2: Any, mode: str, boundary: str, fillv
 
 
 def convolve2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
@@ -170,8 +171,8 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
@@ -229,7 +230,9 @@ def _windowed(in1: Any, in2: Any, mode: str, flipped: bool, late: bool, precisio
     return result[0, 0]
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
+def fftconvolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
+) -> Array:
     """Convolves two arrays by Fourier transforms.
 
     Args:

@@ -12,6 +12,7 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
@@ -180,7 +181,7 @@ def _spectrogram(
 
 
 def stft(
-    x: Any,
+    x: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int = 256,
@@ -241,7 +242,7 @@ def stft(
 
 
 def istft(
-    Zxx: Any,
+    Zxx: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
@@ -317,7 +318,7 @@ def istft(
     signal = signal / lax.broadcast_to_rank(norm, signal.ndim)
     if freq_axis < time_axis:
         time_axis -= 1
-    times = np.arange(signal.shape[-1]).astype(real_dtype) / onp.asarray(fs, real_dtype)
+    times: Any = np.arange(signal.shape[-1]).astype(real_dtype) / onp.asarray(fs, real_dtype)
     return times, onp.moveaxis(signal, -1, time_axis)
 
 
@@ -325,8 +326,8 @@ def istft(
 
 
 def csd(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike | None,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
@@ -405,7 +406,7 @@ def _median_bias(count: int) -> float:
 
 
 def welch(
-    x: Any,
+    x: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,

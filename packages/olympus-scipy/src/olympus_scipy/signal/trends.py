@@ -11,6 +11,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.compilation import outlined
@@ -20,7 +21,7 @@ __all__ = ["detrend"]
 
 
 def detrend(
-    data: Any,
+    data: ArrayLike,
     axis: int = -1,
     type: str = "linear",
     bp: int | Sequence[int] | np.ndarray = 0,

@@ -17,6 +17,7 @@ from olympus_autodiff.custom.solves import custom_linear_solve
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_numpy.arrays.flatten_util import ravel_pytree
@@ -148,7 +149,7 @@ def _conjugate_gradients(
 
 def cg(
     A: Any,
-    b: Any,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,
@@ -237,7 +238,7 @@ def _stabilized(
 
 def bicgstab(
     A: Any,
-    b: Any,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,
@@ -329,7 +330,7 @@ def _minimal_residuals(restart: int) -> Method:
 
 def gmres(
     A: Any,
-    b: Any,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,

@@ -33,7 +33,8 @@ def normalized(q: Any) -> Any:
 def product(p: Any, q: Any) -> Any:
     """Returns the product, which is the rotation by q followed by the rotation by p."""
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
-    imaginary = a * v + b * u + onp.cross(*onp.broadcast_arrays(u, v))
+    u, v = onp.broadcast_arrays(u, v)
+    imaginary = a * v + b * u + onp.cross(u, v)
     real = a * b - onp.sum(u * v, axis=-1, keepdims=True)
     return onp.concatenate([imaginary, real], axis=-1)
 

@@ -86,7 +86,7 @@ class Rotation(NamedTuple):
             raise ValueError(
                 f"Expected angles to have shape (..., {count}) for seq {seq!r}, got {angles.shape}."
             )
-        total = None
+        total: Any = None
         for place, axis in enumerate(axes):
             turn = quaternions.about_axis(axis, angles[..., place])
             if total is None:

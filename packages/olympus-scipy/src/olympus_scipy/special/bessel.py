@@ -15,6 +15,7 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 
@@ -24,7 +25,7 @@ __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 
 @inlined()
-def i0e(x: Any) -> Array:
+def i0e(x: ArrayLike) -> Array:
     """Evaluates the modified Bessel function I_0, scaled by ``exp(-abs(x))``; DLMF 10.25.
 
     Args:
@@ -45,7 +46,7 @@ def i0e(x: Any) -> Array:
 
 
 @inlined()
-def i1e(x: Any) -> Array:
+def i1e(x: ArrayLike) -> Array:
     """Evaluates the modified Bessel function I_1, scaled by ``exp(-abs(x))``; DLMF 10.25.
 
     Args:
@@ -89,7 +90,7 @@ def _divided_by_operand(y: Any, x: Any) -> Any:
 
 
 @outlined()
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """Evaluates the modified Bessel function I_0; DLMF 10.25.
 
     Args:
@@ -110,7 +111,7 @@ def i0(x: Any) -> Array:
 
 
 @outlined()
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """Evaluates the modified Bessel function I_1; DLMF 10.25.
 
     Args:
@@ -133,7 +134,7 @@ def i1(x: Any) -> Array:
 # ---- Bessel functions of the first kind ----
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Evaluates the Bessel functions of the first kind J_0 to J_v; DLMF 10.2.
 
     Miller's algorithm (DLMF 3.6) follows the recurrence downwards from an order far above ``v``, so

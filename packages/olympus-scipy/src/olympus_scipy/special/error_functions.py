@@ -15,6 +15,7 @@ from olympus_ir import lax
 from olympus_ir.expansions.elementwise import polynomial
 from olympus_ir.expansions.error_function import scaled_erfc
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 
@@ -43,7 +44,7 @@ _SQRT_HALF = math.sqrt(0.5)
 
 
 @inlined()
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """Evaluates the error function; DLMF 7.2.1.
 
     Args:
@@ -64,7 +65,7 @@ def erf(x: Any) -> Array:
 
 
 @inlined()
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """Evaluates the complementary error function ``1 - erf(x)``; DLMF 7.2.2.
 
     It is accurate for large ``x``.
@@ -87,7 +88,7 @@ def erfc(x: Any) -> Array:
 
 
 @inlined()
-def erfinv(x: Any) -> Array:
+def erfinv(x: ArrayLike) -> Array:
     """Evaluates the inverse of the error function; DLMF 7.17.
 
     Args:
@@ -143,7 +144,7 @@ def _rotated(factor: float, z: Any) -> tuple[Any, Any]:
 
 
 @outlined()
-def erfcx(x: Any) -> Array:
+def erfcx(x: ArrayLike) -> Array:
     """Evaluates the scaled complementary error function ``exp(x**2) * erfc(x)``; DLMF 7.2.
 
     Args:
@@ -170,7 +171,7 @@ def _in_wide_floats(function: Any, x: Any) -> Any:
 
 
 @outlined()
-def wofz(z: Any) -> Array:
+def wofz(z: ArrayLike) -> Array:
     """Evaluates the Faddeeva function ``exp(-z**2) * erfc(-i z)``; DLMF 7.2.3.
 
     Args:
@@ -201,7 +202,7 @@ def _dawsn(x: Any) -> Any:
 
 
 @outlined()
-def dawsn(x: Any) -> Array:
+def dawsn(x: ArrayLike) -> Array:
     """Evaluates Dawson's integral; DLMF 7.2.5.
 
     It is ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``.
@@ -267,7 +268,7 @@ def _fresnel_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 @outlined()
-def fresnel(x: Any) -> tuple[Array, Array]:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Evaluates the Fresnel integrals; DLMF 7.2.7 and 7.2.8.
 
     They are the integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to ``x``.
@@ -310,7 +311,7 @@ def _density(x: Any) -> Any:
     return lax.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
 
 
-def ndtr(x: Any) -> Array:
+def ndtr(x: ArrayLike) -> Array:
     """Evaluates the distribution function of the standard normal distribution.
 
     Args:
@@ -395,7 +396,7 @@ def _ndtri(p: Any) -> Any:
     return onp.where(legal, result, limit).astype(p.dtype)
 
 
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """Evaluates the inverse of `ndtr`, the quantile function of the standard normal distribution.
 
     Wichura: Algorithm AS 241. Applied Statistics 37 (1988).
@@ -430,7 +431,7 @@ def _log_ndtr(x: Any) -> Any:
     return onp.where(left, tail, lax.log1p(-0.5 * lax.erfc(near * _SQRT_HALF)))
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Evaluates the logarithm of `ndtr`, accurate far left of zero.
 
     Args:
@@ -495,7 +496,7 @@ def _owens_t(h: Any, a: Any) -> Any:
 
 
 @elementwise()
-def owens_t(h: Any, a: Any) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Evaluates Owen's T function.
 
     It is the probability that X > h and 0 < Y < a X, for independent standard normal X and Y. Owen:

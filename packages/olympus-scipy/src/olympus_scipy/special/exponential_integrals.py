@@ -14,6 +14,7 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import lax
 from olympus_ir.expansions.elementwise import polynomial
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -89,7 +90,7 @@ def _expi(x: Any) -> Any:
 
 
 @outlined()
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """Evaluates the exponential integral E1; DLMF 6.2.1.
 
     It is the integral of ``exp(-t) / t`` from ``x`` to infinity.
@@ -112,7 +113,7 @@ def exp1(x: Any) -> Array:
 
 
 @outlined()
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """Evaluates the exponential integral Ei; DLMF 6.2.5.
 
     It is the principal value of the integral of ``exp(t) / t`` from negative infinity to ``x``.
@@ -194,7 +195,7 @@ def _expn_fraction(n: Any, x: Any) -> Any:
 
 
 @elementwise()
-def expn(n: Any, x: Any) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates the generalized exponential integral; DLMF 8.19.3.
 
     It is the integral of ``exp(-x t) / t**n`` from 1 to infinity.
@@ -270,7 +271,7 @@ def _sici_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 @outlined()
-def sici(x: Any) -> tuple[Array, Array]:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Evaluates the sine and cosine integrals; DLMF 6.2.9 and 6.2.11.
 
     Args:
@@ -341,7 +342,7 @@ def _spence_derivative(x: Any) -> Any:
     return onp.where(tiny, -1.0 + distance * (0.5 - distance / 3.0), quotient)
 
 
-def spence(x: Any) -> Array:
+def spence(x: ArrayLike) -> Array:
     """Evaluates Spence's function; DLMF 25.12.
 
     It is the integral of ``log(t) / (1 - t)`` from 1 to ``x``.

@@ -16,6 +16,7 @@ from olympus_ir.expansions.incomplete_beta import log_beta, log_gamma_growth
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 
@@ -46,7 +47,7 @@ __all__ = [
 
 
 @inlined()
-def gammaln(x: Any) -> Array:
+def gammaln(x: ArrayLike) -> Array:
     """Evaluates the logarithm of the absolute value of the gamma function; DLMF 5.2.
 
     Args:
@@ -67,7 +68,7 @@ def gammaln(x: Any) -> Array:
 
 
 @outlined()
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """Evaluates the sign of the gamma function; the sign is NaN at the poles left of zero.
 
     Args:
@@ -93,7 +94,7 @@ def gammasgn(x: Any) -> Array:
 
 
 @outlined()
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """Evaluates the gamma function; DLMF 5.2.1.
 
     Args:
@@ -116,7 +117,7 @@ def gamma(x: Any) -> Array:
 
 
 @outlined()
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """Evaluates the principal branch of the logarithm of the gamma function; DLMF 5.2.
 
     Args:
@@ -196,7 +197,7 @@ def _complex_digamma(z: Any) -> Any:
 
 
 @inlined()
-def gammainc(a: Any, x: Any) -> Array:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates the regularized lower incomplete gamma function; DLMF 8.2.4.
 
     Args:
@@ -218,7 +219,7 @@ def gammainc(a: Any, x: Any) -> Array:
 
 
 @inlined()
-def gammaincc(a: Any, x: Any) -> Array:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates the regularized upper incomplete gamma function; DLMF 8.2.4.
 
     Args:
@@ -239,7 +240,7 @@ def gammaincc(a: Any, x: Any) -> Array:
     return lax.igammac(a, x)
 
 
-def multigammaln(a: Any, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """Evaluates the logarithm of the multivariate gamma function; DLMF 35.3.
 
     Args:
@@ -275,7 +276,7 @@ def _log_beta(a: Any, b: Any) -> Any:
 
 
 @elementwise()
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Evaluates the logarithm of the absolute value of the beta function; DLMF 5.12.
 
     Args:
@@ -296,7 +297,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 @elementwise()
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Evaluates the beta function ``gamma(a) * gamma(b) / gamma(a + b)``; DLMF 5.12.1.
 
     Args:
@@ -317,7 +318,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 @inlined()
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates the regularized incomplete beta function; DLMF 8.17.2.
 
     Args:
@@ -343,7 +344,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 # ---- factorials ----
 
 
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """Evaluates the factorial ``gamma(n + 1)``; zero for negative numbers.
 
     Args:
@@ -396,7 +397,7 @@ def _poch(z: Any, m: Any) -> Any:
 
 
 @elementwise()
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Evaluates the rising factorial (Pochhammer symbol) ``gamma(z + m) / gamma(z)``; DLMF 5.2.5.
 
     Args:
@@ -416,7 +417,7 @@ def poch(z: Any, m: Any) -> Array:
     return _poch(z, m)
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+def comb(N: Any, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Evaluates the number of ways to choose ``k`` of ``N`` items.
 
     Args:
@@ -454,7 +455,7 @@ def _combinations_again(N: Any, k: Any) -> Any:
 
 
 @inlined()
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """Evaluates the logarithmic derivative of the gamma function; DLMF 5.2.2.
 
     Args:
@@ -475,7 +476,7 @@ def digamma(x: Any) -> Array:
 
 
 @inlined()
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates the derivative of order ``n`` of `digamma`; DLMF 5.15.
 
     Args:
@@ -501,7 +502,7 @@ def polygamma(n: Any, x: Any) -> Array:
     return lax.polygamma(n, x)
 
 
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Evaluates the Hurwitz zeta function: the sum of ``(k + q)**-x`` over k >= 0; DLMF 25.11.
 
     Args:

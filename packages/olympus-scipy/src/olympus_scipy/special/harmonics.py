@@ -13,6 +13,7 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import broadcasted
@@ -21,10 +22,10 @@ __all__ = ["sph_harm_y"]
 
 
 def sph_harm_y(
-    n: Any,
-    m: Any,
-    theta: Any,
-    phi: Any,
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
     diff_n: int | None = None,
     n_max: int | None = None,
 ) -> Array:

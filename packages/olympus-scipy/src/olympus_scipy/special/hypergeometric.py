@@ -14,6 +14,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arguments import elementwise, with_derivatives
@@ -144,7 +145,7 @@ def _difference(function: Any, at: Any) -> Any:
 
 
 @elementwise()
-def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates Kummer's confluent hypergeometric function; DLMF 13.2.2.
 
     Args:
@@ -238,7 +239,7 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 @elementwise()
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Evaluates Gauss's hypergeometric function; DLMF 15.2.1.
 
     Args:

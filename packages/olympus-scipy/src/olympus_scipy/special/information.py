@@ -10,6 +10,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.expansions.incomplete_gamma import deviance
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 from olympus_numpy.core.promotion import broadcasted
@@ -53,7 +54,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 
 
 @outlined()
-def xlogy(x: Any, y: Any) -> Array:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Evaluates ``x * log(y)``, or zero where ``x`` is zero.
 
     Args:
@@ -71,7 +72,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 
 @outlined()
-def xlog1py(x: Any, y: Any) -> Array:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Evaluates ``x * log1p(y)``, or zero where ``x`` is zero.
 
     Args:
@@ -94,7 +95,7 @@ def _entr(x: Any) -> Any:
 
 
 @outlined()
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """Evaluates the entropy ``-x * log(x)``; negative infinity for negative numbers.
 
     Args:
@@ -122,7 +123,7 @@ def _log_ratio(p: Any, q: Any) -> Any:
 
 
 @outlined()
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Evaluates the relative entropy ``p * log(p / q)``; infinite outside its domain.
 
     Args:
@@ -149,7 +150,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 @outlined()
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Evaluates the Kullback-Leibler divergence ``p * log(p / q) - p + q``.
 
     Args:
@@ -180,7 +181,7 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 @inlined()
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """Evaluates the logistic function ``1 / (1 + exp(-x))``.
 
     Args:
@@ -208,7 +209,7 @@ def _logit(x: Any) -> Any:
 
 
 @outlined()
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """Evaluates the inverse of `expit`, ``log(x / (1 - x))``.
 
     Args:
@@ -226,7 +227,7 @@ def logit(x: Any) -> Array:
 
 
 @outlined("axis")
-def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Evaluates exponentials divided by their sum.
 
     Args:
@@ -248,7 +249,7 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
 
 
 @outlined("axis")
-def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Evaluates the logarithm of `softmax`.
 
     Args:
@@ -272,7 +273,7 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Arra
 
 
 @outlined()
-def boxcox(x: Any, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Evaluates the Box-Cox transform ``(x**lmbda - 1) / lmbda``; its limit at zero is ``log(x)``.
 
     Args:
@@ -291,7 +292,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 
 @outlined()
-def boxcox1p(x: Any, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Evaluates `boxcox` of ``1 + x``, accurate for small ``x``.
 
     Args:

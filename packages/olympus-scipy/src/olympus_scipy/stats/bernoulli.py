@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -19,7 +18,7 @@ __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 
 @outlined()
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the logarithm of the probability of ``k``, for the Bernoulli distribution.
 
     Args:
@@ -43,7 +42,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     return onp.where((y == 0.0) | (y == 1.0), result, -np.inf)
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the probability of ``k``, for the Bernoulli distribution.
 
     Args:
@@ -65,7 +64,7 @@ def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 
 @outlined()
-def cdf(k: Any, p: Any) -> Array:
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """Returns the distribution function of the Bernoulli distribution.
 
     Args:
@@ -89,7 +88,7 @@ def cdf(k: Any, p: Any) -> Array:
 
 
 @outlined()
-def ppf(q: Any, p: Any) -> Array:
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """Returns the quantile function of the Bernoulli distribution.
 
     Args:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -19,7 +18,7 @@ __all__ = ["logpmf", "pmf"]
 
 
 @outlined()
-def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the log-probability of ``k``, for the number of successes in ``n`` trials.
 
     Args:
@@ -47,7 +46,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     return onp.where(inside, result, -np.inf)
 
 
-def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the probability of ``k``, for the number of successes in ``n`` trials.
 
     Args:

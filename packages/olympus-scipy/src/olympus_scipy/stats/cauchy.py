@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -19,7 +20,7 @@ __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 @outlined()
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the Cauchy distribution.
 
     Args:
@@ -42,7 +43,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return -lax.log1p(y * y) - lax.log(scale) - math.log(math.pi)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the Cauchy distribution.
 
     Args:
@@ -64,7 +65,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the Cauchy distribution.
 
     Args:
@@ -88,7 +89,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.atan2(onp.ones_like(y), -y) / math.pi
 
 
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the Cauchy distribution.
 
     Args:
@@ -110,7 +111,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the Cauchy distribution.
 
     Args:
@@ -133,7 +134,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.atan2(onp.ones_like(y), y) / math.pi
 
 
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the Cauchy distribution.
 
     Args:
@@ -155,7 +156,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the Cauchy distribution.
 
     Args:
@@ -178,7 +179,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the Cauchy distribution.
 
     Args:

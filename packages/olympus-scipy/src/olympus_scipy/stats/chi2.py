@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from . import gamma
@@ -14,7 +13,7 @@ from . import gamma
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the chi-squared distribution.
 
     Args:
@@ -36,7 +35,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return gamma.logpdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the chi-squared distribution.
 
     Args:
@@ -58,7 +57,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.exp(logpdf(x, df, loc, scale))
 
 
-def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the chi-squared distribution.
 
     Args:
@@ -80,7 +79,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return gamma.cdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
-def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the chi-squared distribution.
 
     Args:
@@ -102,7 +101,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.log(cdf(x, df, loc, scale))
 
 
-def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the chi-squared distribution.
 
     Args:
@@ -124,7 +123,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return gamma.sf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
 
 
-def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the chi-squared distribution.
 
     Args:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import promote_dtypes_inexact
@@ -19,7 +18,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, alpha: Any) -> Array:
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Returns the logarithm of the density of the Dirichlet distribution.
 
     Args:
@@ -61,7 +60,7 @@ def logpdf(x: Any, alpha: Any) -> Array:
     return onp.where(inside, powers - normalization, -np.inf)
 
 
-def pdf(x: Any, alpha: Any) -> Array:
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Returns the density of the Dirichlet distribution.
 
     Args:

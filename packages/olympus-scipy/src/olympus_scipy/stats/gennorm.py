@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -16,7 +15,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, beta: Any) -> Array:
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Returns the logarithm of the density of the generalized normal distribution.
 
     Args:
@@ -37,7 +36,7 @@ def logpdf(x: Any, beta: Any) -> Array:
     return lax.log(0.5 * beta) - lax.lgamma(1.0 / beta) - lax.pow(lax.abs(x), beta)
 
 
-def pdf(x: Any, beta: Any) -> Array:
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Returns the density of the generalized normal distribution.
 
     Args:
@@ -58,7 +57,7 @@ def pdf(x: Any, beta: Any) -> Array:
 
 
 @outlined()
-def cdf(x: Any, beta: Any) -> Array:
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Returns the distribution function of the generalized normal distribution.
 
     Args:

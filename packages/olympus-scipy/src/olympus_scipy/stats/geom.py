@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -19,7 +18,7 @@ __all__ = ["logpmf", "pmf"]
 
 
 @outlined()
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the log-probability of ``k``, for the number of trials up to the first success.
 
     Args:
@@ -43,7 +42,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     return onp.where(y <= 0.0, -np.inf, result)
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the probability of ``k``, for the number of trials up to the first success.
 
     Args:

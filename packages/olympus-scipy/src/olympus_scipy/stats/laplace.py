@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -16,7 +15,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the Laplace distribution.
 
     Args:
@@ -38,7 +37,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return -(lax.abs(x - loc) / scale) - lax.log(2.0 * scale)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the Laplace distribution.
 
     Args:
@@ -60,7 +59,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the Laplace distribution.
 
     Args:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -16,7 +15,7 @@ __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 
 @outlined()
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the logistic distribution.
 
     Args:
@@ -39,7 +38,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return -y - 2.0 * lax.log1p(lax.exp(-y)) - lax.log(scale)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the logistic distribution.
 
     Args:
@@ -61,7 +60,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the logistic distribution.
 
     Args:
@@ -85,7 +84,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the logistic distribution.
 
     Args:
@@ -109,7 +108,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the logistic distribution.
 
     Args:
@@ -133,7 +132,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the logistic distribution.
 
     Args:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import promote_dtypes_inexact
@@ -19,7 +18,7 @@ __all__ = ["logpmf", "pmf"]
 
 
 @outlined()
-def logpmf(x: Any, n: Any, p: Any) -> Array:
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Returns the logarithm of the probability of the counts of outcomes in ``n`` trials.
 
     Args:
@@ -50,7 +49,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
     return onp.where(onp.sum(x, axis=-1) == n, value, -np.inf)
 
 
-def pmf(x: Any, n: Any, p: Any) -> Array:
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Returns the probability of the counts of outcomes in ``n`` trials.
 
     Args:

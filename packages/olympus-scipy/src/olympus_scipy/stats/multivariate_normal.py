@@ -9,6 +9,7 @@ from typing import Any
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.lax.linalg import cholesky, triangular_solve
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import promote_dtypes_inexact
@@ -16,7 +17,7 @@ from olympus_numpy.core.promotion import promote_dtypes_inexact
 __all__ = ["logpdf", "pdf"]
 
 
-def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """Returns the logarithm of the density of the multivariate normal distribution.
 
     Args:
@@ -70,7 +71,7 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
     return -0.5 * onp.sum(onp.square(whitened), axis=-1) - constant - scale
 
 
-def pdf(x: Any, mean: Any, cov: Any) -> Array:
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Returns the density of the multivariate normal distribution.
 
     Args:

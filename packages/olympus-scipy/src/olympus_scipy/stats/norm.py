@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -18,7 +18,7 @@ __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 @outlined()
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the normal distribution.
 
     Args:
@@ -41,7 +41,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return -0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the normal distribution.
 
     Args:
@@ -63,7 +63,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the normal distribution.
 
     Args:
@@ -86,7 +86,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the normal distribution.
 
     Args:
@@ -109,7 +109,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return special.log_ndtr(y)
 
 
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the normal distribution.
 
     Args:
@@ -130,7 +130,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return cdf(-onp.asarray(x), -onp.asarray(loc), scale)
 
 
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the normal distribution.
 
     Args:
@@ -152,7 +152,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the normal distribution.
 
     Args:
@@ -176,7 +176,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @outlined()
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the normal distribution.
 
     Args:

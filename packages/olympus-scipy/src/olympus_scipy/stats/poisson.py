@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -20,7 +20,7 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 
 @outlined()
-def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the logarithm of the probability of ``k``, for the Poisson distribution.
 
     Args:
@@ -44,7 +44,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
     return onp.where((y < 0.0) | (y != lax.floor(y)), -np.inf, result)
 
 
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the probability of ``k``, for the Poisson distribution.
 
     Args:
@@ -66,7 +66,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 @outlined()
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the distribution function of the Poisson distribution.
 
     Args:
@@ -91,7 +91,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 @outlined()
-def entropy(mu: Any, loc: Any = 0) -> Array:
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Returns the entropy of the Poisson distribution.
 
     Args:

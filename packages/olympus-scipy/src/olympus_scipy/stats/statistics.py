@@ -10,6 +10,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.compilation import outlined
@@ -25,7 +26,7 @@ class ModeResult(NamedTuple):
     """Result of `mode`: the most frequent values and their counts."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment]
 
 
 def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
@@ -40,7 +41,7 @@ def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
 
 
 def mode(
-    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
     """Returns the most frequent value along an axis; of several, it returns the smallest.
 
@@ -106,7 +107,7 @@ def _run_lengths(ordered: Any) -> Any:
 
 
 def rankdata(
-    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
     """Returns the ranks of elements, from 1.
 
@@ -167,7 +168,7 @@ def _rankdata(a: Any, method: str, axis: int | None) -> Any:
 
 
 def sem(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",

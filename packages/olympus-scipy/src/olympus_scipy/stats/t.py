@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -17,7 +16,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of Student's t distribution.
 
     Args:
@@ -43,7 +42,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return -factor - 0.5 * (df + 1.0) * lax.log1p(y * y / df)
 
 
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of Student's t distribution.
 
     Args:

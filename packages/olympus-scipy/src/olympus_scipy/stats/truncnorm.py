@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -38,7 +39,9 @@ def _log_mass(a: Any, b: Any) -> Any:
     return onp.where(left, tails, rest)
 
 
-def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Returns the logarithm of the density of the truncated normal distribution.
 
     Args:
@@ -70,7 +73,9 @@ def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     return onp.where(a >= b, np.nan, value)
 
 
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Returns the density of the truncated normal distribution.
 
     Args:
@@ -93,7 +98,9 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
-def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Returns the logarithm of the distribution function of the truncated normal distribution.
 
     Args:
@@ -127,7 +134,9 @@ def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     return onp.where((a >= b) | (y != y), np.nan, value).astype(x.dtype)
 
 
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Returns the distribution function of the truncated normal distribution.
 
     Args:
@@ -150,7 +159,9 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return lax.exp(logcdf(x, a, b, loc, scale))
 
 
-def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Returns the logarithm of the survival function of the truncated normal distribution.
 
     Args:
@@ -174,7 +185,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     return _logcdf(x, a, b, loc, scale)
 
 
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the truncated normal distribution.
 
     Args:

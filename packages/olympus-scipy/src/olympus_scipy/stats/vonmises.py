@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -16,7 +16,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, kappa: Any) -> Array:
+def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Returns the logarithm of the density of the von Mises distribution.
 
     Args:
@@ -40,7 +40,7 @@ def logpdf(x: Any, kappa: Any) -> Array:
     return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
 
 
-def pdf(x: Any, kappa: Any) -> Array:
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Returns the density of the von Mises distribution.
 
     Args:

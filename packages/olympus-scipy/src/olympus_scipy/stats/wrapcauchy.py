@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
@@ -19,7 +19,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 @outlined()
-def logpdf(x: Any, c: Any) -> Array:
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Returns the logarithm of the density of the wrapped Cauchy distribution.
 
     Args:
@@ -42,7 +42,7 @@ def logpdf(x: Any, c: Any) -> Array:
     return onp.where(inside, lax.log(density), -np.inf)
 
 
-def pdf(x: Any, c: Any) -> Array:
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Returns the density of the wrapped Cauchy distribution.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from ...diagnostics.traceback_filtering import api_boundary
 from ...programs.tracing import is_constant_dim
 from ...trees import pytrees
+from ...types.annotations import ArrayLike
 from ...types.avals import get_aval
 from ..axes import canonical_axis
 from ..elementwise import add
@@ -22,7 +23,7 @@ from ..values import as_array
 
 @api_boundary
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+    fn: Callable[[Any, Any], Any], elems: ArrayLike, reverse: bool = False, axis: int = 0
 ) -> Any:
     """Returns all partial results of an associative operation along a dimension.
 

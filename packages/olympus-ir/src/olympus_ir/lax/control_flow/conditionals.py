@@ -16,6 +16,7 @@ from ...settings import config_states
 from ...trees import pytrees
 from ...trees.operands import flatten_operands
 from ...types import known_types
+from ...types.annotations import ArrayLike
 from ...types.avals import AbstractValue, get_aval, typematch
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
@@ -38,7 +39,7 @@ _not_given = object()
 
 @api_boundary
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
     *operands: Any,
@@ -134,7 +135,7 @@ def _predicate(pred: Any) -> Any:
 
 @api_boundary
 def switch(
-    index: Any,
+    index: ArrayLike,
     branches: Sequence[Callable[..., Any]],
     *operands: Any,
     operand: Any = _not_given,
@@ -188,7 +189,8 @@ def switch(
         return branches[0](*operands)
     last = len(branches) - 1
     if config_states.disable_jit.value and not isinstance(index, Tracer):
-        return branches[min(max(int(index), 0), last)](*operands)
+        chosen: Any = index
+        return branches[min(max(int(chosen), 0), last)](*operands)
     index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     order = tuple(range(len(branches)))
     names = tuple(f"branch {place}" for place in order)

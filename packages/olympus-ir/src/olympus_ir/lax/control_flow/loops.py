@@ -15,6 +15,7 @@ from ...settings import config_states
 from ...trees import pytrees
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
+from ...types.annotations import ArrayLike
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
@@ -374,8 +375,8 @@ def _traced_condition(
 
 @api_boundary
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
     body_fun: Callable[[Any, Any], Any],
     init_val: Any,
     *,

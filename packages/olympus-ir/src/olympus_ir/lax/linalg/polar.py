@@ -144,7 +144,7 @@ def qdwh(
 
 def _masked(x: Any, shape: tuple[Any, Any]) -> Any:
     aval = array_aval(x)
-    inside = None
+    inside: Any = None
     for dimension, size in enumerate(shape):
         index = lax.broadcasted_iota(np.int32, aval.shape, dimension)
         size = lax.broadcast_in_dim(lax.convert_dtype(size, np.int32), aval.shape, ())
