@@ -248,6 +248,7 @@ class Array:
         indices_are_sorted: bool = False,
         fill_value: ArrayLike | None = None,
     ) -> Array: ...
+    def tobytes(self, order: str = "C") -> bytes: ...
     def tolist(self) -> Any: ...
     def trace(
         self,
@@ -446,7 +447,7 @@ class IndexUpdate(Protocol):
     ) -> Array: ...
     def apply(
         self,
-        ufunc: Any,
+        func: Any,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
