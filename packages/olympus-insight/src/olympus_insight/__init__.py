@@ -14,6 +14,8 @@ _MODULES = {
     "explain": "explanations",
     "MemoryReport": "memory_reports",
     "memory": "memory_reports",
+    "Picture": "program_pictures",
+    "show": "program_pictures",
 }
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

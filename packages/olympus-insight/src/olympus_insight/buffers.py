@@ -25,14 +25,14 @@ class Buffer(NamedTuple):
     Attributes:
       id: its number.
       instruction: the number of the instruction that defines it.
-      index: the part of that instruction's tuple; empty for arrays.
+      part: the part of that instruction's tuple; empty for arrays.
       offset: its place in the allocation.
       size: its bytes.
     """
 
     id: int
     instruction: int
-    index: Index
+    part: Index
     offset: int
     size: int
 
@@ -115,7 +115,7 @@ class _Walk:
         self.own: dict[int, Contents] = defaultdict(dict)
         for allocation in allocations:
             for buffer in allocation.buffers:
-                self.own[buffer.instruction][buffer.index] = {buffer.id}
+                self.own[buffer.instruction][buffer.part] = {buffer.id}
         self.contents: dict[int, Contents] = {}
         self.order: list[Instruction] = []
         self.defined: dict[int, int] = {}
@@ -167,11 +167,10 @@ class _Walk:
                     if index[:1] == (instruction.tuple_index,)
                 }
             case "while":
-                condition_and_body = instruction.called[::-1]
+                body, condition = instruction.called
                 state = operands[0]
-                for computation in condition_and_body:
-                    result = self.run(computation, [state])
-                return _joined(state, result)
+                self.run(condition, [state])
+                return _joined(state, self.run(body, [state]))
             case "call" | "async-start":
                 results = [self.run(each, operands) for each in instruction.called]
                 return results[0] if results else {}

@@ -373,7 +373,7 @@ class _Analysis:
 
     def _described(self, allocation: Allocation, buffer: Buffer, totals: list[int]) -> LiveBuffer:
         instruction = self.module.instructions[buffer.instruction]
-        shape = instruction.shape.part(buffer.index)
+        shape = instruction.shape.part(buffer.part)
         kind = self.kinds[buffer.id]
         line, operation = instruction.line, instruction.origin
         readers = [self.lifetimes.order[place] for place in self.lifetimes.readers[buffer.id]]

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on programs, of olympus-insight."""
+"""`olympus.memory`: the report of olympus-insight, and the kinds of memory."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import olympus_insight
-from olympus_insight import explain as explain
 from olympus_ir.types.memory_spaces import MemorySpace
 
 if TYPE_CHECKING:

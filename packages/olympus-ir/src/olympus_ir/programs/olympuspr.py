@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..diagnostics import reports
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.source_info import SourceInfo, unknown_source
 from ..types import dtypes
@@ -197,6 +198,10 @@ class Olympuspr:
 
     __str__ = __repr__ = pretty_print
 
+    def _repr_html_(self) -> str | None:
+        """Returns the program as text and as a graph, which notebooks show."""
+        return reports.html_of(self)
+
 
 class ClosedOlympuspr:
     """Program with the values of its constants; immutable, hashed by identity."""
@@ -262,6 +267,8 @@ class ClosedOlympuspr:
         return self.jaxpr.pretty_print(**options)
 
     __str__ = __repr__ = pretty_print
+
+    _repr_html_ = Olympuspr._repr_html_
 
 
 def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:

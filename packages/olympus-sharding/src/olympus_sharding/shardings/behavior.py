@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from olympus_ir.diagnostics import reports
 from olympus_ir.types.placement import (
     UNCONSTRAINED,
     AxisType,
@@ -124,6 +125,10 @@ class _Sharding:
     @property
     def _device_assignment(self) -> tuple:
         raise _undefined(self, "_device_assignment")
+
+    def _repr_html_(self) -> str | None:
+        """Returns a picture of the sharding, which notebooks show."""
+        return reports.html_of(self)
 
     @property
     def memory_kind(self) -> str | None:

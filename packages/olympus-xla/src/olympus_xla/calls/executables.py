@@ -10,13 +10,13 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from olympus_ir._jaxlib import call_registry
+from olympus_ir.diagnostics import reports
 from olympus_ir.lax.tokens import Token
-from olympus_ir.loading import deferred
 from olympus_ir.settings.config_states import no_execution
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
@@ -33,11 +33,6 @@ from ..platforms import backends
 from . import effect_tokens
 from .cpp_functions import Fastpath
 from .operand_layouts import as_executable_expects
-
-if TYPE_CHECKING:
-    from olympus_ir.diagnostics import reports
-else:
-    reports = deferred("olympus_ir.diagnostics.reports", milliseconds=0.3)
 
 __all__ = ["Executable"]
 

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from olympus_ir.diagnostics import reports
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
@@ -102,6 +103,10 @@ class Stage:
 
     _in_tree: Any
     _program: TracedProgram
+
+    def _repr_html_(self) -> str | None:
+        """Returns a report on the stage, which notebooks show."""
+        return reports.html_of(self)
 
     @property
     def in_tree(self) -> Any:
