@@ -16,6 +16,7 @@ from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
+from ..cpu.scans import is_scanned_in_loops, scan_in_loops
 from ..tables import lowering_rules
 from .elementwise import complex_extreme
 
@@ -179,14 +180,23 @@ lowering_rules.define(lax.argmax_p, _arg_extremum("GT"))
 lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
 
 
-def _window_scan(combine: Any, initial: Any) -> Any:
+def _window_scan(combine: Any, initial: Any, function: Any) -> Any:
     """Returns a cumulative operation as a reduction over windows that reach back to the start.
 
     XLA's compiler recognises this form and replaces it with a scan of logarithmic depth.
+
+    Args:
+      combine: builds the operation on two scalars.
+      initial: returns the identity of the operation for a dtype.
+      function: the operation on two arrays, for CPUs.
     """
 
     def rule(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
         aval = context.aval_out
+        if is_scanned_in_loops(context, aval, axis):
+            identity = initial(aval.dtype)
+            params = {"axis": axis, "reverse": reverse, "combine": function, "identity": identity}
+            return context.inline_function(scan_in_loops, (operand,), params)
         rank, size, dtype = len(aval.shape), aval.shape[axis], aval.dtype
         if size == 0:
             return operand
@@ -240,20 +250,23 @@ def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) ->
     return create("select", is_nan, create("add", left, right), create("add", larger, tail))
 
 
-for _primitive, _operation in {
-    lax.cumsum_p: "add",
-    lax.cumprod_p: "multiply",
-    lax.cummax_p: "maximum",
-    lax.cummin_p: "minimum",
+for _primitive, (_operation, _function) in {
+    lax.cumsum_p: ("add", lax.add),
+    lax.cumprod_p: ("multiply", lax.mul),
+    lax.cummax_p: ("maximum", lax.max),
+    lax.cummin_p: ("minimum", lax.min),
 }.items():
     lowering_rules.define(
         _primitive,
         _window_scan(
             _combine_with(_operation),
             lambda dtype, operation=_operation: identity_value(operation, dtype),
+            _function,
         ),
     )
-_running_log_sum = _window_scan(_log_add_exp, lambda dtype: identity_value("maximum", dtype))
+_running_log_sum = _window_scan(
+    _log_add_exp, lambda dtype: identity_value("maximum", dtype), log_add_exp
+)
 
 
 @lowering_rules.define(lax.cumlogsumexp_p)
