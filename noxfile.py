@@ -417,8 +417,8 @@ def peers(session: nox.Session) -> None:
     session.install(*map(wheel, PACKAGES))
     folder = Path(session.create_tmp())
     pythons = []
-    pytorch = ("--index-url", "https://download.pytorch.org/whl/cpu")
-    for library, needed in {"torch": ("torch", "numpy", *pytorch), "jax": ("jax",)}.items():
+    requirements = {"torch": ("torch==2.13.0", "numpy"), "jax": ("jax==0.10.2", "scipy")}
+    for library, needed in requirements.items():
         session.run("python", "-m", "venv", "--clear", str(folder / library), silent=True)
         python = next(p for p in (folder / library).glob("*/python*") if p.stem == "python")
         session.run(str(python), "-m", "pip", "install", "-q", *needed, external=True)

@@ -42,6 +42,7 @@ BUDGETS = {
     "growth": 0.50,
     "sorting": 0.50,
     "extremes": 0.50,
+    "scans": 0.50,
     "elementwise": 0.50,
 }
 

@@ -92,6 +92,23 @@ OPERATIONS = [
         lambda np, x: np.argmin(x, axis=0),
         lambda t, x: t.argmin(x, dim=0),
     ),
+    Operation(
+        "cumsum", "scans", _vector, lambda np, x: np.cumsum(x), lambda t, x: t.cumsum(x, dim=0)
+    ),
+    Operation(
+        "cumsum of rows",
+        "scans",
+        _rows,
+        lambda np, x: np.cumsum(x, axis=1),
+        lambda t, x: t.cumsum(x, dim=1),
+    ),
+    Operation(
+        "cumsum of columns",
+        "scans",
+        _rows,
+        lambda np, x: np.cumsum(x, axis=0),
+        lambda t, x: t.cumsum(x, dim=0),
+    ),
     Operation("sin", "elementwise", _vector, lambda np, x: np.sin(x), lambda t, x: t.sin(x)),
     Operation("cos", "elementwise", _vector, lambda np, x: np.cos(x), lambda t, x: t.cos(x)),
     Operation("tan", "elementwise", _vector, lambda np, x: np.tan(x), lambda t, x: t.tan(x)),

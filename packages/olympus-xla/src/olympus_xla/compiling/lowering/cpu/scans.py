@@ -10,8 +10,8 @@ not the last one. Elsewhere they hold elements of several rows. Long rows are cu
 are scanned side by side. Afterwards each block is combined with the total of the blocks before it.
 
 Integers have the bits of XLA's results. Floats are combined in another order. The error of a sum is
-at most that of adding one by one over twice the square root of the length, in float32 for floats of
-16 bits.
+at most that of adding one by one over `_LONGEST` elements, or over twice the square root of longer
+rows. Floats of 16 bits are combined in float32.
 
 The group ``scans`` of the benchmarks covers this module.
 """
@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.types import dtypes
 
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
