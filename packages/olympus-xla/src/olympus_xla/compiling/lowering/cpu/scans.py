@@ -91,10 +91,10 @@ def _scanned(scan: Scan, rows: Any) -> Any:
     block = _block_length(length)
     count = -(-length // block)
     padding = count * block - length
+    first = padding if scan.reverse else 0
     if padding:
-        at_ends = (padding, 0) if scan.reverse else (0, padding)
         zero = np.zeros((), rows.dtype)
-        rows = lax.pad(rows, zero, ((0, 0, 0), (*at_ends, 0), (0, 0, 0)))
+        rows = lax.pad(rows, zero, ((0, 0, 0), (first, padding - first, 0), (0, 0, 0)))
     blocks = lax.reshape(rows, (outer * count, block, inner))
     within = lax.reshape(
         native_loop(functools.partial(_scanned_in_steps, scan), blocks),
@@ -108,7 +108,7 @@ def _scanned(scan: Scan, rows: Any) -> Any:
     before = lax.broadcast_in_dim(before, within.shape, (0, 1, 3))
     result = lax.optimization_barrier(scan.combine(before, within))
     result = lax.reshape(result, rows.shape)
-    return lax.slice_in_dim(result, at_ends[0], at_ends[0] + length, axis=1) if padding else result
+    return lax.slice_in_dim(result, first, first + length, axis=1) if padding else result
 
 
 def _block_length(length: int) -> int:

@@ -15,6 +15,7 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu import convolutions
 from ..tables import define_for_platform, lower_with, lowering_rules
 from .contractions import precision_attribute
 
@@ -36,7 +37,17 @@ def _letters(spec: Sequence[int], letters: str) -> str:
 
 
 @lowering_rules.define(conv_general_dilated_p)
-def _conv_general_dilated(
+def _conv_general_dilated(context: LoweringContext, lhs: Any, rhs: Any, **params: Any) -> Any:
+    if convolutions.is_product(context, **params):
+        function, names = convolutions.product, ("dimension_numbers", "precision")
+    elif convolutions.is_sum_of_views(context, **params):
+        function, names = convolutions.sum_of_views, convolutions.GEOMETRY
+    else:
+        return _convolution(context, lhs, rhs, **params)
+    return context.inline_function(function, (lhs, rhs), {name: params[name] for name in names})
+
+
+def _convolution(
     context: LoweringContext,
     lhs: Any,
     rhs: Any,

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Depthwise and pointwise convolutions, without XLA's general loop and without transpositions.
+
+XLA's CPU backend computes a convolution of separate features, as of a depthwise layer, by a scalar
+loop, in 15 to 20 ns per element of the result. As a sum of shifted views of the padded input, each
+times one weight, it takes 0.5 ns. A convolution by windows of one element is a product of matrices.
+If the features come before the spatial dimensions, XLA transposes the input and the result, which
+takes twice the time of the product.
+
+Other convolutions are XLA's, which are 0.9 to 1.4 times as fast as those of PyTorch.
+
+The group ``convolutions`` of the benchmarks covers this module.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.types import dtypes
+
+from ..context import LoweringContext
+from .choice import is_for_this_cpu, is_static
+
+# The number of elements of the result from which other operations take less time than XLA's.
+SMALLEST = 1024
+
+# Each element of a window is a view, of which XLA compiles a few hundred per second.
+_LARGEST_WINDOW = 49
+
+# The parameters of `sum_of_views`.
+GEOMETRY = (
+    "dimension_numbers",
+    "window_strides",
+    "padding",
+    "rhs_dilation",
+    "preferred_element_type",
+)
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
+
+
+def is_sum_of_views(
+    context: LoweringContext,
+    *,
+    dimension_numbers: Any,
+    lhs_dilation: tuple,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> bool:
+    """Returns whether `sum_of_views` replaces XLA's convolution."""
+    lhs, rhs = context.avals_in
+    if not _is_large(context, _FLOATS + _HALVES):
+        return False
+    window = permuted(rhs.shape, dimension_numbers.rhs_spec)
+    return (
+        batch_group_count == 1
+        and lhs.shape[dimension_numbers.lhs_spec[1]] == feature_group_count == window[0]
+        and dimension_numbers.lhs_spec == dimension_numbers.out_spec
+        and 0 < math.prod(window[2:]) <= _LARGEST_WINDOW
+        and set(lhs_dilation) <= {1}
+    )
+
+
+def is_product(
+    context: LoweringContext,
+    *,
+    window_strides: tuple,
+    padding: tuple,
+    lhs_dilation: tuple,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> bool:
+    """Returns whether `product` replaces XLA's convolution."""
+    rank = len(context.aval_out.shape)
+    in_order = tuple(range(rank))
+    return (
+        _is_large(context, _FLOATS)
+        and len({aval.dtype for aval in (*context.avals_in, context.aval_out)}) == 1
+        and dimension_numbers.lhs_spec == dimension_numbers.out_spec == in_order
+        and feature_group_count == batch_group_count == 1
+        and set(permuted(context.avals_in[1].shape, dimension_numbers.rhs_spec)[2:]) == {1}
+        and set(window_strides) | set(lhs_dilation) == {1}
+        and set(itertools.chain.from_iterable(padding)) == {0}
+    )
+
+
+def _is_large(context: LoweringContext, allowed: tuple) -> bool:
+    avals = [*context.avals_in, context.aval_out]
+    return (
+        all(is_static(aval.shape) and aval.dtype in allowed for aval in avals)
+        and math.prod(context.aval_out.shape) >= SMALLEST
+        and is_for_this_cpu(context)
+    )
+
+
+def sum_of_views(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    window_strides: tuple,
+    padding: tuple,
+    rhs_dilation: tuple,
+    preferred_element_type: Any,
+) -> Any:
+    """Convolves each feature with its own window."""
+    spec = dimension_numbers.lhs_spec
+    dtype = np.dtype(preferred_element_type or lhs.dtype)
+    wide = np.dtype(np.float32) if dtype in _HALVES else dtype
+    pads = [(0, 0, 0)] * lhs.ndim
+    for place, (low, high) in zip(spec[2:], padding, strict=True):
+        pads[place] = (low, high, 0)
+    # Pads, of which each view would choose its elements, are written once.
+    padded = lax.pad(lax.convert_element_type(lhs, wide), np.zeros((), wide), pads)
+    padded = lax.optimization_barrier(padded)
+    weights = lax.transpose(lax.convert_element_type(rhs, wide), dimension_numbers.rhs_spec)
+    window = weights.shape[2:]
+    sizes = [
+        (padded.shape[place] - dilation * (length - 1) - 1) // stride + 1
+        for place, length, dilation, stride in zip(
+            spec[2:], window, rhs_dilation, window_strides, strict=True
+        )
+    ]
+    total = None
+    weights = lax.reshape(weights, (weights.shape[0], math.prod(window)))
+    for element, offsets in enumerate(itertools.product(*map(range, window))):
+        start, limit, stride = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim
+        for number, place in enumerate(spec[2:]):
+            start[place] = offsets[number] * rhs_dilation[number]
+            limit[place] = start[place] + (sizes[number] - 1) * window_strides[number] + 1
+            stride[place] = window_strides[number]
+        view = lax.slice(padded, start, limit, stride)
+        weight = lax.index_in_dim(weights, element, 1, keepdims=False)
+        term = lax.mul(view, lax.broadcast_in_dim(weight, view.shape, (spec[1],)))
+        total = term if total is None else lax.add(total, term)
+    return lax.convert_element_type(total, dtype)
+
+
+def product(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any) -> Any:
+    """Convolves with windows of one element: a product of matrices for each member of the batch."""
+    precision = precision if type(precision) is tuple else None  # or an algorithm of products
+    batch, features, *spatial = lhs.shape
+    rhs = lax.transpose(rhs, dimension_numbers.rhs_spec)
+    matrix = lax.reshape(rhs, rhs.shape[:2])
+    matrices = lax.broadcast_in_dim(matrix, (batch, *matrix.shape), (1, 2))
+    columns = lax.reshape(lhs, (batch, features, math.prod(spatial)))
+    result = lax.dot_general(matrices, columns, (((2,), (1,)), ((0,), (0,))), precision=precision)
+    return lax.reshape(result, (batch, matrix.shape[0], *spatial))
