@@ -10,7 +10,7 @@ import atexit
 import os
 from pathlib import Path
 
-__all__ = ["total_usage"]
+__all__ = ["forget", "total_usage"]
 
 # Numbers of this process, and the directory to whose file they are added.
 hits = 0
@@ -47,3 +47,8 @@ def _record() -> None:
             path.write_text(total, "ascii")
     except OSError:  # the disk is full or read-only; the numbers are of interest only
         pass
+
+
+def forget(directory: Path) -> None:
+    """Removes the numbers that processes have recorded for a directory."""
+    (directory / _FILE).unlink(missing_ok=True)

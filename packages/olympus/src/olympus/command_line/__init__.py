@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line ``python -m olympus``.
+
+`installation` gathers what is known of the installation; `doctor` and `info` show it; `caches`
+shows and clears the caches on disk; `examples` lists, copies and runs the examples in the folder of
+that name.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from . import caches, doctor, examples, info
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a command.
+
+    Args:
+      arguments: the command line without the interpreter and ``-m olympus``.
+
+    Returns:
+      The exit status: 0 if all is well, 1 if there is a problem. argparse ends the process with 2
+      if the arguments are not understood.
+
+    Example:
+      >>> main(["--help"])  # doctest: +ELLIPSIS
+      Traceback (most recent call last):
+      SystemExit: 0
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m olympus",
+        description="Looks after an installation of OLYMPUS.",
+        epilog="Without a command, it is `doctor`. The exit status is 0 if all is well, 1 if there "
+        "is a problem, 2 if the arguments are not understood.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="command")
+    for command in (doctor, info, caches, examples):
+        command.add_parser(commands)
+    parser.set_defaults(run=doctor.run)
+    options = parser.parse_args(arguments)
+    return options.run(options)
