@@ -21,6 +21,7 @@ _SUBMODULES = (
     "ad_checkpoint",
     "api_util",
     "collect_profile",
+    "command_line",
     "compat",
     "core",
     "custom_batching",
