@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.name_stacks import TransformationName
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import transforming
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
@@ -33,6 +34,12 @@ from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
 from .trace import call_batched
 from .vmappables import has_containers_with_integers, has_specs, spec_types, vmap_by_specs
 
+if TYPE_CHECKING:
+    from . import chunks
+    from .chunks import ChunkSize
+else:
+    chunks = deferred(".chunks", milliseconds=1.0)
+
 _VMAP = TransformationName("vmap")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -46,6 +53,8 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
+    *,
+    chunk_size: int | str | None = None,
 ) -> Function:
     """Returns a function that maps ``fun`` over array axes, in one vectorised computation.
 
@@ -63,13 +72,17 @@ def vmap(
       spmd_axis_name: the mesh axis (or a tuple of them) over which the examples are laid out.
       sum_match: whether to sum a result that differs between examples over the examples, if its
         ``out_axes`` is None.
+      chunk_size: the largest number of examples that are computed at once, in a loop over chunks;
+        the last chunk may be smaller. Temporary values then need the memory of that many examples.
+        With ``"auto"``, a heuristic chooses as many as need 256 MiB. All at once if None.
 
     Returns:
       The mapped function.
 
     Raises:
       TypeError: ``fun`` is not callable, or axes are not integers, None or trees of them.
-      ValueError: on the call, mapped axes differ in size or do not exist.
+      ValueError: on the call, mapped axes differ in size or do not exist. ``chunk_size`` is no
+        positive integer, or is given with ``axis_name`` or ``sum_match``.
 
     Example:
       >>> from olympus_ir import lax
@@ -93,7 +106,9 @@ def vmap(
     if spec_types and (has_specs(in_axes) or has_specs(out_axes)):
         return vmap_by_specs(vmap, fun, options)  # type: ignore[return-value]
     _check_options(options)
-    mapped = _MappedFunction(fun, options)
+    if chunk_size is not None:
+        chunks.check_chunk_size(chunk_size, options)
+    mapped = _MappedFunction(fun, options, chunk_size)
 
     @api_boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
@@ -122,11 +137,22 @@ def _check_options(options: VmapOptions) -> None:
 class _MappedFunction:
     """A function and its options. The axes are flattened once for each structure."""
 
-    __slots__ = ("fun", "in_axes_of_tree", "options", "out_axes_of_tree")
+    __slots__ = (
+        "bodies_of_chunks",
+        "chunk_size",
+        "fun",
+        "in_axes_of_tree",
+        "options",
+        "out_axes_of_tree",
+    )
 
-    def __init__(self, fun: Callable[..., Any], options: VmapOptions) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], options: VmapOptions, chunk_size: ChunkSize = None
+    ) -> None:
         self.fun = fun
         self.options = options
+        self.chunk_size = chunk_size
+        self.bodies_of_chunks: dict[Any, Any] = {}
         self.in_axes_of_tree: dict[Any, list[Any]] = {}
         self.out_axes_of_tree: dict[Any, list[Any]] = {}
 
@@ -139,6 +165,13 @@ class _MappedFunction:
             in_dims = flat_in_axes(options.in_axes, in_tree, args, kwargs)
             self.in_axes_of_tree[in_tree] = in_dims
         size, dims = mapped_axis(fun, in_tree, leaves, in_dims, options.axis_size)
+        chunk_size = self.chunk_size
+        if chunk_size is not None and any(dim is not None for dim in dims):
+            if chunk_size == "auto" or size > int(chunk_size):
+                examples = chunks.Examples(leaves, in_tree, dims, size)
+                return chunks.call_in_chunks(
+                    vmap, fun, options, chunk_size, examples, self.bodies_of_chunks
+                )
         flat = FlatFunction(fun, in_tree)
         axis = BatchAxis(
             size, options.axis_name, options.spmd_axis_name, layout_of_axis(leaves, dims)

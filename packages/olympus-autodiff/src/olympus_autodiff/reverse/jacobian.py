@@ -37,6 +37,8 @@ def jacfwd(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | str | None = None,
 ) -> Callable[..., Any]:
     """Returns a function that computes the Jacobian of ``fun``, column by column in forward mode.
 
@@ -47,6 +49,8 @@ def jacfwd(
       argnums: the positional arguments to differentiate by.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic; then arguments must be complex.
+      chunk_size: the number of columns that are computed at once; all if None. With ``"auto"``, a
+        heuristic chooses it, as in `vmap`.
 
     Returns:
       A function with the arguments of ``fun``. It returns, in the structure of the result of
@@ -82,7 +86,10 @@ def jacfwd(
         # The primal result is the same for all basis vectors, so it is not batched.
         in_axes = (pytrees.tree_map(lambda leaf: 0, chosen),)
         result, columns, *aux = vmap(
-            push, in_axes=in_axes, out_axes=(None, -1, None) if has_aux else (None, -1)
+            push,
+            in_axes=in_axes,
+            out_axes=(None, -1, None) if has_aux else (None, -1),
+            chunk_size=chunk_size,
         )(_standard_basis(chosen))
         pytrees.tree_map(functools.partial(_check_forward_output, holomorphic=holomorphic), result)
         rows = pytrees.tree_map(
@@ -100,6 +107,8 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | str | None = None,
 ) -> Callable[..., Any]:
     """Returns a function that computes the Jacobian of ``fun``, row by row in reverse mode.
 
@@ -113,6 +122,8 @@ def jacrev(
         be complex.
       allow_int: whether to differentiate by integer arguments, whose derivative is of dtype
         ``float0``.
+      chunk_size: the number of rows that are computed at once; all if None. With ``"auto"``, a
+        heuristic chooses it, as in `vmap`.
 
     Returns:
       A function as `jacfwd` returns it.
@@ -141,7 +152,7 @@ def jacrev(
         result, pull, *aux = vjp(function, *chosen, has_aux=has_aux)
         for leaf in pytrees.tree_leaves(result):
             check_output(aval_of(leaf).dtype, holomorphic, "jacrev")
-        rows = vmap(pull)(_standard_basis(result))
+        rows = vmap(pull, chunk_size=chunk_size)(_standard_basis(result))
         example = _single(argnums, chosen)
         rows = rows[0] if not isinstance(argnums, tuple | list) else rows
         by_argument = pytrees.tree_map(lambda row: _split_axis(result, row, 0), rows)
@@ -160,6 +171,8 @@ def jacobian(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | str | None = None,
 ) -> Callable[..., Any]:
     """Returns a function that computes the Jacobian of ``fun``: another name of `jacrev`.
 
@@ -170,7 +183,7 @@ def jacobian(
       Array([[0., 0.],
              [0., 2.]], dtype=float32)
     """
-    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size)
 
 
 def hessian(
@@ -178,6 +191,8 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | str | None = None,
 ) -> Callable[..., Any]:
     """Returns a function that computes the second derivatives of ``fun``.
 
@@ -188,6 +203,8 @@ def hessian(
       argnums: the positional arguments to differentiate by.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic.
+      chunk_size: the number of columns of second derivatives that are computed at once; all if
+        None. With ``"auto"``, a heuristic chooses it, as in `vmap`.
 
     Returns:
       A function with the arguments of ``fun``, which returns in the structure of its result the
@@ -206,6 +223,7 @@ def hessian(
         argnums,
         has_aux=has_aux,
         holomorphic=holomorphic,
+        chunk_size=chunk_size,
     )
 
 
