@@ -41,8 +41,8 @@ class Costs:
     """Costs of programs; each program is estimated once.
 
     The estimate is a heuristic: operations without a rule cost one operation for each element of
-    their results. The body of a ``while`` loop counts once. The cost of a choice is that of its most
-    expensive branch.
+    their results. The body of a ``while`` loop counts once. The cost of a choice is that of its
+    most expensive branch.
     """
 
     def __init__(self) -> None:
