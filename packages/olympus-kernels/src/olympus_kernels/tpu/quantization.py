@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as integers of eight bits, with a scale for each vector of the last dimension."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+import olympus_numpy as jnp
+
+__all__ = [
+    "MAX_INT8",
+    "QuantizedTensor",
+    "from_int8",
+    "get_quantization_scales",
+    "quantize_to_int8",
+    "to_int8",
+    "unquantize_from_int8",
+]
+
+MAX_INT8 = 127.5
+
+
+class QuantizedTensor(NamedTuple):
+    """An array of integers and the scales of its vectors.
+
+    Attributes:
+      weight: the integers, int8[..., size].
+      scales: the largest absolute value of each vector, [..., 1].
+    """
+
+    weight: Any
+    scales: Any
+
+
+def to_int8(x: Any, h: Any) -> Any:
+    """Rounds numbers to integers of eight bits.
+
+    Args:
+      x: the numbers.
+      h: the largest absolute values, which become 127.5 before they are rounded.
+
+    Example:
+      >>> to_int8(np.float32([-1.0, 0.5]), np.float32(2.0))
+      Array([-64,  32], dtype=int8)
+    """
+    return jnp.rint(x * (MAX_INT8 / h)).astype(np.int8)
+
+
+def from_int8(x: Any, h: Any, dtype: Any = ml_dtypes.bfloat16) -> Any:
+    """Converts integers of `to_int8` back to numbers.
+
+    Args:
+      x: the integers.
+      h: the largest absolute values.
+      dtype: the dtype in which the integers are multiplied.
+
+    Example:
+      >>> from_int8(np.int8([-51, 102]), jnp.float32(2.5), np.float32)
+      Array([-1.,  2.], dtype=float32)
+    """
+    return jnp.asarray(x).astype(dtype) * h / MAX_INT8
+
+
+def get_quantization_scales(x: Any) -> Any:
+    """Returns the largest absolute value of each vector of the last dimension.
+
+    Args:
+      x: the numbers, [..., size].
+
+    Returns:
+      An array of shape [..., 1].
+    """
+    return jnp.max(jnp.abs(x), axis=-1, keepdims=True)
+
+
+def quantize_to_int8(x: Any) -> QuantizedTensor:
+    """Returns an array as integers with scales.
+
+    Args:
+      x: the numbers, [..., size].
+
+    Example:
+      >>> quantize_to_int8(np.float32([[1.0, -2.0]])).scales
+      Array([[2.]], dtype=float32)
+    """
+    scales = get_quantization_scales(x)
+    return QuantizedTensor(to_int8(x, scales), scales)
+
+
+def unquantize_from_int8(x: QuantizedTensor, dtype: Any = ml_dtypes.bfloat16) -> Any:
+    """Returns the numbers of a quantized array.
+
+    Args:
+      x: the quantized array.
+      dtype: the dtype in which the integers are multiplied by their scales.
+    """
+    return from_int8(x.weight, x.scales, dtype)

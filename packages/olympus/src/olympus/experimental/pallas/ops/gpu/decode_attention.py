@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of one query an example, whose keys several programs share."""
+
+from olympus_kernels.gpu.decode_attention import *  # noqa: F403
+from olympus_kernels.gpu.decode_attention import __all__ as __all__

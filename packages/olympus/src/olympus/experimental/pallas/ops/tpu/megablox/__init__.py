@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of groups of rows with a matrix for each group."""
+
+from . import gmm as _kernels  # noqa: F401  before the function takes the module's name
+from .ops import gmm
+
+__all__ = ["gmm"]

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of products of groups of rows."""
+
+from olympus_kernels.tpu.grouped_matmul import gmm, make_group_metadata, tgmm
+
+__all__ = ["gmm", "make_group_metadata", "tgmm"]

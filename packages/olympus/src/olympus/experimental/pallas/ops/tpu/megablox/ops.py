@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of groups of rows that have derivatives."""
+
+from olympus_kernels.tpu.grouped_matmul import differentiable_gmm as gmm
+
+__all__ = ["gmm"]

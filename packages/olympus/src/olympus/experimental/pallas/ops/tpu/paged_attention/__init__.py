@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of one query a sequence to keys and values in pages."""
+
+from olympus_kernels.tpu.attention.paged import paged_attention
+
+__all__ = ["paged_attention"]
