@@ -110,22 +110,22 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     """
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = _and(_shift_right(bits, 23), 255)
-    mantissa = _double(lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 0x800000)))
+    mantissa = double(lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 0x800000)))
     # The first digit needed has the weight 2. Digits of more weight are multiples of a turn.
     first = lax.sub(exponent, lax.full_like(exponent, 120))
     high, middle, low = _words_from(first)
-    top = _double(_shift_right(high, 4))  # 28 bits, the first two before the binary point
+    top = double(_shift_right(high, 4))  # 28 bits, the first two before the binary point
     next_28 = lax.bitwise_or(_shift_left(_and(high, 15), 24), _shift_right(middle, 8))
     last_32 = lax.bitwise_or(_shift_left(_and(middle, 255), 24), _shift_right(low, 8))
     # Products of 24 and 28 bits are exact.
-    turns = _times(lax.mul(mantissa, top), 2.0**-26)
-    turns = lax.sub(turns, _times(lax.floor(_times(turns, 0.25)), 4.0))
+    turns = times(lax.mul(mantissa, top), 2.0**-26)
+    turns = lax.sub(turns, times(lax.floor(times(turns, 0.25)), 4.0))
     rest = lax.add(
-        _times(lax.mul(mantissa, _double(next_28)), 2.0**-54),
-        _times(lax.mul(mantissa, _double(last_32)), 2.0**-86),
+        times(lax.mul(mantissa, double(next_28)), 2.0**-54),
+        times(lax.mul(mantissa, double(last_32)), 2.0**-86),
     )
     quadrant = lax.round(lax.add(turns, rest), lax.RoundingMethod.TO_NEAREST_EVEN)
-    angle = _times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
+    angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
     is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))  # needs digits before the table
@@ -133,7 +133,7 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = lax.select(is_negative, lax.neg(angle), angle)
     return (
         lax.select(is_reduced, lax.full_like(whole, 0), whole),
-        lax.select(is_reduced, _double(x), angle),
+        lax.select(is_reduced, double(x), angle),
     )
 
 
@@ -163,21 +163,24 @@ def _word_at(index: Any, offset: int) -> Any:
 def _series(angle: Any) -> tuple[Any, Any]:
     """Returns the sine and the cosine of an angle of at most pi/4."""
     square = lax.mul(angle, angle)
-    return lax.mul(angle, _polynomial(square, _SINE)), _polynomial(square, _COSINE)
+    return lax.mul(angle, polynomial(square, _SINE)), polynomial(square, _COSINE)
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """Returns the polynomial whose coefficients are given from the constant on."""
     value = lax.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = lax.add(lax.mul(value, x), lax.full_like(x, coefficient))
     return value
 
 
-def _times(x: Any, factor: float) -> Any:
+def times(x: Any, factor: float) -> Any:
+    """Returns the product of an array and a number."""
     return lax.mul(x, lax.full_like(x, factor))
 
 
-def _double(x: Any) -> Any:
+def double(x: Any) -> Any:
+    """Returns the numbers in double precision."""
     return lax.convert_element_type(x, np.float64)
 
 

@@ -14,7 +14,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
-from ..cpu import trigonometry
+from ..cpu import inverses, trigonometry
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -28,18 +28,13 @@ for _primitive, _operation in {
     lax.expm1_p: "stablehlo.exponential_minus_one",
     lax.tanh_p: "stablehlo.tanh",
     lax.logistic_p: "stablehlo.logistic",
-    lax.asin_p: "chlo.asin",
-    lax.acos_p: "chlo.acos",
-    lax.atan_p: "chlo.atan",
     lax.sinh_p: "chlo.sinh",
     lax.cosh_p: "chlo.cosh",
     lax.asinh_p: "chlo.asinh",
     lax.acosh_p: "chlo.acosh",
     lax.atanh_p: "chlo.atanh",
-    lax.atan2_p: "stablehlo.atan2",
     lax.sqrt_p: "stablehlo.sqrt",
     lax.rsqrt_p: "stablehlo.rsqrt",
-    lax.cbrt_p: "stablehlo.cbrt",
     lax.abs_p: "stablehlo.abs",
     lax.real_p: "stablehlo.real",
     lax.imag_p: "stablehlo.imag",
@@ -267,32 +262,36 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
     return cosh, lax.mul(half, lax.sub(up, down))
 
 
-def _trigonometric(operation: str, in_double: Any, of_complex: Any = None) -> Any:
-    """Returns the rule of sine, cosine or tangent.
+def _in_double(operation: str, in_double: Any, of_complex: Any = None) -> Any:
+    """Returns the rule of a function that CPUs compute in double precision.
 
-    The compiler's operations on complex numbers lose the signs of zeros. They return NaNs
+    The compiler's sine and cosine of complex numbers lose the signs of zeros. They return NaNs
     for infinities on the imaginary axis.
     """
     plain = nary(operation)
 
-    def rule(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         aval = context.aval_out
         if of_complex is not None and dtypes.issubdtype(aval.dtype, np.complexfloating):
-            return context.inline_function(of_complex, (operand,), {})
+            return context.inline_function(of_complex, operands, {})
         if params.get("accuracy") is None and trigonometry.is_double_arithmetic(context, aval):
-            return context.inline_function(in_double, (operand,), {})
-        return plain(context, operand, **params)
+            return context.inline_function(in_double, operands, {})
+        return plain(context, *operands, **params)
 
     return rule
 
 
-lowering_rules.define(
-    lax.sin_p, _trigonometric("stablehlo.sine", trigonometry.sine, _sine_of_complex)
-)
-lowering_rules.define(
-    lax.cos_p, _trigonometric("stablehlo.cosine", trigonometry.cosine, _cosine_of_complex)
-)
-lowering_rules.define(lax.tan_p, _trigonometric("stablehlo.tan", trigonometry.tangent))
+for _primitive, _arguments in {
+    lax.sin_p: ("stablehlo.sine", trigonometry.sine, _sine_of_complex),
+    lax.cos_p: ("stablehlo.cosine", trigonometry.cosine, _cosine_of_complex),
+    lax.tan_p: ("stablehlo.tan", trigonometry.tangent),
+    lax.asin_p: ("chlo.asin", inverses.arc_sine),
+    lax.acos_p: ("chlo.acos", inverses.arc_cosine),
+    lax.atan_p: ("chlo.atan", inverses.arc_tangent),
+    lax.atan2_p: ("stablehlo.atan2", inverses.angle_of_point),
+    lax.cbrt_p: ("stablehlo.cbrt", inverses.cube_root),
+}.items():
+    lowering_rules.define(_primitive, _in_double(*_arguments))
 
 
 @lowering_rules.define(lax.conj_p)
