@@ -16,6 +16,8 @@ _MODULES = {
     "memory": "memory_reports",
     "Picture": "program_pictures",
     "show": "program_pictures",
+    "Profile": "profiles",
+    "profile": "profiles",
 }
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -83,11 +83,13 @@ class Instruction(NamedTuple):
       opcode: its operation, such as ``"fusion"``.
       shape: its type.
       origin: the path of the equation behind it, such as ``jit(step)/jvp()/dot_general``.
-      line: the user's innermost line; None if it is not known.
+      stack: the user's lines, innermost first.
       operands: the numbers of its operands.
       called: the numbers of the computations that it calls.
       tuple_index: the part that a ``get-tuple-element`` takes.
       parameter: the position of a parameter.
+      contracted: the dimensions of the first factor that a product of matrices adds up.
+      output_axis: the dimension of the kernel of a convolution that counts the features of results.
     """
 
     id: int
@@ -95,11 +97,18 @@ class Instruction(NamedTuple):
     opcode: str
     shape: Shape
     origin: str
-    line: Line | None
+    stack: tuple[Line, ...]
     operands: list[int]
     called: list[int]
     tuple_index: int
     parameter: int
+    contracted: list[int]
+    output_axis: int
+
+    @property
+    def line(self) -> Line | None:
+        """The user's innermost line; None if it is not known."""
+        return self.stack[0] if self.stack else None
 
     @property
     def is_backward(self) -> bool:
@@ -163,8 +172,8 @@ def _orders(schedule: Message) -> dict[int, list[int]]:
     return orders
 
 
-def _stack_frames(index: Message) -> list[Line | None]:
-    """Returns the line of each stack frame, by its number from 1."""
+def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
+    """Returns the lines of each stack frame and those around it, by its number from 1."""
     files, functions = index.texts(1), index.texts(2)
 
     def name(names: list[str], number: int) -> str:
@@ -174,28 +183,41 @@ def _stack_frames(index: Message) -> list[Line | None]:
         Line(name(files, each.integer(1)), each.integer(3), name(functions, each.integer(2)))
         for each in index.messages(3)
     ]
-    return [None] + [
-        places[frame.integer(1) - 1] if frame.integer(1) else None for frame in index.messages(4)
-    ]
+    frames = [(each.integer(1), each.integer(2)) for each in index.messages(4)]
+
+    def stack(number: int) -> tuple[Line, ...]:
+        lines = []
+        while 0 < number <= len(frames) and len(lines) < _MOST_FRAMES:
+            place, number = frames[number - 1]
+            if place:
+                lines.append(places[place - 1])
+        return tuple(lines)
+
+    return [stack(number) for number in range(len(frames) + 1)]
 
 
-def _instruction(message: Message, lines: list[Line | None]) -> Instruction:
+_MOST_FRAMES = 100
+
+
+def _instruction(message: Message, stacks: list[tuple[Line, ...]]) -> Instruction:
     metadata = message.message(7)
     frame = metadata.integer(15)
-    line = lines[frame] if frame < len(lines) else None
-    if line is None and metadata.text(3):
-        line = Line(metadata.text(3), metadata.integer(4))
+    stack = stacks[frame] if frame < len(stacks) else ()
+    if not stack and metadata.text(3):
+        stack = (Line(metadata.text(3), metadata.integer(4)),)
     return Instruction(
         message.integer(35),
         message.text(1),
         message.text(2),
         _shape(message.message(3)),
         metadata.text(2),
-        line,
+        stack,
         message.integers(36),
         message.integers(38),
         message.integer(13),
         message.integer(9),
+        message.message(30).integers(1),
+        message.message(16).integer(4),
     )
 
 

@@ -120,7 +120,7 @@ _SOURCES = {
         "transfer_guard_device_to_host",
         "transfer_guard_host_to_device",
     ),
-    **_lazy.names_from("olympus_insight", "explain", "show"),
+    **_lazy.names_from("olympus_insight", "explain", "profile", "show"),
     **_lazy.names_from("olympus._reports", "memory"),
     **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
     **_lazy.names_from("olympus_ir.references.indexing", "ds"),

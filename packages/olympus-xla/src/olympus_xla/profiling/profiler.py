@@ -35,6 +35,7 @@ __all__ = [
     "annotate_function",
     "device_memory_profile",
     "get_profiled_instructions_proto",
+    "record",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
@@ -155,6 +156,39 @@ def trace(
         yield
     finally:
         stop_trace()
+
+
+def record(run: Callable[[], Any], profiler_options: ProfileOptions | None = None) -> ProfileData:
+    """Records the activity of the program and the devices while a function runs, in memory.
+
+    Args:
+      run: the function.
+      profiler_options: the options of the trace.
+
+    Returns:
+      The trace.
+
+    Raises:
+      RuntimeError: a trace is already being recorded.
+
+    Example:
+      >>> len(list(record(lambda: None).planes)) > 0
+      True
+    """
+    with _state.lock:
+        if _state.session is not None:
+            raise RuntimeError(
+                "Profile has already been started. Only one profile may be run at a time; stop it "
+                "with stop_trace()."
+            )
+        backends()  # plugins register their tracers when their clients are made
+        options = profiler_options if profiler_options is not None else ProfileOptions()
+        session = _jaxlib.ProfilerSession(options)
+        try:
+            run()
+        finally:
+            contents = session.stop()
+    return ProfileData.from_serialized_xspace(contents)
 
 
 def _newest_session(log_dir: str) -> Path:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of compiled instructions: arithmetic operations and bytes."""
+
+from __future__ import annotations
+
+import math
+
+from .compiled_modules import Instruction, Module
+from .costs import Cost
+
+__all__ = ["cost_of"]
+
+# Instructions that move values and compute none.
+_MOVING = frozenset(
+    """bitcast bitcast-convert broadcast call concatenate conditional constant copy copy-done
+    copy-start custom-call domain dynamic-slice dynamic-update-slice gather get-tuple-element iota
+    optimization-barrier pad parameter reshape reverse slice transpose tuple while""".split()
+)
+
+
+def cost_of(module: Module, instruction: Instruction) -> Cost:
+    """Returns the cost of one execution of an instruction.
+
+    A fusion does the operations of the instructions inside, and moves its own operands and results
+    only. An elementwise instruction does one operation for each element, whatever it computes.
+
+    Args:
+      module: the module.
+      instruction: one of its instructions.
+    """
+    operands = [module.instructions[each].shape.bytes for each in instruction.operands]
+    return Cost(_flops(module, instruction), sum(operands) + instruction.shape.bytes)
+
+
+def _flops(module: Module, instruction: Instruction) -> int:
+    elements = math.prod(instruction.shape.dimensions)
+    factors = [module.instructions[each].shape for each in instruction.operands]
+    match instruction.opcode:
+        case "fusion":
+            (inside,) = instruction.called
+            return sum(_flops(module, each) for each in module.computations[inside].instructions)
+        case "dot":
+            sizes = [factors[0].dimensions[axis] for axis in instruction.contracted]
+            return 2 * elements * math.prod(sizes)
+        case "convolution":
+            # Each element of a result is a sum over the kernel of one feature of the result.
+            kernel = factors[1].dimensions
+            return 2 * elements * math.prod(kernel) // kernel[instruction.output_axis]
+        case "reduce" | "reduce-window" | "scatter" | "sort" | "map":
+            return math.prod(factors[0].dimensions) if factors else 0
+        case opcode if opcode in _MOVING:
+            return 0
+    return elements
