@@ -311,6 +311,16 @@ def sweep(session: nox.Session) -> None:
     session.run("python", "tools/differential/sweep.py", "--jax", peer_python, *session.posargs)
 
 
+@nox.session(name="fuzz-calls")
+def fuzz_calls(session: nox.Session) -> None:
+    """Makes malformed calls at random, beside JAX: ``-- --seconds 600 --seed 7``."""
+    install_workspace(session)
+    peer_python = install_peer(session)
+    session.run(
+        "python", "tools/differential/fuzz_calls.py", "--jax", peer_python, *session.posargs
+    )
+
+
 @nox.session(reuse_venv=True)
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""

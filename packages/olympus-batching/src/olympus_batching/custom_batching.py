@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
@@ -40,6 +41,7 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
     return eval_olympuspr(call.jaxpr, call.consts, *operands)
 
 
+@boundary_class
 class custom_vmap:
     """Wraps a function with a custom rule for `vmap`.
 

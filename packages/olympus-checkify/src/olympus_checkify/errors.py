@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import SourceInfo, summarize, unknown_source
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 
@@ -157,6 +158,7 @@ def new_code() -> int:
     return next(_codes)
 
 
+@boundary_class
 class Error:
     """A pytree of arrays that says whether checks have failed, and which.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 import olympus_numpy as onp
 import olympus_random as random
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
@@ -55,6 +56,7 @@ TRUNCATED_DEVIATION = 0.87962566103423978
 TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
 
 
+@boundary_class
 @runtime_checkable
 class Initializer(Protocol):
     """Protocol of initialisers: functions from a key, a shape and a dtype to an array."""
@@ -109,6 +111,7 @@ def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         return onp.full(shape, value, dtype=default_float(default if dtype is None else dtype))
@@ -140,6 +143,7 @@ def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
@@ -164,6 +168,7 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
@@ -192,6 +197,7 @@ def truncated_normal(
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
@@ -240,6 +246,7 @@ def variance_scaling(
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)

@@ -8,6 +8,7 @@ from typing import Any
 
 import olympus_numpy as onp
 import olympus_random as random
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
 from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.arrays import Array
@@ -50,6 +51,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
@@ -94,6 +96,7 @@ def delta_orthogonal(
     """
     default = dtype
 
+    @api_boundary
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)

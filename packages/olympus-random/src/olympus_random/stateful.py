@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.references.primitives import addupdate, new_ref
 from olympus_ir.trees import pytrees
@@ -43,6 +43,7 @@ def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*map(np.shape, operands)) if size is None else _shape(size)
 
 
+@boundary_class
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
     """Generator of random numbers that advances with each use; `stateful_rng` makes one.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike
@@ -19,6 +20,7 @@ __all__ = ["RegularGridInterpolator"]
 _METHODS = ("linear", "nearest")
 
 
+@boundary_class
 class RegularGridInterpolator:
     """Interpolator of values on a rectangular grid.
 

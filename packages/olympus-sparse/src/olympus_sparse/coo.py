@@ -11,6 +11,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.trees import pytrees
 from olympus_numpy.core.promotion import promote_dtypes
@@ -53,6 +54,7 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
+@boundary_class
 class COO(OLYMPUSSparse):
     """Sparse matrix of entries with a row and a column.
 

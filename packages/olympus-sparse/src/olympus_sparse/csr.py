@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 
 from .coo import diagonal, known_count, matrix_product, nonzero_places, places, product_of_entries
@@ -120,6 +121,7 @@ def _check_axes(name: str, axes: Sequence[int] | None) -> None:
         raise NotImplementedError(f"{name}.transpose takes no axes but (1, 0), got {tuple(axes)}")
 
 
+@boundary_class
 class CSR(_Compressed):
     """Sparse matrix in compressed rows.
 
@@ -157,6 +159,7 @@ class CSR(_Compressed):
         return matrix_product(self, other, csr_matvec, csr_matmat)
 
 
+@boundary_class
 class CSC(_Compressed):
     """Sparse matrix in compressed columns.
 

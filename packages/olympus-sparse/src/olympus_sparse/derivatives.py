@@ -179,6 +179,7 @@ def _jacobian(transformation: Callable[..., Any]) -> Any:
     ) -> Callable[..., Any]:
         found: list[Any] = []
 
+        @api_boundary
         @functools.wraps(fun)
         def watched(*args: Any, **kwargs: Any) -> Any:
             out = fun(*args, **kwargs)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
 from typing import Any
+
+from ._faces import face, missing_name, present
 
 # JAX's words in names and their replacements, the longer words first. Modules accept both.
 _WORDS = (("jaxpr", "olympuspr"), ("Jaxpr", "Olympuspr"), ("JAX", "OLYMPUS"), ("Jax", "Olympus"))
@@ -46,12 +47,13 @@ def lazy_attributes(
       name that is not deprecated.
     """
     moved = deprecated or {}
+    present(module_name)
 
     def find(name: str) -> Any:
         if name in submodules:
             return importlib.import_module(f"{module_name}.{name}")
         if name in sources:
-            return _look_up(name, sources[name])
+            return face(module_name, name, _look_up(name, sources[name]))
         # Importlib asks for names such as `__path__`, which only the module itself can have.
         if not name.startswith("__"):
             own = own_spelling(name)
@@ -59,22 +61,20 @@ def lazy_attributes(
                 return getattr(importlib.import_module(module_name), own)
             if fallback is not None:
                 try:
-                    return fallback(name)
+                    return face(module_name, name, fallback(name))
                 except AttributeError:
                     pass
         if name == "__all__":  # `from ... import *` asks for this list
             present = dir(importlib.import_module(module_name))
             return [each for each in present if not each.startswith("_")]
-        raise AttributeError(
-            f"module {module_name!r} has no attribute {name!r}: OLYMPUS does not have it"
-        )
+        raise missing_name(module_name, name, lambda: dir(importlib.import_module(module_name)))
 
     def __getattr__(name: str) -> Any:
         present_name = own_spelling(name)
         if present_name in moved:
             source = moved[present_name]
             warnings.warn(_deprecation(module_name, name, source), DeprecationWarning, stacklevel=2)
-            return _look_up(present_name, source)
+            return face(module_name, name, _look_up(present_name, source))
         value = find(name)
         setattr(importlib.import_module(module_name), name, value)
         return value
@@ -97,15 +97,6 @@ def _deprecation(module_name: str, name: str, source: str) -> str:
     if module.partition(".")[0] != "olympus":
         return text
     return f"{text} Use {module}.{name if attribute in ('', own_spelling(name)) else attribute}."
-
-
-def loaded_names(module: ModuleType) -> dict[str, Any]:
-    """Returns the public names that a module has loaded; ``import *`` would load the others too."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if name[0] != "_" and not isinstance(value, ModuleType)
-    }
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:

@@ -10,6 +10,8 @@ from olympus_autodiff import (
 )
 from olympus_autodiff.rematerialization.policies import Offloadable, Recompute, Saveable
 
+from ._faces import present as _present
+
 __all__ = [
     "Offloadable",
     "Recompute",
@@ -20,3 +22,5 @@ __all__ = [
     "print_saved_residuals",
     "remat",
 ]
+
+_present(__name__)

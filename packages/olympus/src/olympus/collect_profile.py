@@ -3,7 +3,11 @@
 
 from olympus_xla.profiling.profile_collection import collect_profile, main, run
 
+from ._faces import present as _present
+
 __all__ = ["collect_profile", "main"]
 
 if __name__ == "__main__":
     run()
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_batching import custom_vmap, sequential_vmap
 
+from ._faces import present as _present
+
 __all__ = ["custom_vmap", "sequential_vmap"]
+
+_present(__name__)

@@ -14,6 +14,8 @@ from olympus_ir.types.dtypes import (
 from olympus_ir.types.promotion import TypePromotionError, result_type
 from olympus_numpy.arrays.scalar_types import finfo, iinfo
 
+from ._faces import present as _present
+
 __all__ = [
     "TypePromotionError",
     "bfloat16",
@@ -28,3 +30,5 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+
+_present(__name__)

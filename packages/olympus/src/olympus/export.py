@@ -18,6 +18,8 @@ from olympus_export import (
     symbolic_shape,
 )
 
+from ._faces import present as _present
+
 __all__ = [
     "DisabledSafetyCheck",
     "Exported",
@@ -33,3 +35,5 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
 ]
+
+_present(__name__)

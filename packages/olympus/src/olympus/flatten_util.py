@@ -3,4 +3,8 @@
 
 from olympus_numpy.arrays.flatten_util import ravel_pytree
 
+from ._faces import present as _present
+
 __all__ = ["ravel_pytree"]
+
+_present(__name__)

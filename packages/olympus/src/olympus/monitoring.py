@@ -17,6 +17,8 @@ from olympus_ir.diagnostics.monitoring import (
     unregister_scalar_listener,
 )
 
+from ._faces import present as _present
+
 __all__ = [
     "clear_event_listeners",
     "record_event",
@@ -32,3 +34,5 @@ __all__ = [
     "unregister_event_time_span_listener",
     "unregister_scalar_listener",
 ]
+
+_present(__name__)

@@ -19,6 +19,8 @@ from olympus_xla.profiling.profiler import (
     trace,
 )
 
+from ._faces import present as _present
+
 __all__ = [
     "ProfileData",
     "ProfileEvent",
@@ -36,3 +38,5 @@ __all__ = [
     "stop_trace",
     "trace",
 ]
+
+_present(__name__)

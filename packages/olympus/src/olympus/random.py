@@ -2,3 +2,7 @@
 """Reproducible random numbers from explicit keys."""
 
 from olympus_random import *  # noqa: F403
+
+from ._faces import present as _present
+
+_present(__name__)

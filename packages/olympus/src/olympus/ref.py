@@ -11,3 +11,7 @@ from olympus_ir.references.primitives import set as set
 from olympus_ir.references.primitives import swap as swap
 from olympus_ir.references.values import Ref as Ref
 from olympus_ir.types.references import AbstractRef as AbstractRef
+
+from ._faces import present as _present
+
+_present(__name__)

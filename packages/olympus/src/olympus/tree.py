@@ -16,6 +16,8 @@ from olympus_ir.trees.pytrees import tree_structure as structure
 from olympus_ir.trees.pytrees import tree_transpose as transpose
 from olympus_ir.trees.pytrees import tree_unflatten as unflatten
 
+from ._faces import present as _present
+
 __all__ = [
     "all",
     "broadcast",
@@ -32,3 +34,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+_present(__name__)

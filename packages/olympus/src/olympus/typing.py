@@ -7,4 +7,8 @@ from olympus_ir.types.annotations import PyTree as PyTree
 from olympus_ir.types.annotations import Shape as Shape
 from olympus_ir.types.annotations import SupportsDType as SupportsDType
 
+from ._faces import present as _present
+
 __all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape"]
+
+_present(__name__)

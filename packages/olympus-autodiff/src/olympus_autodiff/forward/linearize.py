@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.programs.staging import StagingTracer
@@ -164,6 +164,7 @@ def linearize_at(
 # ---- the transformation ----
 
 
+@boundary_class
 class LinearFunction:
     """A linear program as a function of pytrees of tangents.
 

@@ -110,6 +110,7 @@ def checkpoint(
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
+    @api_boundary
     @wraps(fun)
     @api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

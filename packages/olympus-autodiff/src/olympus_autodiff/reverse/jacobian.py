@@ -71,6 +71,7 @@ def jacfwd(
     """
     check_function(fun)
 
+    @api_boundary
     @wraps(fun)
     @api_boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
@@ -141,6 +142,7 @@ def jacrev(
     """
     check_function(fun)
 
+    @api_boundary
     @wraps(fun)
     @api_boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
@@ -30,6 +30,7 @@ else:
 __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
 
+@boundary_class
 class VJP:
     """The transposed derivative of a function at a point.
 

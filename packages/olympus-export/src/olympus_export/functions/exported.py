@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from olympus_autodiff import custom_vjp
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.reference import reference_rules
 from olympus_ir.symbolic.expressions import evaluate
@@ -26,6 +27,7 @@ from .writing import serialize
 __all__ = ["Exported", "call_exported_p"]
 
 
+@boundary_class
 class Exported:
     """A function that was lowered to StableHLO and can be serialized.
 

@@ -63,7 +63,7 @@ class OlympusError(Exception):
 
     @classmethod
     def _reference(cls) -> str:
-        documented = next(c for c in cls.__mro__ if c.__module__ == __name__)
+        documented = next(c for c in cls.__mro__ if globals().get(c.__name__) is c)
         return f"See {DOCUMENTATION}#{documented.__name__.lower()}"
 
     def __reduce__(self) -> tuple[Any, ...]:

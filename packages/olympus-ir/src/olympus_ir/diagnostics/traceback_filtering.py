@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Mapping
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..loading import deferred
@@ -22,19 +22,26 @@ from .source_info import is_user_file, register_library_folder
 
 if TYPE_CHECKING:
     import traceback
+
+    from . import keyword_arguments
 else:
     traceback = deferred("traceback", milliseconds=0.6)
+    keyword_arguments = deferred(".keyword_arguments", milliseconds=0.5)
 
 __all__ = [
     "UnfilteredStackTrace",
     "api_boundary",
+    "boundary_class",
+    "boundary_members",
     "filter_exception",
     "filter_traceback",
     "include_frame",
+    "is_boundary",
     "register_exclusion",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 NOTE = (
     "--------------------\n"
@@ -74,11 +81,17 @@ def include_frame(frame: Any) -> bool:
     return is_user_file(file_name) and file_name != contextlib.__file__
 
 
-def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
-    """Returns a traceback without the hidden frames; None if no frames are left."""
+def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> TracebackType | None:
+    """Returns a traceback without the hidden frames; None if no frames are left.
+
+    Args:
+        tb: the traceback.
+        is_below: whether its first frame was called by the library.
+    """
     shown = []
     while tb is not None:
-        if include_frame(tb.tb_frame):
+        is_below = not include_frame(tb.tb_frame) or (is_below and _is_helper(tb.tb_frame))
+        if not is_below:
             shown.append(tb)
         tb = tb.tb_next
     result = None
@@ -87,6 +100,14 @@ def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
             entry = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
         result = entry
     return result
+
+
+def _is_helper(frame: Any) -> bool:
+    """Returns whether a frame is that of a package that the library calls for its own purposes."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _HELPERS
+
+
+_HELPERS = frozenset({"jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy"})
 
 
 def _mode() -> str:
@@ -121,9 +142,22 @@ def filter_exception(error: BaseException) -> None:
     filtered = filter_traceback(error.__traceback__)
     if mode == "remove_frames":
         _keep_all_frames(error, filtered)
+    else:
+        _unchain(error)
     error.__traceback__ = filtered
     if NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
+
+
+def _unchain(error: BaseException) -> None:
+    """Cuts an error off from the one before it, where that one never left the library."""
+    before = error.__cause__
+    if before is None and not error.__suppress_context__:
+        before = error.__context__
+    if before is None or before.__traceback__ is None:
+        return
+    if filter_traceback(before.__traceback__, is_below=True) is None:
+        error.__cause__ = error.__context__ = None
 
 
 def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> None:
@@ -173,8 +207,59 @@ def api_boundary(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as error:
+            if type(error) is TypeError and "unexpected keyword" in str(error):
+                keyword_arguments.advise(error, fun)
             filter_exception(error)
             # A bare raise takes the traceback as it now is, without an entry for this frame.
             raise
 
     return with_filtered_tracebacks  # type: ignore[return-value]
+
+
+_BOUNDARY = api_boundary(len).__code__
+
+
+def is_boundary(fun: Any) -> bool:
+    """Returns whether a function is one that `api_boundary` made."""
+    return getattr(fun, "__code__", None) is _BOUNDARY
+
+
+def boundary_members(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of a class with `api_boundary` around methods and properties.
+
+    Args:
+        members: functions, properties and other members by name. Private names are left as they
+            are, and so are functions that are not written in Python.
+
+    Example:
+        >>> members = boundary_members({"twice": lambda self: 2 * self, "_half": abs})
+        >>> is_boundary(members["twice"]), members["twice"](3)
+        (True, 6)
+    """
+    return {name: _boundary_member(name, member) for name, member in members.items()}
+
+
+def _boundary_member(name: str, member: Any) -> Any:
+    if name[0] == "_" and not name.startswith("__"):
+        return member
+    if type(member) is property and type(member.fget) is FunctionType:
+        return member.getter(api_boundary(member.fget))
+    if isinstance(member, staticmethod | classmethod) and not is_boundary(member.__func__):
+        return type(member)(api_boundary(member.__func__))
+    if type(member) is FunctionType and not is_boundary(member):
+        return api_boundary(member)
+    return member
+
+
+# Called by Python in the midst of other things, or too early for errors to be of interest.
+_UNTOUCHED = frozenset(
+    {"__getattr__", "__getattribute__", "__init_subclass__", "__new__", "__repr__"}
+)
+
+
+def boundary_class(kind: C) -> C:
+    """Decorator of public classes: hides our frames in errors that leave methods and properties."""
+    for name, member in boundary_members(vars(kind)).items():
+        if name not in _UNTOUCHED and member is not vars(kind)[name]:
+            setattr(kind, name, member)
+    return kind

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..diagnostics.traceback_filtering import api_boundary
 from ..programs.marks import MarkedBlock, attribute_text
 from ..programs.staging import separate_constants, trace_to_closed
 from ..trees import pytrees
@@ -150,6 +151,7 @@ def compute_on2(
     function = f
     options = None if compiler_options is None else json.dumps(dict(compiler_options))
 
+    @api_boundary
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with MarkedBlock(attributes):
@@ -196,6 +198,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Calla
         return functools.partial(xla_metadata_call, **meta)
     function = f
 
+    @api_boundary
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         closed, operands, out_tree = _traced("xla_metadata_call", function, args, kwargs)
@@ -246,6 +249,7 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
     spaces = tuple(out_spaces)
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        @api_boundary
         @functools.wraps(f)
         def wrapped(*args: Any) -> Any:
             leaves, tree = pytrees.tree_flatten((args, {}))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..diagnostics.errors import UnexpectedTracerError
+from ..diagnostics.traceback_filtering import api_boundary
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr
 from ..programs.primitives import instruction
@@ -70,6 +71,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     version = operator.index(version)
 
+    @api_boundary
     def of_arguments(*args: Any, **attributes: Any) -> Any:
         if any(isinstance(value, Tracer) for value in pytrees.tree_leaves(attributes)):
             raise UnexpectedTracerError(

@@ -209,6 +209,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     """
     scope_name = function_name(fun) if name is None else name
 
+    @api_boundary
     @wraps(fun)
     def in_scope(*args: Any, **kwargs: Any) -> Any:
         with named_scope(scope_name):

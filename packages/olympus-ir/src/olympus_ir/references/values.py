@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..diagnostics.traceback_filtering import boundary_class
 from ..programs.staging import StagingTrace, StagingTracer, staging_rules, tracer_types
 from ..programs.tracing import Tracer, register_tracer_type
 from ..trees import pytrees
@@ -308,6 +309,7 @@ class _RefClass(type):
         )
 
 
+@boundary_class
 class Ref(RefMethods, metaclass=_RefClass):
     """Mutable reference to an array.
 

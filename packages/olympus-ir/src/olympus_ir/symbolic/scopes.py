@@ -8,6 +8,7 @@ from typing import Any
 
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
+from ..diagnostics.traceback_filtering import boundary_class
 from . import bounds, expressions
 from .expressions import Polynomial, SymbolicDim, Term, add_into, divide_terms, multiply_terms
 from .parsing import parse_shape
@@ -30,6 +31,7 @@ class Constraint:
         self.difference = difference
 
 
+@boundary_class
 class SymbolicScope:
     """Assumptions about dimension variables. Variables of different scopes do not mix.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import ShapeDtypeStruct, eval_shape, lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
@@ -41,6 +42,7 @@ _CALL_SIGNATURE = inspect.Signature(
 )
 
 
+@boundary_class
 class ufunc:
     """An elementwise function with the methods of NumPy's universal functions.
 

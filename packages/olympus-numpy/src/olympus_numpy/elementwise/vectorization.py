@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -126,6 +127,7 @@ def vectorize(
     parsed = None if signature is None else _parse_signature(signature)
     context = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
 
+    @api_boundary
     @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(argument, int) and argument >= len(args) for argument in excluded):

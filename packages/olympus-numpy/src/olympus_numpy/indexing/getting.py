@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import filter_exception
 from olympus_ir.lax.sizes import is_at_most
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.staging import StagingTrace
@@ -52,14 +53,18 @@ def getitem(self: Any, index: Any) -> Any:
     """Returns the elements at an index; an index out of range gives the nearest element."""
     if current.trace is not evaluation_trace:
         return traced_getitem(self, index)
-    if _are_checked:
-        check_fixed_places(self.shape, index)
-    if index.__class__ is int:
-        shape = self.shape
-        if shape and shape[0]:
-            return _element(self, index + shape[0] if index < 0 else index)
-    layout, operands = parse(self.shape, index, fixed=False)
-    return taken(self, layout, operands)
+    try:
+        if _are_checked:
+            check_fixed_places(self.shape, index)
+        if index.__class__ is int:
+            shape = self.shape
+            if shape and shape[0]:
+                return _element(self, index + shape[0] if index < 0 else index)
+        layout, operands = parse(self.shape, index, fixed=False)
+        return taken(self, layout, operands)
+    except Exception as error:  # a wrapper would cost a call in each use
+        filter_exception(error)
+        raise
 
 
 def traced_getitem(self: Any, index: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, evaluation_trace
@@ -162,6 +163,7 @@ _scattered = compiled(
 )
 
 
+@boundary_class
 class Updates:
     """The value of ``x.at``: an index in its brackets selects the elements to update.
 
@@ -183,6 +185,7 @@ class Updates:
         return f"Updates({self.array!r})"
 
 
+@boundary_class
 class IndexedUpdate:
     """The value of ``x.at[index]``: its methods return an updated copy of the array.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_members
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
@@ -397,16 +398,17 @@ def attach() -> None:
     # Device arrays inherit from `Array`. `Array` replaces some methods by descriptions, for `help`
     # and `inspect`. These methods are set on its subclasses directly.
     register_array_class(Array)
+    methods = boundary_members(_METHODS)
     attach_methods(
         {
             **array_operators(),
-            **_METHODS,
-            **_PROPERTIES,
+            **methods,
+            **boundary_members(_PROPERTIES),
             "__getitem__": getting.getitem,
             "__hash__": None,
         }
     )
-    functions = {name: _METHODS[name] for name in _DESCRIBED}
+    functions = {name: methods[name] for name in _DESCRIBED}
     for array_class in Array.__subclasses__():
         for name, method in functions.items():
             setattr(array_class, name, method)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and so on.
 
+An operator hides the library's frames in errors by itself: a wrapper would cost a call in each use.
 For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
 of tracers run the Python function directly; those of arrays run the compiled one.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import filter_exception
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import array_conversion
 
@@ -57,9 +59,13 @@ def _binary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     symbol = _SYMBOLS.get(name)
 
     def operator(self: Any, other: Any) -> Any:
-        if other.__class__ in _operand_types or _is_operand(other):
-            return function(self, other)
-        return _refused(symbol, self, other, other)
+        try:
+            if other.__class__ in _operand_types or _is_operand(other):
+                return function(self, other)
+            return _refused(symbol, self, other, other)
+        except Exception as error:
+            filter_exception(error)
+            raise
 
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -69,9 +75,13 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     symbol = _SYMBOLS.get(name)
 
     def operator(self: Any, other: Any) -> Any:
-        if other.__class__ in _operand_types or _is_operand(other):
-            return function(other, self)
-        return _refused(symbol, other, self, other)
+        try:
+            if other.__class__ in _operand_types or _is_operand(other):
+                return function(other, self)
+            return _refused(symbol, other, self, other)
+        except Exception as error:
+            filter_exception(error)
+            raise
 
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -79,7 +89,11 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def operator(self: Any) -> Any:
-        return function(self)
+        try:
+            return function(self)
+        except Exception as error:
+            filter_exception(error)
+            raise
 
     operator.__name__ = operator.__qualname__ = name
     return operator

@@ -13,6 +13,7 @@ import numpy as np
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike
@@ -34,6 +35,7 @@ def _floats(name: str, value: Any, size: int | None = None) -> Any:
     return value.astype(dtypes.to_inexact_dtype(value.dtype))
 
 
+@boundary_class
 class Rotation(NamedTuple):
     """One rotation in three dimensions, or a sequence of them.
 
@@ -277,6 +279,7 @@ def _axes(seq: str) -> tuple[list[int], bool]:
     return ["xyz".index(letter) for letter in seq.lower()], extrinsic
 
 
+@boundary_class
 class Slerp(NamedTuple):
     """Spherical linear interpolation of rotations, with piecewise constant angular velocity.
 

@@ -12,6 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.lax.linalg import cholesky, triangular_solve
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
@@ -24,6 +25,7 @@ from .. import special
 __all__ = ["gaussian_kde"]
 
 
+@boundary_class
 @pytrees.register_pytree_node_class
 class gaussian_kde:
     """Kernel density estimate with a Gaussian kernel at each sample; all have one covariance.

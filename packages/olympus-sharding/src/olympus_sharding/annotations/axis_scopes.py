@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.types.placement import AxisType, NamedSharding, PartitionSpec
@@ -80,6 +81,7 @@ def auto_axes(
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     given = out_sharding
 
+    @api_boundary
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         asked = given if out_sharding is None else out_sharding
@@ -145,6 +147,7 @@ def explicit_axes(
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     given = in_sharding
 
+    @api_boundary
     @functools.wraps(f)
     def called(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
         asked = given if in_sharding is None else in_sharding

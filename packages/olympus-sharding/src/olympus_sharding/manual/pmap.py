@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config_states
@@ -104,6 +105,7 @@ def pmap(
         _numbers(donate_argnums),
     )
 
+    @api_boundary
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         compiled, leaves, _ = mapping.prepare(args, kwargs)

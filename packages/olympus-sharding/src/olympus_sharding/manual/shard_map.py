@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.programs.tracing import current, evaluation_trace
@@ -109,6 +110,7 @@ def shard_map(
     if not callable(f):
         raise TypeError(f"shard_map requires a callable, got {f!r} of type {type(f).__name__}")
 
+    @api_boundary
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
         return apply_shard_map(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import olympus_numpy as jnp
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
@@ -64,6 +65,7 @@ def layout_of(data: Any, indices: Any, shape: Sequence[int]) -> Layout:
     return Layout(n_batch, n_sparse, n_dense, nse)
 
 
+@boundary_class
 class BCOO(OLYMPUSSparse):
     """Sparse array of entries with coordinates, in batches.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
@@ -21,6 +22,7 @@ from ..core.rows import compressed, rows_of
 __all__ = ["BCSR", "make_rows"]
 
 
+@boundary_class
 class BCSR(OLYMPUSSparse):
     """Sparse matrices in compressed rows, in batches.
 

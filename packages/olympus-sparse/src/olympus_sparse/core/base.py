@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import canonicalize_shape
 
@@ -27,6 +28,7 @@ class SparseInfo(NamedTuple):
     unique_indices: bool = False
 
 
+@boundary_class
 class OLYMPUSSparse:
     """Base class of sparse arrays.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 
 __all__ = ["broadcasting_vmap", "nfold_vmap"]
@@ -33,6 +34,7 @@ def broadcasting_vmap(
       (3, 2)
     """
 
+    @api_boundary
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:
         axes = in_axes if isinstance(in_axes, Sequence) else [in_axes] * len(args)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
+from olympus_ir.diagnostics.traceback_filtering import boundary_members
 
 from ..bcoo.array import BCOO
 from ..bcoo.batching import map_batches
@@ -157,6 +158,7 @@ def attach(cls: type[Any], methods: dict[str, Any]) -> None:
         if not isinstance(method, classmethod):
             method.__name__ = name
             method.__qualname__ = f"{cls.__name__}.{name}"
+    for name, method in boundary_members(methods).items():
         setattr(cls, name, method)
 
 

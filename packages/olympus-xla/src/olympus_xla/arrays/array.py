@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import boundary_members
 from olympus_ir.settings.naming import naming
 from olympus_ir.types.arrays import register_array_class
 from olympus_ir.types.avals import ShapedArray, register_value_type
@@ -371,6 +372,7 @@ def attach_members(members: dict[str, Any]) -> None:
         if isinstance(member, FunctionType):
             member.__name__ = name
             member.__qualname__ = f"Array.{name}"
+    for name, member in boundary_members(members).items():
         setattr(Array, name, member)
 
 

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
 from olympus_ir.types.placement import AxisType, PartitionSpec
@@ -112,6 +113,7 @@ def _replicated_for_none(shardings: Any) -> Any:
 def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function that calls ``over_mesh`` in a mesh context, else ``without_mesh``."""
 
+    @api_boundary
     @functools.wraps(without_mesh)
     def call(*args: Any, **kwargs: Any) -> Any:
         mesh = config_states.current_scope("mesh")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from olympus_ir.diagnostics import reports
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
@@ -136,6 +137,7 @@ class Stage:
         return tuple(position for position, given in enumerate(donated) if given)
 
 
+@boundary_class
 class Traced(Stage):
     """A function traced for given types of arguments."""
 
@@ -239,6 +241,7 @@ def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(platforms))
 
 
+@boundary_class
 class Lowered(Stage):
     """A program lowered to StableHLO."""
 
@@ -354,6 +357,7 @@ class Lowered(Stage):
         return Compiled(self._traced, compiled)
 
 
+@boundary_class
 class Compiled(Stage):
     """An executable for given types of arguments.
 

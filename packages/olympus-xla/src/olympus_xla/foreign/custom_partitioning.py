@@ -10,6 +10,7 @@ from typing import Any
 
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.propagation import declared_types, propagation_rules
@@ -54,6 +55,7 @@ def _types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> tuple[Any, froz
     return call.out_avals, call.effects
 
 
+@boundary_class
 class custom_partitioning:
     """Function with user-defined rules for its partitioning and for each device's computation.
 

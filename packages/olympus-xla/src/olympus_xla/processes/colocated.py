@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees import pytrees
 from olympus_sharding.meshes.mesh import Mesh
@@ -82,6 +83,7 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _specialized(fun: Callable[..., Any], known: dict[str, Any]) -> Callable[..., Any]:
+    @api_boundary
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         return _run(fun, known, args, kwargs)
@@ -173,6 +175,7 @@ def colocated_python_class(cls: type) -> Any:
       Array([4, 5], dtype=int32)
     """
 
+    @api_boundary
     @functools.wraps(cls, updated=())
     class Colocated:
         def __init__(self, *args: Any, **kwargs: Any) -> None:

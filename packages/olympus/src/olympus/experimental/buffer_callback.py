@@ -8,4 +8,8 @@ from olympus_xla.foreign.buffer_callbacks import (
     buffer_callback,
 )
 
+from .._faces import present as _present
+
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
+
+_present(__name__)

@@ -7,4 +7,8 @@ from olympus_xla.processes.colocated import (
     colocated_python_class,
 )
 
+from .._faces import present as _present
+
 __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
+
+_present(__name__)

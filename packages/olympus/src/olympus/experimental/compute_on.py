@@ -3,4 +3,8 @@
 
 from olympus_ir.lax.annotating import compute_on, compute_on2
 
+from .._faces import present as _present
+
 __all__ = ["compute_on", "compute_on2"]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_xla.foreign.control_deps import control_dep, schedule
 
+from .._faces import present as _present
+
 __all__ = ["control_dep", "schedule"]
+
+_present(__name__)

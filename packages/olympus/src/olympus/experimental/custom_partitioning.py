@@ -9,6 +9,8 @@ from olympus_xla.foreign.sharding_rules import (
     SdyShardingRule,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "BATCHING",
     "ArrayMapping",
@@ -17,3 +19,5 @@ __all__ = [
     "custom_partitioning",
     "custom_partitioning_p",
 ]
+
+_present(__name__)

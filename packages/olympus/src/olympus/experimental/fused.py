@@ -4,4 +4,8 @@
 from olympus_ir.lax.annotating import fused
 from olympus_ir.lax.annotations import fused_call_p as fused_p
 
+from .._faces import present as _present
+
 __all__ = ["fused", "fused_p"]
+
+_present(__name__)

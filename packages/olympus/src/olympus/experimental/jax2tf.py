@@ -11,6 +11,8 @@ from olympus_export.jax2tf import (
     split_to_logical_devices,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "DisabledSafetyCheck",
     "PolyShape",
@@ -20,3 +22,5 @@ __all__ = [
     "eval_polymorphic_shape",
     "split_to_logical_devices",
 ]
+
+_present(__name__)

@@ -7,4 +7,8 @@ from olympus_sharding.meshes.arrangements import (
     device_kind_handler_dict,
 )
 
+from .._faces import present as _present
+
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
+
+_present(__name__)

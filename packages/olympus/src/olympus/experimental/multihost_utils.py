@@ -22,6 +22,8 @@ from olympus_xla.processes.multihost import (
     sync_global_devices,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "ProcessFailureError",
     "assert_equal",
@@ -40,3 +42,5 @@ __all__ = [
     "reached_preemption_sync_point",
     "sync_global_devices",
 ]
+
+_present(__name__)

@@ -14,6 +14,8 @@ from olympus_scipy.ode.steps import (
     runge_kutta_step,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "abs2",
     "fit_4th_order_polynomial",
@@ -26,3 +28,5 @@ __all__ = [
     "ravel_first_arg_",
     "runge_kutta_step",
 ]
+
+_present(__name__)

@@ -8,6 +8,8 @@ from typing import Any
 
 from olympus_ir.diagnostics.user_warnings import warn_user
 
+from .._faces import present as _present
+
 
 def __getattr__(name: str) -> Any:
     if name != "pjit":
@@ -19,3 +21,6 @@ def __getattr__(name: str) -> Any:
         DeprecationWarning,
     )
     return importlib.import_module("olympus_xla.calls.pjit").pjit
+
+
+_present(__name__)

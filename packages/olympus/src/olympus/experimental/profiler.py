@@ -3,4 +3,8 @@
 
 from olympus_xla.profiling.profiler import get_profiled_instructions_proto
 
+from .._faces import present as _present
+
 __all__ = ["get_profiled_instructions_proto"]
+
+_present(__name__)

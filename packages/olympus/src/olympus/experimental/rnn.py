@@ -18,6 +18,8 @@ from olympus_nn.recurrent import (
 )
 from olympus_xla.compiling.lowering.rules import recurrent as recurrent
 
+from .._faces import present as _present
+
 __all__ = [
     "PRNGKeyArray",
     "get_num_params_in_lstm",
@@ -35,3 +37,5 @@ __all__ = [
     "tanh",
     "unpack_lstm_weights",
 ]
+
+_present(__name__)

@@ -11,6 +11,8 @@ from olympus_sharding.roofline import (
     roofline_and_grad,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "RooflineResult",
     "RooflineRuleContext",
@@ -20,3 +22,5 @@ __all__ = [
     "roofline",
     "roofline_and_grad",
 ]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_export.executables import deserialize_and_load, serialize
 
+from .._faces import present as _present
+
 __all__ = ["deserialize_and_load", "serialize"]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_ir.lax.annotating import shard_alike
 
+from .._faces import present as _present
+
 __all__ = ["shard_alike"]
+
+_present(__name__)

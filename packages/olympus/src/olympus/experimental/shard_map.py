@@ -8,6 +8,8 @@ from typing import Any
 
 from olympus_sharding.manual.shard_map import shard_map as _shard_map
 
+from .._faces import present as _present
+
 __all__ = ["shard_map"]
 
 
@@ -35,3 +37,6 @@ def shard_map(
       Array([2., 2.], dtype=float32)
     """
     return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
+
+
+_present(__name__)

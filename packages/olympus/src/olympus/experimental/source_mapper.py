@@ -15,6 +15,8 @@ from olympus_xla.profiling.source_maps import (
     register_pass,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "MappingsGenerator",
     "Pass",
@@ -28,3 +30,5 @@ __all__ = [
     "generate_sourcemaps",
     "register_pass",
 ]
+
+_present(__name__)

@@ -9,6 +9,8 @@ from olympus_xla.platforms.topologies import (
     make_mesh,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "Device",
     "TopologyDescription",
@@ -16,3 +18,5 @@ __all__ = [
     "get_topology_desc",
     "make_mesh",
 ]
+
+_present(__name__)

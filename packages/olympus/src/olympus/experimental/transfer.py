@@ -8,4 +8,8 @@ from olympus_xla.processes.transfer_server import (
     start_transfer_server,
 )
 
+from .._faces import present as _present
+
 __all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_transfer_server"]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_ir.lax.annotating import set_xla_metadata
 
+from .._faces import present as _present
+
 __all__ = ["set_xla_metadata"]
+
+_present(__name__)

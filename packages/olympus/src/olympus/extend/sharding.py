@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from olympus_xla._jaxlib import GSPMDSharding, HloSharding, OpSharding
 
+from .._faces import present as _present
+
 __all__ = [
     "GSPMDSharding",
     "get_hlo_sharding_from_serialized_proto",
@@ -55,3 +57,6 @@ def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
       The serialized ``OpSharding``.
     """
     return sharding.to_proto().SerializeToString()
+
+
+_present(__name__)

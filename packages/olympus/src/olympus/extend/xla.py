@@ -7,8 +7,12 @@ from olympus_xla.compiling.compiler_passes import (
     register_hlo_module_transformation,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "PipelineStage",
     "clear_hlo_module_transformation",
     "register_hlo_module_transformation",
 ]
+
+_present(__name__)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: the operations that the NumPy interface is built from."""
 
+import functools as _functools
 import typing as _typing
 
 import olympus_ir.lax as _lax
@@ -9,12 +10,8 @@ from .. import _lazy
 
 if _typing.TYPE_CHECKING:
     from olympus_ir.lax import *  # noqa: F403
-else:  # only the names loaded so far: `import *` would load all
-    globals().update(_lazy.loaded_names(_lax))
 
-_SUBMODULES = ("linalg",)
-
-_lazy_name, _lazy_names = _lazy.lazy_attributes(
+__getattr__, _names = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from("olympus_autodiff.custom.solves", "custom_linear_solve", "custom_root"),
@@ -24,18 +21,10 @@ _lazy_name, _lazy_names = _lazy.lazy_attributes(
             "with_sharding_constraint",
         ),
     },
-    _SUBMODULES,
+    ("linalg",),
+    fallback=_functools.partial(getattr, _lax),
 )
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _SUBMODULES and name != "__all__":
-        try:
-            return getattr(_lax, name)
-        except AttributeError:
-            pass
-    return _lazy_name(name)
-
-
 def __dir__() -> list[str]:
-    return sorted({*_lax.__all__, *_lazy_names()})
+    return sorted({*_lax.__all__, *_names()})

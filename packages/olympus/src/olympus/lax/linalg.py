@@ -3,3 +3,7 @@
 
 from olympus_ir.lax.linalg import *  # noqa: F403
 from olympus_ir.lax.linalg import qdwh as qdwh
+
+from .._faces import present as _present
+
+_present(__name__)

@@ -3,4 +3,7 @@
 
 from olympus_nn import *  # noqa: F403
 
+from .._faces import present as _present
 from . import initializers as initializers
+
+_present(__name__)

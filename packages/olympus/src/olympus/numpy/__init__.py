@@ -14,10 +14,8 @@ with _timed_import:
 
 if _typing.TYPE_CHECKING:
     from olympus_numpy import *  # noqa: F403
-else:  # only the names loaded so far: `import *` would load all
-    globals().update(_lazy.loaded_names(_numpy))
 
-# Names that olympus-numpy loads on first use are also found through this module, which keeps them.
+# The names of olympus-numpy are found through this module, which keeps them.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from("olympus_numpy", "__array_api_version__", "__array_namespace_info__"),

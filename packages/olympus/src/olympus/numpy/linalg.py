@@ -2,3 +2,7 @@
 """Linear algebra of the NumPy interface."""
 
 from olympus_numpy.linalg import *  # noqa: F403
+
+from .._faces import present as _present
+
+_present(__name__)

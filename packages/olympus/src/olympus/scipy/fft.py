@@ -2,3 +2,7 @@
 """Discrete cosine transforms of the SciPy interface."""
 
 from olympus_scipy.fft import *  # noqa: F403
+
+from .._faces import present as _present
+
+_present(__name__)

@@ -2,3 +2,7 @@
 """Integration of the SciPy interface."""
 
 from olympus_scipy.integrate import *  # noqa: F403
+
+from .._faces import present as _present
+
+_present(__name__)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`olympus.tools.olympus_to_ir` under its name in JAX."""
 
+from .._faces import present as _present
 from .olympus_to_ir import (
     main,
     olympus_to_hlo,
@@ -26,3 +27,5 @@ __all__ = [
     "set_up_flags",
     "tf_wrap_with_input_names",
 ]
+
+_present(__name__)

@@ -13,6 +13,8 @@ from olympus_export.ir_files import (
     tf_wrap_with_input_names,
 )
 
+from .._faces import present as _present
+
 __all__ = [
     "main",
     "olympus_to_hlo",
@@ -25,3 +27,5 @@ __all__ = [
 
 if __name__ == "__main__":
     main(sys.argv)
+
+_present(__name__)

@@ -9,4 +9,8 @@ from olympus_export.array_serialization.pytree import (
     save,
 )
 
+from ..._faces import present as _present
+
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
+
+_present(__name__)

@@ -10,6 +10,8 @@ from olympus_export.array_serialization.manager import (
     is_remote_storage,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "AsyncManager",
     "BarrierTimeoutError",
@@ -18,3 +20,5 @@ __all__ = [
     "get_tensorstore_spec",
     "is_remote_storage",
 ]
+
+_present(__name__)

@@ -18,6 +18,8 @@ from olympus_export.array_serialization.stores import (
     shared_context,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "TS_CONTEXT",  # noqa: F822 - looked up below
     "async_deserialize",
@@ -36,3 +38,6 @@ def __getattr__(name: str) -> Any:
     if name == "TS_CONTEXT":  # made on first use, because tensorstore may not be installed
         return shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_present(__name__)

@@ -9,6 +9,8 @@ from olympus_sparse import (
     value_and_grad,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "grad",
     "jacfwd",
@@ -16,3 +18,5 @@ __all__ = [
     "jacrev",
     "value_and_grad",
 ]
+
+_present(__name__)

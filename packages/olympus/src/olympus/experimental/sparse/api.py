@@ -8,9 +8,13 @@ from olympus_sparse import (
     todense_p,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "empty",
     "eye",
     "todense",
     "todense_p",
 ]
+
+_present(__name__)

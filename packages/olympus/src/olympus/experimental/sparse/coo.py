@@ -14,6 +14,8 @@ from olympus_sparse import (
     coo_todense_p,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "COO",
     "COOInfo",
@@ -26,3 +28,5 @@ __all__ = [
     "coo_todense",
     "coo_todense_p",
 ]
+
+_present(__name__)

@@ -14,6 +14,8 @@ from olympus_sparse import (
     csr_todense_p,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "CSC",
     "CSR",
@@ -26,3 +28,5 @@ __all__ = [
     "csr_todense",
     "csr_todense_p",
 ]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_sparse.linalg import lobpcg_standard, spsolve, spsolve_p
 
+from ..._faces import present as _present
+
 __all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
+
+_present(__name__)

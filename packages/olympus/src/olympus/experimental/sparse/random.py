@@ -5,6 +5,10 @@ from olympus_sparse import (
     random_bcoo,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "random_bcoo",
 ]
+
+_present(__name__)

@@ -6,7 +6,11 @@ from olympus_sparse import (
     sparsify,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "SparseTracer",
     "sparsify",
 ]
+
+_present(__name__)

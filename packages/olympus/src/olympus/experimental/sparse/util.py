@@ -10,6 +10,8 @@ from olympus_sparse import (
     nfold_vmap,
 )
 
+from ..._faces import present as _present
+
 __all__ = [
     "CuSparseEfficiencyWarning",
     "SparseEfficiencyError",
@@ -18,3 +20,5 @@ __all__ = [
     "broadcasting_vmap",
     "nfold_vmap",
 ]
+
+_present(__name__)

@@ -2,3 +2,7 @@
 """Vector quantization of the SciPy interface."""
 
 from olympus_scipy.cluster.vq import *  # noqa: F403
+
+from ..._faces import present as _present
+
+_present(__name__)

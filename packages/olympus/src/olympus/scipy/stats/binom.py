@@ -2,3 +2,7 @@
 """The distribution `binom` of the SciPy interface."""
 
 from olympus_scipy.stats.binom import *  # noqa: F403
+
+from ..._faces import present as _present
+
+_present(__name__)

@@ -2,3 +2,7 @@
 """The distribution `gennorm` of the SciPy interface."""
 
 from olympus_scipy.stats.gennorm import *  # noqa: F403
+
+from ..._faces import present as _present
+
+_present(__name__)

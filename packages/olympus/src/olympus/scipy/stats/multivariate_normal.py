@@ -2,3 +2,7 @@
 """The distribution `multivariate_normal` of the SciPy interface."""
 
 from olympus_scipy.stats.multivariate_normal import *  # noqa: F403
+
+from ..._faces import present as _present
+
+_present(__name__)

@@ -24,6 +24,8 @@ from olympus_kernels.tpu.attention.splash import (
     make_splash_mqa_single_device,
 )
 
+from ......_faces import present as _present
+
 __all__ = [
     "BlockSizes",
     "CausalMask",
@@ -44,3 +46,5 @@ __all__ = [
     "make_splash_mqa",
     "make_splash_mqa_single_device",
 ]
+
+_present(__name__)

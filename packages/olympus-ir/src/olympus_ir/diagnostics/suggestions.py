@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suggestions for names that do not exist: the nearest one, or advice on other libraries' names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+__all__ = ["hint", "nearest"]
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Returns the name that differs least from a misspelled one; None if none is near.
+
+    The distance counts insertions, deletions, replacements and exchanges of neighbours (the optimal
+    string alignment). One edit is allowed for each three characters, and three at most.
+
+    Args:
+      name: the misspelled name.
+      names: the names that exist.
+
+    Example:
+      >>> nearest("vamp", ["vmap", "jit", "grad"])
+      'vmap'
+    """
+    limit = min(3, max(1, len(name) // 3))
+    lower, letters = name.lower(), set(name.lower())
+    best: tuple[int, str] | None = None
+    for each in names:
+        if each[:1] == "_" or abs(len(each) - len(name)) > limit:
+            continue
+        # Each edit changes the set of letters by two at most.
+        if len(letters ^ set(each.lower())) > 2 * limit:
+            continue
+        distance = _distance(lower, each.lower())
+        if distance <= limit and (best is None or (distance, each) < best):
+            best = distance, each
+    return None if best is None else best[1]
+
+
+def _distance(left: str, right: str) -> int:
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left):
+        before, above, row = row, before, [i + 1]
+        for j, b in enumerate(right):
+            step = min(before[j] + (a != b), before[j + 1] + 1, row[j] + 1)
+            if i and j and a == right[j - 1] and b == left[i - 1]:
+                step = min(step, above[j - 1] + 1)
+            row.append(step)
+    return row[-1]
+
+
+def hint(name: str, names: Iterable[str], habits: Mapping[str, str]) -> str:
+    """Returns the end of a message about a name that does not exist: what to write in its place.
+
+    Args:
+      name: the name that was asked for.
+      names: the names that exist.
+      habits: advice for names that other libraries have.
+
+    Example:
+      >>> hint("vamp", ["vmap", "jit"], {})
+      ". Did you mean: 'vmap'?"
+      >>> hint("cat", ["all"], {"cat": "use `concatenate`"})
+      '; use `concatenate`'
+    """
+    if name in habits:
+        return f"; {habits[name]}"
+    near = nearest(name, names)
+    return f". Did you mean: {near!r}?" if near is not None else ""

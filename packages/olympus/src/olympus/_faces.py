@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faces of functions and classes of inner packages: names and wrappers that users see.
+
+The public modules present the objects of inner packages. A function is presented as a wrapper that
+hides the library's frames in errors. Functions and classes get the name of the public module as
+their ``__module__``, so that messages, ``help()`` and pickles refer to it. An inner package exports
+the same wrapper, except the instruction set: its functions are called by all rules.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, is_boundary
+from olympus_ir.loading import deferred
+
+if TYPE_CHECKING:
+    from olympus_ir.diagnostics import suggestions
+
+    from . import _habits as habits
+else:
+    suggestions = deferred("olympus_ir.diagnostics.suggestions", milliseconds=0.3)
+    habits = deferred("olympus._habits", milliseconds=0.3)
+
+__all__ = ["face", "missing_name", "present"]
+
+# Public homes of classes that most programs meet under another name, or not by name at all.
+_HOMES = {"PartitionSpec": "olympus.sharding"}
+
+# Cache: the wrapper of each inner function. Functions of modules are never deleted.
+_wrappers: dict[FunctionType, FunctionType] = {}
+
+
+def face(module: str, name: str, value: Any) -> Any:
+    """Returns what a public module shows for an object of an inner package.
+
+    Args:
+      module: the public module.
+      name: the object's name in it.
+      value: the object.
+
+    Example:
+      >>> from olympus_batching import vmap
+      >>> face("olympus", "vmap", vmap).__module__
+      'olympus'
+    """
+    if not _is_inner(value):
+        return value
+    if type(value) is FunctionType:
+        return _wrappers.get(value) or _wrapper(module, name, value)
+    if isinstance(value, type):
+        home = _HOMES.get(value.__qualname__)
+        if home is not None or value.__qualname__ == name:  # pickles find a class by this name
+            value.__module__ = home or module
+    elif callable(value) and "__module__" in getattr(value, "__dict__", ()):
+        value.__module__ = module
+    return value
+
+
+def _is_inner(value: Any) -> bool:
+    home = getattr(value, "__module__", None)
+    return isinstance(home, str) and home.startswith("olympus_")
+
+
+def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
+    """Returns a function's wrapper; the function itself where it is one already."""
+    package = function.__module__.partition(".")[0]
+    wrapped = function if is_boundary(function) else api_boundary(function)
+    wrapped.__module__ = module
+    if function.__name__ != name and function.__name__ not in dir(sys.modules[module]):
+        wrapped.__name__ = wrapped.__qualname__ = name
+    _wrappers[function] = wrapped
+    exports = vars(sys.modules[package]) if package != "olympus_ir" else {}
+    if exports.get(name) is function:
+        exports[name] = wrapped
+    return wrapped
+
+
+def present(module: str) -> None:
+    """Replaces the objects of inner packages in a public module by their faces.
+
+    Names that the module does not have are reported with the name to use instead.
+    """
+    names = vars(sys.modules[module])
+    faces = {name: face(module, name, value) for name, value in names.items() if name[0] != "_"}
+    names.update(faces)
+    names.setdefault("__getattr__", functools.partial(_report, module))
+
+
+def _report(module: str, name: str) -> NoReturn:
+    raise missing_name(module, name, lambda: dir(sys.modules[module]))
+
+
+def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> AttributeError:
+    """Returns the error for a name that a module does not have, with the name to use instead.
+
+    Args:
+      module: the module.
+      name: the name that was asked for.
+      names: returns the names that the module has.
+    """
+    text = f"module {module!r} has no attribute {name!r}"
+    if not name.startswith("__"):  # Python and libraries ask for many special names
+        text += ": OLYMPUS does not have it"
+        text += suggestions.hint(name, names(), habits.HABITS.get(module, {}))
+    return AttributeError(text)

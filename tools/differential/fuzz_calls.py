@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes malformed calls at random and compares what OLYMPUS and JAX answer.
+
+Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
+
+    python tools/differential/fuzz_calls.py --jax ../jax/bin/python --seconds 300 --seed 1
+
+Each call of `calls` is changed by `olympus_testing.malformed_calls` and evaluated in both
+libraries, eagerly, compiled, batched or differentiated. A finding is one of these:
+
+- the process dies, or a call takes longer than 20 seconds;
+- an internal error: an exception of a type that no caller expects, or with the words of one;
+- a traceback that shows frames of the library, or an error chained to one of the library's;
+- with ``--jax``, an outcome that differs from JAX's: the type of the error, an error where the
+  other has a result, or results of other types.
+
+The findings are grouped by their errors. The exit status is 1 where there are findings that no
+pattern in the section "Malformed calls" of docs/differences.md explains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import fnmatch
+import inspect
+import json
+import pathlib
+import random
+import re
+import resource
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from typing import Any
+
+import calls
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+DIFFERENCES = ROOT / "docs" / "differences.md"
+
+#: Seconds that one call may take.
+PATIENCE = 20
+MEMORY = 24 * 2**30
+
+# Errors that say that a call is malformed, or that it cannot be done.
+EXPECTED = (
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    ArithmeticError,
+    MemoryError,
+)
+# Words of errors that come from inside, not from a check of arguments.
+INTERNAL = re.compile(
+    "incompatible (function|constructor) arguments|truth value of an array|nanobind"
+    "|object has no attribute|NoneType|INTERNAL|RET_CHECK"
+    "|unsupported operand|not subscriptable|not iterable|unhashable"
+)  # fmt: skip
+
+Outcome = dict[str, Any]
+
+
+# ---- in either interpreter -----------------------------------------------------------------------
+
+
+def library_frames(error: BaseException) -> list[str]:
+    """Returns the frames of a traceback that are neither this file's nor an expression's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [
+        f"{frame.filename}:{frame.lineno} ({frame.name})"
+        for frame in frames
+        if frame.filename != __file__ and not frame.filename.startswith("<string>")
+    ]
+
+
+def chained(error: BaseException) -> BaseException | None:
+    """Returns the error that the traceback shows before this one."""
+    if error.__cause__ is not None:
+        return error.__cause__
+    return None if error.__suppress_context__ else error.__context__
+
+
+def description(error: BaseException) -> Outcome:
+    """Returns what a user sees of an error."""
+    before = chained(error)
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    return {
+        "status": "error",
+        "kinds": kinds[: kinds.index("Exception")] or ["Exception"],
+        "type": type(error).__name__,
+        "text": str(error),
+        "frames": library_frames(error),
+        "chained": f"{type(before).__name__}: {before}"[:300] if before else "",
+    }
+
+
+def type_of(leaf: Any) -> str:
+    """Returns dtype and shape of a leaf, or the name of its type."""
+    if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+        return f"{leaf.dtype}{list(leaf.shape)}"
+    return type(leaf).__name__
+
+
+def evaluate(library: str, expression: str, dtype: str, mode: str) -> Outcome:
+    """Evaluates an expression; returns the types of its results, or its error."""
+    names = calls.namespace(library)
+    root = names["root"]
+    operands = []
+    for name in calls.operands_of(expression):
+        value = calls.operand(name, dtype, 2 if mode == "vmap" else None)
+        value = names["jnp"].asarray(value, dtype=value.dtype)
+        operands.append(names["random"].wrap_key_data(value) if name == "key" else value)
+    fun = calls.function(expression, library)
+    try:
+        if mode == "jit":
+            results = root.jit(fun)(*operands)
+        elif mode == "vmap" and operands:
+            results = root.vmap(fun)(*operands)
+        elif mode == "grad" and operands:
+            results = root.jacrev(fun)(*operands)
+        else:
+            results = fun(*operands)
+        leaves = names["tree"].leaves(results)
+        root.block_until_ready([leaf for leaf in leaves if isinstance(leaf, root.Array)])
+    except Exception as error:
+        return description(error)
+    return {"status": "ok", "types": [type_of(leaf) for leaf in leaves][:20]}
+
+
+def answer(library: str) -> None:
+    """Evaluates the cases that arrive on standard input, one a line; one answer a line."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
+    calls.namespace(library)
+    replies = sys.stdout
+    sys.stdout = sys.stderr
+    print("{}", file=replies, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(evaluate(library, *json.loads(line))), file=replies, flush=True)
+
+
+# ---- processes -----------------------------------------------------------------------------------
+
+
+class Worker:
+    """Process that evaluates cases in one library, started again when it dies or hangs."""
+
+    def __init__(self, library: str, interpreter: str) -> None:
+        self.command = [interpreter, __file__, "--answer", library]
+        self.process: subprocess.Popen[str] | None = None
+
+    def _started(self) -> subprocess.Popen[str]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            assert self.process.stdout is not None
+            self.process.stdout.readline()  # ready
+        return self.process
+
+    def evaluate(self, case: tuple[str, str, str]) -> Outcome:
+        """Returns the outcome of a case."""
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        hung = threading.Event()
+        timer = threading.Timer(PATIENCE, lambda: (hung.set(), process.kill()))
+        timer.start()
+        try:
+            process.stdin.write(json.dumps(case) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        timer.cancel()
+        if line:
+            return json.loads(line)
+        self.process = None
+        code = process.wait()
+        return {"status": "hang" if hung.is_set() else "crash", "code": code}
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+# ---- generation ----------------------------------------------------------------------------------
+
+
+def parameters(name: str) -> list[str]:
+    """Returns the names of the parameters of a function of OLYMPUS; none where it is unknown."""
+    try:
+        function = eval(name, calls.namespace("olympus"))
+        return [
+            each.name
+            for each in inspect.signature(function).parameters.values()
+            if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        ]
+    except Exception:
+        return []
+
+
+def generated(options: argparse.Namespace) -> Any:
+    """Yields cases without end: the expression, its dtype and mode."""
+    from olympus_testing.malformed_calls import malformed
+
+    generator = random.Random(options.seed)
+    valid = [each for group in calls.sections(*options.sections).values() for each in group]
+    valid = [each for each in valid if re.search(options.match, each)]
+    while True:
+        expression = malformed(generator.choice(valid), generator, parameters)
+        dtype = generator.choice(("float32", "float32", "float32", "int32", "bool", "complex64"))
+        mode = generator.choice(("eager",) * 6 + ("jit",) * 2 + ("vmap", "grad"))
+        yield expression, dtype, mode
+
+
+# ---- judgement -----------------------------------------------------------------------------------
+
+
+def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:
+    """Returns what is wrong with an outcome, by itself and beside JAX's."""
+    found = []
+    status = ours["status"]
+    if status in ("crash", "hang"):
+        return [status]
+    if status == "error":
+        kinds = ours["kinds"]
+        same = theirs is not None and theirs["status"] == "error" and agree(ours, theirs)
+        if not same and not any(kind.__name__ in kinds for kind in EXPECTED):
+            found.append("internal error")
+        elif INTERNAL.search(ours["text"]) and not (
+            theirs and INTERNAL.search(theirs.get("text", ""))
+        ):
+            found.append("internal words")
+        if ours["frames"]:
+            found.append(f"{len(ours['frames'])} frames")
+        if ours["chained"]:
+            found.append("chained")
+    if theirs is None or theirs["status"] in ("crash", "hang"):
+        return found
+    if theirs["status"] != status:
+        found.append("raises" if status == "error" else "does not raise")
+    elif status == "ok" and ours["types"] != theirs["types"]:
+        found.append("results differ")
+    elif status == "error" and not agree(ours, theirs):
+        found.append("type of error")
+    return found
+
+
+# Errors of JAX's insides: ours need not be of their types.
+ACCIDENTS = {
+    *("AssertionError", "AttributeError", "UnboundLocalError", "RecursionError"),
+    *("XlaRuntimeError", "JaxRuntimeError"),
+}
+
+
+def agree(ours: Outcome, theirs: Outcome) -> bool:
+    """Returns whether a program that catches JAX's error catches ours."""
+    return theirs["kinds"][0] in ours["kinds"] or theirs["type"] in ACCIDENTS
+
+
+def explanations() -> list[str]:
+    """Returns the patterns in the section "Malformed calls" of docs/differences.md."""
+    text = DIFFERENCES.read_text("utf-8")
+    section = re.search(r"^## Malformed calls$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\|(.*?)\|", section[1] if section else "", re.MULTILINE)
+    return [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
+
+
+def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
+    """Returns the heading under which a finding is listed."""
+    if fault.endswith("frames"):
+        return f"frames: {ours['frames'][-1]}"
+    if fault == "chained":
+        return f"chained: {ours['chained'][:80]}"
+
+    def short(outcome: Outcome | None) -> str:
+        if outcome is None or outcome["status"] in ("crash", "hang"):
+            return str(outcome and outcome["status"])
+        if outcome["status"] == "ok":
+            return "ok"
+        return f"{outcome['type']}: " + re.sub(r"\s+", " ", outcome["text"])[:90]
+
+    return f"{fault}: {short(ours)} | {short(theirs)}"
+
+
+def main() -> int:
+    """Makes calls for the time given and lists the findings."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax", help="an interpreter that has jax")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--count", type=int, default=10**9, help="the number of calls at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sections", nargs="*", default=[])
+    parser.add_argument("--match", default="", help="a regular expression that valid calls contain")
+    parser.add_argument("--output", help="a file for the findings, one a line")
+    parser.add_argument("--replay", help="a file of findings whose calls are made again")
+    parser.add_argument("--answer", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.answer:
+        answer(options.answer)
+        return 0
+    return search(options)
+
+
+def search(options: argparse.Namespace) -> int:
+    """Makes calls until the time is over, and prints what was found."""
+    workers = [Worker("olympus", sys.executable)]
+    if options.jax:
+        workers.append(Worker("jax", options.jax))
+    patterns = explanations()
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+    cases: Any = generated(options)
+    if options.replay:
+        lines = pathlib.Path(options.replay).read_text("utf-8").splitlines()
+        cases = [tuple(json.loads(line)["case"]) for line in lines]
+    end = time.monotonic() + options.seconds
+    count = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        for case in cases:
+            if time.monotonic() > end or count >= options.count:
+                break
+            count += 1
+            outcomes = list(threads.map(lambda worker, case=case: worker.evaluate(case), workers))
+            ours, theirs = outcomes[0], outcomes[1] if options.jax else None
+            found = faults(ours, theirs)
+            label = f"{case[0]}  [{case[1]}, {case[2]}]"
+            if not found or any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns):
+                continue
+            for fault in found:
+                groups[group(fault, ours, theirs)].append(label)
+            if options.output:
+                finding = {"case": case, "faults": found, "ours": ours, "theirs": theirs}
+                with open(options.output, "a", encoding="utf-8") as output:
+                    print(json.dumps(finding), file=output)
+    for worker in workers:
+        worker.close()
+    for heading, labels in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"{len(labels)} x {heading}")
+        for label in labels[:3]:
+            print(f"    {label}")
+    print(f"{count} calls with seed {options.seed}, {len(groups)} kinds of findings")
+    return int(bool(groups))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
