@@ -36,6 +36,8 @@ BUDGETS = {
     "retrace": 0.35,
     "eager transformations": 0.50,
     "compile": 1.02,
+    "unrolled": 0.75,
+    "unrolled step": 1.02,
     "step": 1.02,
     "memory": 1.02,
     "pytrees": 1.00,
@@ -193,6 +195,7 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
         first_use,
         operations,
         programs,
+        unrolled,
     )
     from benchmarks.workloads import WORKLOADS
 

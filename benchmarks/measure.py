@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import calls, eager, first_use, operations, programs, workloads  # noqa: F401
+from benchmarks import calls, eager, first_use, operations, programs, unrolled, workloads  # noqa: F401
 
 
 def leaves(result: Any) -> Iterator[np.ndarray]:
@@ -96,7 +96,14 @@ def measured(each: workloads.Workload, library: Any, seconds: float) -> dict[str
     if each.quantity == "seconds":
         processor, wall = function()
         return {"processor": processor, "wall": wall, "result": None}
-    if each.group in ("step", "random numbers", "sorting", "extremes", "elementwise"):
+    if each.group in (
+        "step",
+        "unrolled step",
+        "random numbers",
+        "sorting",
+        "extremes",
+        "elementwise",
+    ):
         # Other threads work on these, so the processor's time is that of the process.
         wall, processor = _time_step(function, seconds)
     else:

@@ -117,6 +117,8 @@ def deserialize_and_load(
         name=state["name"],
         kept=state["kept"],
         constants=state["constants"],
+        cuts=(),
+        program=None,
         in_avals=state["in_avals"],
         out_avals=state["out_avals"],
         donated=(False,) * len(state["in_avals"]),

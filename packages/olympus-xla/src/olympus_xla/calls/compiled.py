@@ -18,6 +18,7 @@ from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
 from ..compiling.compiler import compile_module
 from ..compiling.lowering import mlir
+from ..compiling.lowering.fusion_cuts import DISABLED_PASSES
 from ..compiling.placement import Placement
 from ..compiling.program_lowering import Lowered
 from ..foreign.callback_errors import find_cause
@@ -122,6 +123,7 @@ def compile_lowered(
             name=f"jit({lowered.name})",
             partitions=len(placement.devices),
             compiler_options=compiler_options,
+            disabled_passes=DISABLED_PASSES if lowered.cuts else (),
             host_callbacks=lowered.host_callbacks,
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),

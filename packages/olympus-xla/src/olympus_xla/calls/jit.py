@@ -70,6 +70,7 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
     control_flow: bool = False,
     max_traces: int | None = None,
+    compile_budget: float | str = "auto",
 ) -> Any:
     """Compiles a function with XLA when it is called.
 
@@ -96,6 +97,11 @@ def jit(
         ``for`` over ranges, ``and``, ``or``, ``not`` and conditional expressions become operations
         of the program. The source of the function must be available.
       max_traces: the number of times that the function may be traced; None for no limit.
+      compile_budget: the compile time to aim at, in seconds. The compiler of CPUs takes very long
+        for code that is written out many times, such as the steps of a solver; parts of such a
+        program are kept apart, so that it is expected to compile within the budget.
+        ``compiled.report()`` says where. "auto" does so where it saves much. `float("inf")` leaves
+        all programs as they are.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -127,6 +133,7 @@ def jit(
         "inline": inline,
         "compiler_options": compiler_options,
         "max_traces": max_traces,
+        "compile_budget": compile_budget,
     }
 
     def compiled(fun: Callable[..., Any]) -> Any:

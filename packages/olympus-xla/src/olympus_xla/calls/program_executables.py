@@ -82,7 +82,13 @@ def lowered_for(
       placement: the devices, shardings and layouts.
       options: the options of the function.
     """
-    key = (_LOWERED, platforms, options.keep_unused, placement.key_of_module())
+    key = (
+        _LOWERED,
+        platforms,
+        options.keep_unused,
+        options.compile_budget,
+        placement.key_of_module(),
+    )
     lowered = program.executables.get(key)
     if lowered is None:
         lowered = lowered_module(program, platforms, placement, options)
@@ -102,6 +108,7 @@ def lowered_module(
         donated=program.params["donated_invars"],
         keep_unused=options.keep_unused,
         placement=placement,
+        compile_budget=options.compile_budget,
     )
 
 

@@ -33,6 +33,7 @@ from ..compiling.placement import (
     resolve_placement,
 )
 from ..compiling.program_lowering import Lowered as LoweredModule
+from . import compile_report
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
 from .program_executables import lowered_module
@@ -406,6 +407,28 @@ class Compiled(Stage):
     def memory_analysis(self) -> Any:
         """Returns the sizes in bytes of arguments, results, temporaries and code."""
         return self._compiled.executable.loaded.get_compiled_memory_stats()
+
+    def report(self) -> compile_report.CompileReport:
+        """Returns what was done to the program so that it compiles quickly, with source lines.
+
+        The result prints as text. A function that was deserialized has no program to report on.
+
+        Returns:
+          A record with ``cuts``, the source lines whose values are kept in memory, and ``blocks``,
+          the repeated blocks that became calls of one function.
+
+        Raises:
+          ValueError: the function was deserialized.
+
+        Example:
+          >>> import olympus
+          >>> print(olympus.jit(lambda x: x + 1).lower(1.0).compile().report())
+          <lambda>: 1 equations
+          compiled as it is
+        """
+        if self._compiled.lowered.program is None:
+            raise ValueError("a deserialized function has no program to report on")
+        return compile_report.report_of(self._compiled.lowered)
 
     def runtime_executable(self) -> Any:
         """Returns the executable of jaxlib."""

@@ -21,6 +21,7 @@ def compile_options(
     partitions: int = 1,
     replicas: int | None = None,
     options: dict[str, Any] | None = None,
+    disabled_passes: Sequence[str] = (),
 ) -> Any:
     """Returns XLA's compile options for a computation on the given devices.
 
@@ -30,6 +31,7 @@ def compile_options(
       replicas: the number of copies that run on different data; by default, as many as the devices
         allow.
       options: XLA's options by name.
+      disabled_passes: passes that must not run, besides those that the options or flags disable.
 
     Raises:
       TypeError: a compiler option has a value that XLA does not take.
@@ -53,10 +55,17 @@ def compile_options(
             _set_build_option(build, name, value)
         else:
             overrides.append((name, _option_value(name, value)))
+    if disabled_passes:
+        disabled = dict(overrides).get(_DISABLED, build.debug_options.xla_disable_hlo_passes)
+        passes = [*filter(None, str(disabled).split(",")), *disabled_passes]
+        overrides = [pair for pair in overrides if pair[0] != _DISABLED]
+        overrides.append((_DISABLED, ",".join(passes)))
     if overrides:
         result.env_option_overrides = overrides
     return result
 
+
+_DISABLED = "xla_disable_hlo_passes"
 
 # Compiler options that are not XLA flags, with the types of their values.
 _OF_THE_BUILD: dict[str, tuple[type, ...]] = {

@@ -70,6 +70,7 @@ def compile_module(
     name: str = "<unnamed>",
     partitions: int = 1,
     compiler_options: dict[str, Any] | None = None,
+    disabled_passes: Sequence[str] = (),
     host_callbacks: Sequence[Callable[..., Any]] = (),
     source: str = "",
     equations: int = 0,
@@ -83,6 +84,7 @@ def compile_module(
       name: the name of the computation for listeners and the log.
       partitions: the number of devices over which the computation is partitioned.
       compiler_options: XLA's options by name.
+      disabled_passes: passes of XLA that must not run on the module.
       host_callbacks: the Python functions that the computation calls.
       source: the function that the computation comes from, for reports.
       equations: the number of equations of the program, for reports.
@@ -97,7 +99,10 @@ def compile_module(
       JaxRuntimeError: XLA refuses the module.
     """
     options = compile_options(
-        [device.id for device in devices], partitions=partitions, options=compiler_options
+        [device.id for device in devices],
+        partitions=partitions,
+        options=compiler_options,
+        disabled_passes=disabled_passes,
     )
 
     compiled = False

@@ -30,7 +30,7 @@ from ..arrays.layouts import Layout, constrains_layouts
 from .interruption import await_abandoned
 from .lowering import mlir
 from .lowering.context import ModuleLowering, constant_handlers
-from .lowering.repetition import outlined
+from .lowering.program_passes import prepared
 from .lowering.rules.calls import ordered_effects_of
 from .main_function import (
     Operand,
@@ -68,6 +68,7 @@ class Lowered:
       name: the name of the computation.
       kept: for each operand, whether the computation takes it.
       constants: arrays passed before the operands.
+      cuts: the cuts that limit fused functions.
       in_avals: the types of all operands.
       out_avals: the types of the results.
       donated: for each operand, whether its memory is given away.
@@ -77,6 +78,7 @@ class Lowered:
       is_for_devices: whether the module can run only on the devices of its placement.
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
+      program: the program whose equations were lowered, after the passes that change it.
       needs_refinement: whether it has dynamic shapes, which must be inferred from the shapes of the
         operands.
     """
@@ -84,6 +86,7 @@ class Lowered:
     __slots__ = (
         "closed",
         "constants",
+        "cuts",
         "donated",
         "effects",
         "host_callbacks",
@@ -97,6 +100,7 @@ class Lowered:
         "ordered_effects",
         "out_avals",
         "platforms",
+        "program",
     )
 
     def __init__(self, **fields: Any) -> None:
@@ -114,6 +118,7 @@ def lower(
     placement: Placement | None = None,
     inline_constants: bool = False,
     portable: bool = False,
+    compile_budget: float | None = None,
     name_of_operand: Callable[[int], str] = "args[{}]".format,
 ) -> Lowered:
     """Lowers a program to StableHLO.
@@ -128,6 +133,7 @@ def lower(
         device.
       inline_constants: whether the module holds all constants, including large ones.
       portable: whether other processes must be able to run the module.
+      compile_budget: the wanted compile time in seconds; None for the default.
       name_of_operand: returns the name, for error messages, of the operand at a position.
 
     Raises:
@@ -138,7 +144,7 @@ def lower(
     is_symbolic = has_symbolic_shapes(in_avals)
     # An unused operand may determine the value of a dimension variable.
     pruned, kept = _pruned(closed.jaxpr, keep_unused or is_symbolic)
-    pruned = outlined(pruned, platforms)
+    pruned = prepared(pruned, platforms, compile_budget, cuts := [])
     program, constants = _with_constant_operands(closed, pruned, inline_constants)
     tokens = ordered_effects_of(program)
     donated = tuple(donated or (False,) * len(in_avals))
@@ -148,8 +154,7 @@ def lower(
     mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
     _annotate(operands, results, len(tokens), placement)
     if mesh is not None and placement is not None:
-        for operand, value in zip(constant_operands, constants, strict=True):
-            operand.sharding = placement.constant_sharding(value)
+        _place_constants(constant_operands, constants, placement)
     annotate_paths(results, closed.debug_info.result_paths)
     shown = f"jit({name})"
     _note(shown, operands, placement)
@@ -160,6 +165,7 @@ def lower(
             f"jit_{name}", platforms, tokens, operands, is_symbolic, len(constants), name_of_operand
         )
         module.portable = portable
+        module.compile_budget, module.cuts = compile_budget, cuts
         module.set_partitions(1 if placement is None else len(placement.devices))
         module.replicated = None if placement is None else placement.replicated
         if mesh is not None:
@@ -190,6 +196,8 @@ def lower(
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
         needs_refinement=module.needs_refinement,
+        cuts=tuple(module.cuts),
+        program=program,
     )
 
 
@@ -391,6 +399,13 @@ def _annotate(
     for values in (operands, results):
         annotate_memories(values)
         annotate_layouts(values)
+
+
+def _place_constants(
+    operands: Sequence[Operand], constants: Sequence[Any], placement: Placement
+) -> None:
+    for operand, value in zip(operands, constants, strict=True):
+        operand.sharding = placement.constant_sharding(value)
 
 
 def _attributes(values: Sequence[Operand | Result]) -> list[dict[str, Any]] | None:

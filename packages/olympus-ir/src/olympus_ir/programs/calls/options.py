@@ -9,6 +9,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...trees.flattening import function_name
 
 __all__ = ["JitOptions", "jit_options"]
@@ -30,10 +32,12 @@ class JitOptions:
       compiler_options: `(name, value)` pairs for the compiler.
       max_traces: the number of traces after which another one is an error; None for no limit.
         Options that differ in it are equal, because the programs are the same.
+      compile_budget: the wanted compile time in seconds; None for the default.
     """
 
     __slots__ = (
         "_key",
+        "compile_budget",
         "compiler_options",
         "donate_argnames",
         "donate_argnums",
@@ -58,6 +62,7 @@ class JitOptions:
         placement: tuple = (),
         compiler_options: tuple = (),
         max_traces: int | None = None,
+        compile_budget: float | None = None,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -69,6 +74,7 @@ class JitOptions:
         self.placement = placement
         self.compiler_options = compiler_options
         self.max_traces = max_traces
+        self.compile_budget = compile_budget
         self._key = (
             static_argnums,
             static_argnames,
@@ -79,6 +85,7 @@ class JitOptions:
             name,
             placement,
             compiler_options,
+            compile_budget,
         )
 
     def replace(self, **changes: Any) -> JitOptions:
@@ -109,6 +116,7 @@ def jit_options(
     placement: tuple = (),
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
+    compile_budget: float | str = "auto",
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -118,7 +126,8 @@ def jit_options(
     Raises:
       TypeError: if ``fun`` cannot be called, or numbers and names have wrong types.
       ValueError: if a number or name does not occur in the function's signature, an argument is
-        both static and donated, or ``max_traces`` is less than 1.
+        both static and donated, ``max_traces`` is less than 1, or ``compile_budget`` is not
+        positive.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
@@ -155,6 +164,7 @@ def jit_options(
         placement,
         tuple(sorted((compiler_options or {}).items())),
         max_traces if max_traces is None else _limit(max_traces),
+        None if compile_budget == "auto" else _seconds(compile_budget),
     )
 
 
@@ -166,6 +176,18 @@ def _limit(max_traces: Any) -> int:
     if limit < 1:
         raise ValueError(f"max_traces must be at least 1, got {limit}")
     return limit
+
+
+def _seconds(budget: Any) -> float:
+    """Returns a budget in seconds."""
+    if isinstance(budget, bool) or not isinstance(budget, int | float | np.number):
+        raise TypeError(
+            f'compile_budget must be a number of seconds or "auto", got {budget!r}. For example: '
+            "jit(f, compile_budget=2.0)"
+        )
+    if not budget > 0:
+        raise ValueError(f"compile_budget must be a positive number of seconds, got {budget!r}")
+    return float(budget)
 
 
 def _check_disjoint(kind: str, static: tuple, donated: tuple) -> None:

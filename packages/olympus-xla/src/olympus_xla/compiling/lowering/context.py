@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.name_stacks import name_stack_text
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, subolympusprs
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractToken, get_aval
@@ -26,6 +26,7 @@ from .custom_calls import custom_call_attributes
 from .layouts import lay_out
 from .marks import context_class
 from .mlir import ir
+from .names import IN_FUNCTIONS
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
 from .tables import lowering_rules, platform_rules, rules_for_platform
@@ -37,6 +38,8 @@ class ModuleLowering:
     """Module that is being built.
 
     Attributes:
+      compile_budget: the wanted compile time in seconds; None for the default.
+      cuts: the cuts that limit fused functions, of all programs of the module.
       module: the MLIR module.
       platforms: the platforms that it is lowered for.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
@@ -62,6 +65,8 @@ class ModuleLowering:
         "axis_context",
         "body",
         "collective_channels",
+        "compile_budget",
+        "cuts",
         "host_callbacks",
         "is_for_devices",
         "keep_alive",
@@ -93,6 +98,8 @@ class ModuleLowering:
         self.needs_refinement = False
         self.num_partitions = 1
         self.portable = False
+        self.compile_budget: float | None = None
+        self.cuts: list[Any] = []
         self.replicated: Any = None
         self.is_for_devices = False
         self._mesh_symbols: dict[tuple, str] = {}
@@ -575,8 +582,56 @@ class LoweringContext:
             closed = cache[key] = trace_to_closed(
                 lambda *args: pytrees.tree_leaves(fun(*args, **params)), avals
             )
-        results = self.lower(closed, operands)
+            closed.memo[_USED] = False
+        if closed.memo[_USED] and self._is_worth_a_function(closed):
+            results = self.call_separately(closed, equation.primitive.name, operands)
+        else:
+            closed.memo[_USED] = True
+            results = self.lower(closed, operands)
         return results if equation.primitive.multiple_results else results[0]
+
+    def _is_worth_a_function(self, closed: ClosedOlympuspr) -> bool:
+        """Returns whether later uses of an expansion become calls of one function.
+
+        The compiler of CPUs compiles the function once. It does not fuse the function with what
+        uses its results, so they must be small enough to stay in caches.
+        """
+        return (
+            self.platforms == ("cpu",)
+            and _size(closed.jaxpr) >= _FEWEST_EQUATIONS_OF_A_FUNCTION
+            and not any(mlir.has_symbolic(aval.shape) for aval in closed.out_avals)
+            and all(aval.size <= _LARGEST_RESULT_OF_A_FUNCTION for aval in closed.out_avals)
+        )
+
+    def call_separately(
+        self, closed: ClosedOlympuspr, name: str, operands: Sequence[Any]
+    ) -> list[Any]:
+        """Calls a program as a function that the compiler of CPUs does not write out.
+
+        Args:
+          closed: a program without effects.
+          name: the function's name.
+          operands: its operands.
+        """
+        symbol = self.module.function_for((id(closed), name), name, closed, IN_FUNCTIONS, ())
+        result_types = [mlir.aval_type(aval) for aval in closed.out_avals]
+        attributes = {
+            "callee": mlir.symbol(symbol),
+            "mhlo.frontend_attributes": mlir.dictionary({"inlineable": mlir.string("false")}),
+        }
+        return list(self.operation("func.call", result_types, operands, attributes).results)
+
+
+def _size(olympuspr: Olympuspr) -> int:
+    """Returns the number of equations of a program and of the programs in it."""
+    inner = map(_size, subolympusprs(olympuspr))
+    return len(olympuspr.eqns) + sum(inner)
+
+
+# Marks expansions that a module has written out already.
+_USED = "used"
+_FEWEST_EQUATIONS_OF_A_FUNCTION = 64
+_LARGEST_RESULT_OF_A_FUNCTION = 1 << 16
 
 
 # Conversions of constants that hold arrays, such as typed keys, to NumPy arrays.

@@ -27,13 +27,11 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings.config_flags import outline_repeated_blocks
 from olympus_ir.types.effects import NamedAxisEffect
 
-from . import mlir
 from .context import LoweringContext
-from .names import IN_FUNCTIONS
 from .recomputation import Uses, recomputed
 from .tables import lowering_rules
 
-__all__ = ["outlined", "outlined_in"]
+__all__ = ["block_p", "outlined"]
 
 # Programs that repeat fewer equations compile quickly anyway.
 _FEWEST_EQUATIONS = 128
@@ -61,29 +59,7 @@ block_p.multiple_results = True
 
 @lowering_rules.define(block_p)
 def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr) -> list[Any]:
-    symbol = context.module.function_for(
-        (id(call_jaxpr), "block"), "block", call_jaxpr, IN_FUNCTIONS, ()
-    )
-    result_types = [mlir.aval_type(aval) for aval in call_jaxpr.out_avals]
-    attributes = {
-        "callee": mlir.symbol(symbol),
-        "mhlo.frontend_attributes": mlir.dictionary({"inlineable": mlir.string("false")}),
-    }
-    return list(context.operation("func.call", result_types, operands, attributes).results)
-
-
-def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Applies `outlined` to a program inside another, such as a called function or a loop body."""
-    platforms = context.platforms
-    if _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
-        return closed
-    key = ("outlined", tuple(platforms), outline_repeated_blocks.value)
-    found = closed.memo.get(key)
-    if found is None:
-        olympuspr = outlined(closed.jaxpr, platforms)
-        found = closed if olympuspr is closed.jaxpr else ClosedOlympuspr(olympuspr, closed.consts)
-        closed.memo[key] = found
-    return found
+    return context.call_separately(call_jaxpr, "block", operands)
 
 
 def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:

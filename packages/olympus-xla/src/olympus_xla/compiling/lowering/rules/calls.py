@@ -14,7 +14,7 @@ from .. import mlir
 from ..context import LoweringContext, program_key
 from ..layouts import partial_sums_as_typed
 from ..names import IN_FUNCTIONS, name_call
-from ..repetition import outlined_in
+from ..program_passes import prepared_in
 from ..tables import lowering_rules
 from . import composites as composites  # defines more rules of this family
 
@@ -48,7 +48,7 @@ def call_program(
     symbol = context.module.function_for(
         (program_key(closed), name, key),
         name,
-        outlined_in(context, closed),
+        prepared_in(context, closed),
         IN_FUNCTIONS,
         ordered,
         context.platforms,

@@ -24,7 +24,7 @@ from ..context import LoweringContext
 from ..layouts import partial_sums_as_typed
 from ..names import name_call, scope_of
 from ..platforms import by_platform
-from ..repetition import outlined_in
+from ..program_passes import prepared_in
 from ..tables import lowering_rules
 from .calls import call_program, ordered_effects_of
 
@@ -148,7 +148,7 @@ def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
 
     def body(inner: LoweringContext, carry: Sequence[Any]) -> list[Any]:
         inner.name_prefix = f"{prefix}/body"
-        return inner.lower(outlined_in(inner, body_jaxpr), [*body_consts, *carry])
+        return inner.lower(prepared_in(inner, body_jaxpr), [*body_consts, *carry])
 
     return while_loop(context, initial, context.result_types, condition, body, effects)
 
@@ -247,7 +247,7 @@ def _scan(
         slices = [_index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)]
         arguments = [*consts, *carry, *slices]
         if unroll == 1:
-            results = inner.lower(outlined_in(inner, jaxpr), arguments)
+            results = inner.lower(prepared_in(inner, jaxpr), arguments)
         else:
             results = call_program(inner, "body", jaxpr, arguments)
         carry, slices = layout.results(results)

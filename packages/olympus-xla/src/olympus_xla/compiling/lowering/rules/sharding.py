@@ -13,7 +13,7 @@ from olympus_sharding.manual.primitive import shard_map_p
 from .. import mlir
 from ..context import LoweringContext
 from ..names import scope_of
-from ..repetition import outlined_in
+from ..program_passes import prepared_in
 from ..shardings import sharding_text
 from ..tables import lowering_rules
 from . import partial_sums as partial_sums
@@ -88,7 +88,7 @@ def _shard_map(
     inner.name_prefix = scope_of(context, "shard_map")
     module.axis_context = axes
     try:
-        results = inner.lower(outlined_in(inner, jaxpr), arguments[count:])
+        results = inner.lower(prepared_in(inner, jaxpr), arguments[count:])
     finally:
         module.axis_context = saved
     inner.end_region([*(inner.tokens[effect] for effect in effects), *results], "sdy.return")

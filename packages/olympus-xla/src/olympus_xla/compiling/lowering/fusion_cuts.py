@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts of chains of operations that XLA's CPU compiler would fuse into ever larger functions.
+
+XLA fuses an elementwise operation into each operation that uses its result. In unrolled code, such
+as the gradient of several Runge-Kutta steps, values with several uses follow one another. Each
+fused function then repeats the operations of all steps before it, and the compile time grows as the
+square or the cube of the number of steps. The compiled program slows down, too.
+
+This pass estimates the number of operations that the fused functions have together. If it is much
+larger than that of the program, the pass puts an optimization barrier behind values with several
+uses, so that fused functions stay small. XLA removes barriers before it fuses; for such a program
+the pass that removes them is switched off (`DISABLED_PASSES`). The benchmarks of the group
+"unrolled" guard this. docs/decisions/043-cut-fusions.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import (
+    Equation,
+    Olympuspr,
+    Var,
+    olympusprs_in_params,
+)
+from olympus_ir.programs.primitives import Primitive
+
+__all__ = ["DISABLED_PASSES", "Cuts", "cut", "estimated_seconds"]
+
+#: The passes of XLA that must not run on programs with cuts.
+DISABLED_PASSES = ("cse_barrier_expander",)
+
+# Smaller programs compile quickly anyway.
+_FEWEST_EQUATIONS = 48
+# A measured mean for small arrays; large fused functions take about as long for each operation.
+_SECONDS_OF_OPERATION = 5e-4
+# Without a budget, programs are left as they are up to this number of fused operations, and up to
+# this many for each equation.
+_MOST_OPERATIONS = 2500
+_LEAST_GROWTH = 4
+# Counting stops here.
+_MOST_COUNTED = 20_000
+_MOST_COPIES = 4096
+# Sizes of fused functions above which values with several uses are cut, tried in this order.
+_LIMITS = (96, 32, 8)
+# A value with one use is computed once. It is cut only if functions are this many times larger.
+_SINGLE_USE = 8
+# Without a budget, a program is cut only if this share of its fused operations or less remains.
+_LEAST_GAIN = 0.5
+
+_FUSED_FAMILIES = frozenset({"elementwise", "shaping", "indexing", "reductions", "special"})
+# XLA does not compute these operations twice: their results are kept if they have several uses.
+_EXPENSIVE = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma div erf erf_inv erfc exp exp2 "
+    "expm1 lgamma log log1p logistic pow rem rsqrt sin sinh sqrt tan tanh".split()
+)
+# These operations take elements from other positions of their operands.
+_MOVING = frozenset(
+    "concatenate dynamic_slice dynamic_update_slice gather pad rev slice split transpose".split()
+)
+_CALLS = frozenset({"jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "core_call"})
+
+
+class Cuts(NamedTuple):
+    """Cuts of a program, and the estimates by which they were chosen.
+
+    Attributes:
+      equations: the equations whose results are cut.
+      operations_before: the estimated number of operations in fused functions without cuts.
+      operations: likewise, with the cuts.
+    """
+
+    equations: list[Equation]
+    operations_before: int
+    operations: int
+
+
+def estimated_seconds(operations: int) -> float:
+    """Estimates the compile time of fused functions with this number of operations.
+
+    This is a heuristic: a mean of measured programs.
+    """
+    return operations * _SECONDS_OF_OPERATION
+
+
+def cut(
+    olympuspr: Olympuspr, platforms: Sequence[str], budget: float | None
+) -> tuple[Olympuspr, Cuts | None]:
+    """Cuts a program if XLA would fuse its operations into too large functions.
+
+    Args:
+      olympuspr: the program.
+      platforms: the program's platforms; only the CPU's compiler needs cuts.
+      budget: the wanted compile time in seconds; None to cut only programs that are expected to
+        gain much.
+
+    Returns:
+      The program with optimization barriers behind the cut values, and the cuts. It is the program
+      itself, and None, if no cuts are needed.
+    """
+    if len(olympuspr.eqns) < _FEWEST_EQUATIONS or tuple(platforms) != ("cpu",):
+        return olympuspr, None
+    if budget is None:
+        most = max(_MOST_OPERATIONS, _LEAST_GROWTH * len(olympuspr.eqns))
+    else:
+        most = budget / _SECONDS_OF_OPERATION
+    if not _may_grow(olympuspr, most):
+        return olympuspr, None
+    functions = _Functions(olympuspr)
+    before, _ = functions.with_limit(math.inf, _MOST_COUNTED)
+    if before <= most:
+        return olympuspr, None
+    best, places = before, set()
+    for limit in _LIMITS:
+        operations, found = functions.with_limit(limit)
+        if operations < best:
+            best, places = operations, found
+        if best <= most:
+            break
+    if not places or (budget is None and best > _LEAST_GAIN * before):
+        return olympuspr, None
+    cuts = Cuts([olympuspr.eqns[place] for place in sorted(places)], before, best)
+    return _with_barriers(olympuspr, places), cuts
+
+
+# ---- estimation ----
+
+
+class _Functions:
+    """The functions into which the compiler fuses the operations of a program, as estimated.
+
+    Each value has a set of operations: those of a fused function with this value as its result. The
+    set is an integer with one bit for each operation of the program. An operation that takes
+    elements from other positions, such as a slice, makes the compiler write out its operands again.
+    It has further bits, for the copies of their operations.
+    """
+
+    def __init__(self, olympuspr: Olympuspr) -> None:
+        self._equations = olympuspr.eqns
+        sizes = _Sizes()
+        self._sizes = [sizes.of_equation(equation) for equation in olympuspr.eqns]
+        self._moves = [sizes.moves(equation) for equation in olympuspr.eqns]
+        self._uses: Counter[Any] = Counter()
+        self._fused_uses: Counter[Any] = Counter()
+        for equation, size in zip(olympuspr.eqns, self._sizes, strict=True):
+            atoms = set(equation.invars)
+            self._uses.update(atoms)
+            if size:
+                self._fused_uses.update(atoms)
+        self._uses.update(set(olympuspr.outvars))
+
+    def with_limit(self, limit: float, most: float = math.inf) -> tuple[int, set[int]]:
+        """Estimates the number of operations of all fused functions, with cuts.
+
+        Args:
+          limit: the size of functions above which values with several uses are cut.
+          most: the number at which counting stops.
+
+        Returns:
+          The number of operations, and the positions of the equations whose results are cut.
+        """
+        operations: dict[Any, int] = {}
+        remaining = dict(self._uses)
+        total, first_bit = 0, 0
+        places: set[int] = set()
+        for place, (equation, size) in enumerate(zip(self._equations, self._sizes, strict=True)):
+            members = 0
+            for atom in set(equation.invars):
+                members |= operations.get(atom, 0)
+                remaining[atom] -= 1
+                if not remaining[atom]:
+                    operations.pop(atom, None)
+            if not size:
+                continue
+            if self._moves[place]:
+                size, members = min(size + members.bit_count(), _MOST_COPIES), 0
+            members |= ((1 << size) - 1) << first_bit
+            first_bit += size
+            count = members.bit_count()
+            if self._is_cut(equation, count, limit):
+                places.add(place)
+                total += count
+                continue
+            if self._is_kept(equation):
+                total += count
+                if total > most:
+                    break
+            if not _is_computed_once(equation.primitive) or self._uses[equation.outvars[0]] < 2:
+                operations.update((var, members) for var in equation.outvars)
+        return total, places
+
+    def _is_kept(self, equation: Equation) -> bool:
+        """Returns whether a result of an equation is in memory, whether it is cut or not."""
+        uses, fused = self._uses, self._fused_uses
+        return any(
+            uses[var] > fused[var] or (uses[var] > 1 and _is_computed_once(equation.primitive))
+            for var in equation.outvars
+        )
+
+    def _is_cut(self, equation: Equation, count: int, limit: float) -> bool:
+        if count <= limit or not any(map(self._fused_uses.__getitem__, equation.outvars)):
+            return False
+        return count > _SINGLE_USE * limit or any(self._uses[var] > 1 for var in equation.outvars)
+
+
+class _Sizes:
+    """Properties of equations for the estimate; programs that several equations call count once."""
+
+    def __init__(self) -> None:
+        self._programs: dict[int, int] = {}
+        self._moving: dict[int, bool] = {}
+
+    def of_equation(self, equation: Equation) -> int:
+        """Returns the number of operations of an equation; 0 if the compiler does not fuse it."""
+        primitive = equation.primitive
+        if equation.effects or not _may_be_fused(primitive):
+            return 0
+        if primitive is lax.dot_general_p:  # a product if no dimension is contracted
+            contracted, _ = equation.params["dimension_numbers"]
+            return 0 if contracted[0] else 1
+        if primitive.name not in _CALLS:
+            return 1
+        sizes = list(map(self._of_program, olympusprs_in_params(equation.params)))
+        return sum(sizes) if all(sizes) else 0
+
+    def moves(self, equation: Equation) -> bool:
+        """Returns whether an operation takes elements from other positions of its operands."""
+        if equation.primitive.name not in _CALLS:
+            return equation.primitive.name in _MOVING
+        for program in olympusprs_in_params(equation.params):
+            found = self._moving.get(id(program))
+            if found is None:
+                found = self._moving[id(program)] = any(map(self.moves, program.eqns))
+            if found:
+                return True
+        return False
+
+    def _of_program(self, program: Olympuspr) -> int:
+        size = self._programs.get(id(program))
+        if size is None:
+            sizes = list(map(self.of_equation, program.eqns))
+            size = self._programs[id(program)] = sum(sizes) if all(sizes) else 0
+        return size
+
+
+def _may_be_fused(primitive: Primitive) -> bool:
+    """Returns whether the compiler fuses operations of a primitive, if parameters permit."""
+    return (
+        primitive.family in _FUSED_FAMILIES
+        or primitive is lax.dot_general_p
+        or primitive.name in _CALLS
+    )
+
+
+# The compiler does not fuse the operations of a primitive; or it computes them wherever their
+# results are wanted, or only once; or it also writes out their operands again.
+_NOWHERE, _ANYWHERE, _ONCE, _MOVED = range(4)
+#: This number for the primitives of all programs so far.
+_known_primitives: dict[Primitive, int] = {}
+
+
+def _treatment(primitive: Primitive) -> int:
+    if not _may_be_fused(primitive):
+        return _NOWHERE
+    if _is_computed_once(primitive):
+        return _ONCE
+    return _MOVED if primitive.name in _MOVING or primitive.name in _CALLS else _ANYWHERE
+
+
+def _is_computed_once(primitive: Primitive) -> bool:
+    return primitive.name in _EXPENSIVE or primitive.family == "reductions"
+
+
+def _may_grow(olympuspr: Olympuspr, most: float) -> bool:
+    """Returns whether fused functions may have more operations together than ``most``.
+
+    It counts an operation once for each path to it, which is never too few.
+    """
+    # Every equation of every program for CPUs runs this code (benchmark "lower: 2,000 equations").
+    equations = olympuspr.eqns
+    uses = Counter(chain.from_iterable(map(_operands_of, equations)))
+    paths: dict[Any, int] = {}
+    known = _known_primitives
+    total = operations_so_far = 0
+    for equation in equations:
+        primitive = equation.primitive
+        fused = known.get(primitive)
+        if fused is None:
+            fused = known[primitive] = _treatment(primitive)
+        operations = 1
+        for atom in equation.invars:
+            if atom in paths:
+                operations += paths[atom]
+        if fused:
+            operations_so_far += operations if fused == _MOVED else 1
+            if operations > operations_so_far:
+                operations = operations_so_far
+            if fused == _ONCE and uses[equation.outvars[0]] > 1:
+                total += operations
+                continue
+            for var in equation.outvars:
+                paths[var] = operations
+        else:
+            total += operations
+        if total > most:
+            return True
+    return total + sum(paths.get(atom, 0) for atom in olympuspr.outvars) > most
+
+
+_operands_of = operator.attrgetter("invars")
+
+
+# ---- barriers ----
+
+
+def _with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
+    """Returns the program with optimization barriers behind the equations at some positions."""
+    renamed: dict[Any, Any] = {}
+    equations: list[Equation] = []
+    for place, equation in enumerate(olympuspr.eqns):
+        if not renamed.keys().isdisjoint(equation.invars):
+            equation = equation.replace(
+                invars=[renamed.get(each, each) for each in equation.invars]
+            )
+        equations.append(equation)
+        if place in places:
+            cut = list(equation.outvars)
+            barred: list[Var] = [Var(var.aval) for var in cut]
+            renamed.update(zip(cut, barred, strict=True))
+            source = equation.source_info
+            equations.append(
+                Equation(cut, barred, lax.optimization_barrier_p, {}, source_info=source)
+            )
+    results = [renamed.get(each, each) for each in olympuspr.outvars]
+    return olympuspr.replace(eqns=equations, outvars=results)

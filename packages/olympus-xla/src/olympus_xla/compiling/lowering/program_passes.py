@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over a program before its equations are lowered, for the sake of the CPU's compiler.
+
+Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
+be fused into ever larger functions are cut (fusion_cuts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
+from olympus_ir.settings.config_flags import outline_repeated_blocks
+
+from .context import LoweringContext
+from .fusion_cuts import Cuts, cut
+from .repetition import outlined
+
+__all__ = ["prepared", "prepared_in"]
+
+# Smaller programs pass unchanged.
+_FEWEST_EQUATIONS = 16
+
+
+def prepared(
+    olympuspr: Olympuspr, platforms: Sequence[str], budget: float | None, cuts: list[Cuts]
+) -> Olympuspr:
+    """Returns the program with outlined blocks and cut chains, or the program itself.
+
+    Args:
+      olympuspr: the program.
+      platforms: the program's platforms; only programs for CPUs alone change.
+      budget: the wanted compile time in seconds; None to cut only where much is gained.
+      cuts: the list to which the cuts of the program are added.
+    """
+    olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
+    if found is not None:
+        cuts.append(found)
+    return olympuspr
+
+
+def prepared_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    """Applies `prepared` to a program inside another, such as a called function or a loop body."""
+    module = context.module
+    if len(closed.jaxpr.eqns) < _FEWEST_EQUATIONS:
+        return closed
+    key = ("prepared", context.platforms, module.compile_budget, outline_repeated_blocks.value)
+    found = closed.memo.get(key)
+    if found is None:
+        cuts: list[Cuts] = []
+        olympuspr = prepared(closed.jaxpr, context.platforms, module.compile_budget, cuts)
+        program = closed
+        if olympuspr is not closed.jaxpr:
+            program = ClosedOlympuspr(olympuspr, closed.consts)
+        found = closed.memo[key] = (program, cuts)
+    program, cuts = found
+    module.cuts += cuts
+    return program
