@@ -269,6 +269,18 @@ def test_max_traces_raises_with_the_explanation():
     limited({"w": W}, X)
 
 
+def test_max_traces_counts_the_traces_of_the_limited_function():
+    def double(x):
+        return x * 2
+
+    jit(double)(X)
+    limited = jit(double, max_traces=1)
+    limited(X[:2])
+    with pytest.raises(RuntimeError, match=r"x: shape f32\[3\], before f32\[2\]") as caught:
+        limited(X[:3])
+    assert "f32[4]" not in str(caught.value)
+
+
 def test_max_traces_as_a_decorator_and_under_a_trace():
     @jit(max_traces=1)
     def inner(x):

@@ -147,11 +147,14 @@ def read_module(data: bytes) -> Module:
     orders = _orders(module.message(7))
     computations: dict[int, Computation] = {}
     instructions: dict[int, Instruction] = {}
-    for each in module.messages(3):
-        found = {
-            instruction.id: instruction
-            for instruction in (_instruction(one, lines) for one in each.messages(2))
-        }
+    for each in module.messages(3):  # a computation stands after those that it calls
+        found: dict[int, Instruction] = {}
+        for message in each.messages(2):
+            instruction = _instruction(message, lines)
+            if not instruction.stack:
+                stack = _stack_nearby(instruction, found, computations)
+                instruction = instruction._replace(stack=stack)
+            found[instruction.id] = instruction
         number = each.integer(5)
         order = orders.get(number, list(found))
         computations[number] = Computation(
@@ -162,6 +165,25 @@ def read_module(data: bytes) -> Module:
 
 
 _STACK_FRAMES = 17
+
+
+def _stack_nearby(
+    instruction: Instruction,
+    found: dict[int, Instruction],
+    computations: dict[int, Computation],
+) -> tuple[Line, ...]:
+    """Returns the lines of what an instruction without lines consists of, or reads.
+
+    The compiler adds copies, and fuses instructions of several lines. This is a heuristic.
+    """
+    if instruction.opcode == "fusion":
+        for inside in reversed(computations[instruction.called[0]].instructions):
+            if inside.stack:
+                return inside.stack
+    for operand in instruction.operands:
+        if operand in found and found[operand].stack:
+            return found[operand].stack
+    return ()
 
 
 def _orders(schedule: Message) -> dict[int, list[int]]:

@@ -36,7 +36,8 @@ class LiveBuffer(NamedTuple):
       dtype: the name of the dtype.
       kind: ``"argument"``, ``"result"``, ``"residual"``, ``"temporary"`` or ``"constant"``.
       why: the reason why it is alive, in words.
-      line: the user's line that makes it, or that first reads an argument; None if unknown.
+      line: the user's line that makes it, or that first reads an argument. If the compiler tells no
+        line, it is the one that defines the function. None if that is not known either.
       operation: the equation that makes it, such as ``jit(step)/jvp()/dot_general``, or the name of
         the argument.
       saved: the bytes by which the peak would shrink if `checkpoint` computed it again in the
@@ -202,13 +203,16 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     kept = [place for place, keep in enumerate(compiled._compiled.lowered.kept) if keep]
     constants = len(compiled._compiled.constants)
     positions = {constants + place for place, argument in enumerate(kept) if argument in donated}
-    return report_of_executable(compiled.runtime_executable(), names, positions)
+    code = getattr(compiled._program.closed.jaxpr.debug_info.origin, "code", None)
+    defined = Line(code.co_filename, code.co_firstlineno, code.co_qualname) if code else None
+    return report_of_executable(compiled.runtime_executable(), names, positions, defined)
 
 
 def report_of_executable(
     executable: Any,
     result_names: Sequence[str] = (),
     donated: Set[int] = frozenset(),
+    defined: Line | None = None,
 ) -> MemoryReport:
     """Returns the report of an executable of jaxlib.
 
@@ -216,6 +220,7 @@ def report_of_executable(
       executable: the executable.
       result_names: the paths of its results.
       donated: the positions of the operands whose memory results may take.
+      defined: the line that defines the function.
     """
     statistics = executable.get_compiled_memory_stats()
     module = module_of(executable)
@@ -228,7 +233,7 @@ def report_of_executable(
     if not data:  # executables from disk and of some platforms have no assignment
         return MemoryReport(module.name, sizes, [], [], ())
     allocations = read_allocations(data)
-    return _Analysis(module, allocations, result_names, donated).report(sizes)
+    return _Analysis(module, allocations, result_names, donated, defined).report(sizes)
 
 
 def note_of_executable(executable: Any) -> str | None:
@@ -248,11 +253,13 @@ class _Analysis:
         allocations: list[Allocation],
         result_names: Sequence[str],
         donated: Set[int],
+        defined: Line | None,
     ) -> None:
         self.module = module
         self.allocations = [each for each in allocations if not each.is_constant]
         self.result_names = result_names
         self.donated = donated
+        self.defined = defined
         self.lifetimes: Lifetimes = lifetimes_of(module, allocations)
         self.spans: dict[int, tuple[int, int]] = {}
         self.kinds = {
@@ -392,6 +399,7 @@ class _Analysis:
             case _:
                 why = "temporary" + _read_by(readers)
         size = allocation.size if allocation.is_fixed else buffer.size
+        line = line or self.defined
         return LiveBuffer(size, shape.dimensions, shape.dtype, kind, why, line, operation, saved)
 
     def _why_argument(self, allocation: Allocation, instruction: Instruction) -> str:

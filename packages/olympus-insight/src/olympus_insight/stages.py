@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from olympus_ir.settings.config_cache_flags import compilation_cache_include_metadata_in_key
 from olympus_xla import jit
 from olympus_xla.calls.stages import Compiled, Lowered, Traced
 
@@ -49,7 +51,8 @@ def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> S
     times.append(time.perf_counter())
     lowered = traced.lower()
     times.append(time.perf_counter())
-    compiled = lowered.compile()
+    with _keyed_by_lines():
+        compiled = lowered.compile()
     times.append(time.perf_counter())
     seconds = {
         name: end - start
@@ -58,6 +61,16 @@ def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> S
         )
     }
     return Stages(traced, lowered, compiled, seconds)
+
+
+@contextlib.contextmanager
+def _keyed_by_lines() -> Iterator[None]:
+    """Looks on disk for executables with the same lines only, since reports show them."""
+    before = compilation_cache_include_metadata_in_key.swap_local(True)
+    try:
+        yield
+    finally:
+        compilation_cache_include_metadata_in_key.set_local(before)
 
 
 def compiled_of(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:

@@ -30,8 +30,8 @@ class JitOptions:
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
       compiler_options: `(name, value)` pairs for the compiler.
-      max_traces: the number of traces after which another one is an error; None for no limit.
-        Options that differ in it are equal, because the programs are the same.
+      max_traces: the number of traces after which another one is an error; None for no limit. A
+        limit counts the traces with the same options only.
       compile_budget: the wanted compile time in seconds; None for the default.
     """
 
@@ -86,6 +86,7 @@ class JitOptions:
             placement,
             compiler_options,
             compile_budget,
+            max_traces,
         )
 
     def replace(self, **changes: Any) -> JitOptions:

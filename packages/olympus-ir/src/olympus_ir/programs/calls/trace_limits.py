@@ -3,26 +3,44 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from ...diagnostics.source_info import FunctionOrigin
+from ...trees.flattening import debug_info_of_tree
+from .options import JitOptions
 from .retracing import described
-from .trace_history import TraceRecord, history_of
+from .trace_history import forget_trace, history_of, record_trace
 
-__all__ = ["refuse"]
+__all__ = ["check"]
 
 
-def refuse(fun: Any, limit: int, record: TraceRecord | None) -> NoReturn:
-    """Raises RuntimeError, which explains each trace of the function.
+def check(
+    fun: Any,
+    options: JitOptions,
+    traced: Collection[tuple],
+    key: tuple,
+    positions: Sequence[int] | None,
+) -> None:
+    """Raises RuntimeError, which explains each trace, if a trace would be one too many.
 
     Args:
       fun: the function.
-      limit: the number of traces that its option allows.
-      record: the record of the trace that is refused.
+      options: its options, with a limit.
+      traced: the keys of the programs that the function was traced to.
+      key: the key of the program that a call asks for.
+      positions: the positions of the traced positional arguments; None for all.
     """
+    limit = options.max_traces
+    if limit is None or sum(other[0] == options for other in traced) < limit:
+        return
+    record = record_trace(fun, key, debug_info_of_tree("jit", fun, key[1], positions))
     records = [
-        each for each in history_of(fun) if record and each.function_id == record.function_id
+        each
+        for each in history_of(fun)
+        if record and each.function_id == record.function_id and each.options == options
     ]
+    forget_trace(record)
     times = "once" if limit == 1 else f"{limit} times"
     explanation = f":\n{described(records)}" if records else "."
     raise RuntimeError(

@@ -74,7 +74,9 @@ def trace_call(
             cache_misses.explain(
                 fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
             )
-        program = _trace_and_record(fun, fun_called, key, positions, len(programs))
+        if options.max_traces is not None:
+            trace_limits.check(fun, options, programs, key, positions)
+        program = _trace_and_record(fun, fun_called, key, positions)
         # A program that closes over current tracers cannot be reused by later calls.
         if not find_tracers(program.hoisted):
             programs[key] = program
@@ -186,17 +188,13 @@ def check_tracing_allowed(info: DebugInfo) -> None:
         )
 
 
-def _trace_and_record(
-    fun: Any, fun_called: Any, key: tuple, positions: Any, traced_before: int
-) -> TracedProgram:
+def _trace_and_record(fun: Any, fun_called: Any, key: tuple, positions: Any) -> TracedProgram:
     options, in_tree, avals = key[:3]
     info = debug_info_of_tree("jit", fun, in_tree, positions)
     check_tracing_allowed(info)
     record = record_trace(fun, key, info)
     began = time.perf_counter()
     try:
-        if options.max_traces is not None and traced_before >= options.max_traces:
-            trace_limits.refuse(fun, options.max_traces, record)
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions, info)
     except BaseException:
         forget_trace(record)
