@@ -23,7 +23,7 @@ from olympus_ir.lax.control_flow.primitives import stacked_aval
 from olympus_ir.lax.named_axes import pvary
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, joined_effects
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import set_current_trace
@@ -31,6 +31,7 @@ from olympus_ir.programs.tracing import set_current_trace
 from ..forward.jvp import jvp
 from ..forward.linearize import LinearizeTrace, LinearizeTracer
 from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..rematerialization.bodies import eval_inlined
 from ..reverse.replays import Recording, record, replay, varying_like
@@ -173,10 +174,11 @@ def linearize_while(
         body = _body_of_varying(params["body_jaxpr"], layout.body_nconsts, varying)
         params = {**params, "body_jaxpr": body}
     given, moves = layout.operands(primals), layout.operands(tangents)
+    body = params["body_jaxpr"]
     loop = _Loop.of(
-        params["body_jaxpr"], ScanOperands(moves.body_consts, moves.carry, []), checkpoints
+        _without_effects(body), ScanOperands(moves.body_consts, moves.carry, []), checkpoints
     )
-    program = _recorded_while(loop.body, params["cond_jaxpr"], layout, checkpoints)
+    program = _recorded_while(body, params["cond_jaxpr"], layout, checkpoints)
     with set_current_trace(trace.parent):
         outs = _run(program, primals)
     results, recording = outs[: len(given.carry)], outs[len(given.carry) :]
@@ -236,7 +238,7 @@ def linearize_scan(
     """Linearizes a `scan` with checkpoints."""
     layout = ScanLayout(num_consts, num_carry)
     given, moves = layout.operands(primals), layout.operands(tangents)
-    loop = _Loop.of(jaxpr, moves, checkpoints, length, reverse)
+    loop = _Loop.of(_without_effects(jaxpr), moves, checkpoints, length, reverse)
     program = _recorded_scan(jaxpr, layout, length, reverse, checkpoints)
     with set_current_trace(trace.parent):
         outs = _run(program, primals)
@@ -269,6 +271,18 @@ def _record_tangents(
         {"loop": loop},
     )
     return with_zeros(outs, nonzero_out, results)
+
+
+@memoized
+def _without_effects(body: ClosedOlympuspr) -> ClosedOlympuspr:
+    """Returns a body without operations that serve their effects only, such as prints.
+
+    They have happened when the loop ran, and do not happen again when states are recomputed.
+    """
+    olympuspr = body.jaxpr
+    equations = live_equations(olympuspr.eqns, olympuspr.outvars, keep_effects=False)
+    effects = joined_effects(equations)
+    return ClosedOlympuspr(olympuspr.replace(eqns=equations, effects=effects), body.consts)
 
 
 @memoized

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...diagnostics.traceback_filtering import api_boundary
+from ...loading import deferred
 from ...programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
@@ -38,6 +39,11 @@ from .subprograms import (
     tracing_key,
 )
 
+if TYPE_CHECKING:
+    from . import progress as with_progress
+else:
+    with_progress = deferred(".progress", milliseconds=1.0)
+
 
 @api_boundary
 def while_loop(
@@ -48,6 +54,7 @@ def while_loop(
     checkpoints: int | Checkpoints | None = None,
     max_steps: int | None = None,
     inverse: Callable[[Any], Any] | None = None,
+    progress: Any = None,
 ) -> Any:
     """Applies a function repeatedly while a condition holds.
 
@@ -75,6 +82,7 @@ def while_loop(
         holds. Without ``checkpoints``, reverse mode keeps the carry of every iteration.
       inverse: a function that undoes ``body_fun``: from a carry to the one before it. Reverse mode
         then keeps no carry. Rounding errors of the inverse add up.
+      progress: whether to show a bar while the loop runs: True, or the words before the bar.
 
     Returns:
       The final carry.
@@ -92,6 +100,11 @@ def while_loop(
     """
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if progress:
+        options = {"checkpoints": checkpoints, "max_steps": max_steps}
+        return with_progress.while_loop(
+            while_loop, cond_fun, body_fun, init_val, progress, inverse, **options
+        )
     if max_steps is not None:
         max_steps = checked_number("while_loop", "max_steps", max_steps)
         return _bounded_while(cond_fun, body_fun, init_val, checkpoints, max_steps, inverse)
@@ -383,6 +396,7 @@ def fori_loop(
     unroll: int | bool | None = None,
     checkpoints: int | str | None = None,
     inverse: Callable[[Any, Any], Any] | None = None,
+    progress: Any = None,
 ) -> Any:
     """Applies a function for each integer of a range.
 
@@ -410,6 +424,7 @@ def fori_loop(
         bounds are not known has no reverse mode.
       inverse: a function of the integer and the carry after its iteration that returns the carry
         before it. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
+      progress: whether to show a bar while the loop runs: True, or the words before the bar.
 
     Returns:
       The final carry.
@@ -443,6 +458,7 @@ def fori_loop(
             length=max(int(known_upper) - int(known_lower), 0),
             unroll=1 if unroll is None else unroll,
             checkpoints=checkpoints,
+            progress=progress,
         )
         return result
     if isinstance(checkpoints, str):
@@ -457,7 +473,12 @@ def fori_loop(
     body = _counting_bodies.derive(body_fun, _while_body)
     undo = None if inverse is None else _counting_inverses.derive(inverse, _inverse_of_while)
     _, _, result = while_loop(
-        _below_upper, body, (lower, upper, init_val), checkpoints=checkpoints, inverse=undo
+        _below_upper,
+        body,
+        (lower, upper, init_val),
+        checkpoints=checkpoints,
+        inverse=undo,
+        progress=progress,
     )
     return result
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...diagnostics.errors import ConcretizationTypeError
 from ...diagnostics.traceback_filtering import api_boundary
+from ...loading import deferred
 from ...programs.olympuspr import close_olympuspr
 from ...programs.tracing import Tracer, concrete_or_error
 from ...settings import config_states
@@ -37,6 +38,11 @@ from .subprograms import (
     tracing_key,
 )
 
+if TYPE_CHECKING:
+    from . import progress as with_progress
+else:
+    with_progress = deferred(".progress", milliseconds=1.0)
+
 
 @api_boundary
 def scan(
@@ -49,6 +55,7 @@ def scan(
     _split_transpose: bool = False,
     *,
     checkpoints: int | str | Checkpoints | None = None,
+    progress: Any = None,
 ) -> tuple[Any, Any]:
     """Applies a function to each slice along the leading dimension and passes a carry on.
 
@@ -80,6 +87,8 @@ def scan(
         the square root of the length, and as many carries again while it goes back.
         ``"binomial"``: about the logarithm of the length; iterations run again several times.
         ``"offload"``: the residuals of every iteration, in the memory of the host.
+      progress: whether to show a bar while the loop runs: True, or the words before the bar. The
+        same as ``xs=progress(xs)``.
 
     Returns:
       The final carry, and the results stacked along a new leading dimension.
@@ -99,6 +108,8 @@ def scan(
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
+    if _progress_type is not None and isinstance(xs, _progress_type):
+        progress, xs = xs, xs.values
     init_leaves, init_tree = flatten_operands(init)
     xs_leaves, xs_tree = pytrees.tree_flatten(xs)
     init_avals = tuple([get_aval(leaf) for leaf in init_leaves])
@@ -106,6 +117,9 @@ def scan(
     length = _scan_length(xs_leaves, xs_avals, length)
     unroll = _checked_unroll(unroll, length)
     plan = checkpoints_of_scan(checkpoints, length)
+    if progress:
+        options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
+        return with_progress.scan(f, init, xs, progress, length, **options)
     if config_states.disable_jit.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
@@ -350,6 +364,13 @@ def _traced_body(
 
 _mapped_bodies = FunctionCache()
 _vectorize: Callable[..., Any] | None = None
+_progress_type: Any = None
+
+
+def install_progress(progress_type: type) -> None:
+    """Installs the class of values whose traversal is shown; its module calls this."""
+    global _progress_type
+    _progress_type = progress_type
 
 
 def install_vectorizer(vmap: Callable[..., Any]) -> None:
@@ -359,7 +380,9 @@ def install_vectorizer(vmap: Callable[..., Any]) -> None:
 
 
 @api_boundary
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(
+    f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: Any = None
+) -> Any:
     """Applies a function to each slice along the leading dimension, one after the other.
 
     It needs less memory than `vmap`, which computes all slices at once.
@@ -369,6 +392,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       xs: an array, or a pytree of arrays of one size in their leading dimensions.
       batch_size: the number of slices that `vmap` computes at a time; one slice at a time if None
         or zero.
+      progress: whether to show a bar while the loop runs: True, or the words before the bar. The
+        same as ``xs=progress(xs)``.
 
     Returns:
       The results, stacked along a new leading dimension.
@@ -383,9 +408,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       >>> map(lambda x: lax.mul(x, x), np.arange(4))
       Array([0, 1, 4, 9], dtype=int32)
     """
+    if _progress_type is not None and isinstance(xs, _progress_type):
+        progress, xs = xs, xs.values
     if batch_size:
-        return _map_in_batches(f, xs, batch_size)
-    _, ys = scan(_mapped_bodies.derive(f, _body_of_map), (), xs)
+        return _map_in_batches(f, xs, batch_size, progress)
+    _, ys = scan(_mapped_bodies.derive(f, _body_of_map), (), xs, progress=progress)
     return ys
 
 
@@ -403,7 +430,7 @@ def _rows(array: Any, start: int, stop: int) -> Any:
     return slice(array, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
-def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
+def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress: Any) -> Any:
     if _vectorize is None:
         raise RuntimeError(
             "lax.map with a batch_size uses vmap: install and import olympus_batching, or leave "
@@ -430,6 +457,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
             _mapped_bodies.derive(vectorized, _body_of_map),
             (),
             pytrees.tree_unflatten(tree, batches),
+            progress=progress,
         )
         parts.append(ys)
     else:

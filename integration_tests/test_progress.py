@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars of loops in compiled programs."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.sharding import AxisType, PartitionSpec
+from olympus_ir.diagnostics import progress_bars
+
+
+@pytest.fixture(params=["line", "tqdm"])
+def drawn(request, monkeypatch, capsys):
+    """Runs a function, and returns what its bars show at the end."""
+    if request.param == "line":
+        monkeypatch.setattr(progress_bars.importlib.util, "find_spec", lambda name: None)
+    elif importlib.util.find_spec("tqdm") is None:
+        pytest.skip("tqdm is not installed")
+
+    def run(fun, *args):
+        olympus.block_until_ready(fun(*args))
+        olympus.effects_barrier()
+        assert not progress_bars._bars  # all of them are complete
+        lines = [line for line in capsys.readouterr().err.split("\n") if line]
+        return [line.split("\r")[-1] for line in lines]
+
+    return run
+
+
+def scanned(c, **options):
+    return lax.scan(lambda c, x: (jnp.sin(c) + x, None), c, jnp.arange(250.0), **options)[0]
+
+
+def counted(c, **options):
+    return lax.while_loop(lambda c: c < 150.0, lambda c: c + 1, c, **options)
+
+
+LOOPS = {
+    "scan": (lambda c: scanned(c, progress="words"), "250/250"),
+    "while_loop": (lambda c: counted(c, progress="words"), "150"),
+    "fori_loop": (
+        lambda c: lax.fori_loop(0, 30, lambda i, c: c + i, c, progress="words"),
+        "30/30",
+    ),
+    "map": (
+        lambda c: lax.map(lambda x: x + c, olympus.progress(jnp.arange(12.0), "words")),
+        "12/12",
+    ),
+    "map in batches": (
+        lambda c: lax.map(lambda x: x + c, jnp.arange(12.0), batch_size=5, progress="words"),
+        "2/2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(drawn, name):
+    fun, count = LOOPS[name]
+    compiled = olympus.jit(fun)
+    for run in (fun, compiled, compiled, olympus.jit(olympus.vmap(fun))):
+        value = jnp.zeros(3) if run not in (fun, compiled) else 0.0
+        (line,) = drawn(run, value)
+        assert line.startswith("words: ")
+        assert count in line
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpoints": "sqrt"}, {"checkpoints": 3}])
+def test_derivatives(drawn, options):
+    """The bar shows the loop, and not the states that are recomputed."""
+    (line,) = drawn(olympus.jit(olympus.grad(lambda c: scanned(c, progress=True, **options))), 0.5)
+    assert "250/250" in line
+
+
+def test_devices(drawn):
+    mesh = olympus.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
+    split = PartitionSpec("i")
+    fun = olympus.shard_map(
+        lambda c: scanned(c, progress=True), mesh=mesh, in_specs=split, out_specs=split
+    )
+    assert "250/250" in drawn(olympus.jit(fun), jnp.zeros(2))[0]
+
+
+def test_python_loops(drawn):
+    lines = drawn(lambda: list(olympus.progress(range(7), "words")))
+    assert "7/7" in lines[0]
+
+
+def test_no_operation_where_it_is_off():
+    program = str(olympus.make_jaxpr(scanned)(0.0))
+    assert "callback" not in program
+    assert "progress" not in program
+    with pytest.raises(TypeError, match="True, a description"):
+        scanned(0.0, progress=3)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars that show the progress of loops, drawn by tqdm or as a plain line."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..loading import deferred
+
+if TYPE_CHECKING:
+    import tqdm
+else:
+    tqdm = deferred("tqdm", milliseconds=20)
+
+__all__ = ["finish", "show"]
+
+
+class _Bar(Protocol):
+    n: int
+
+    def update(self, steps: int) -> Any: ...
+
+    def close(self) -> Any: ...
+
+
+class _Line:
+    """A line of the standard error that shows the number of steps; used without tqdm."""
+
+    SECONDS = 0.1  # between two drawings
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self.description = description
+        self.total = total
+        self.n = 0
+        self.started = time.monotonic()
+        self.drawn = -float("inf")
+
+    def update(self, steps: int) -> None:
+        self.n += steps
+        now = time.monotonic()
+        if now - self.drawn >= self.SECONDS:
+            self.drawn = now
+            self.draw("")
+
+    def draw(self, end: str) -> None:
+        seconds = time.monotonic() - self.started
+        words = f"{self.description}: " if self.description else ""
+        if self.total:
+            words += f"{100 * self.n // self.total:3d}% {self.n}/{self.total}"
+        else:
+            words += f"{self.n} steps"
+        rate = f", {self.n / seconds:.1f} steps/s" if seconds > 0 else ""
+        sys.stderr.write(f"\r{words} [{seconds:.1f} s{rate}]{end}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        self.draw("\n")
+
+
+def _new_bar(description: str, total: int | None) -> _Bar:
+    if importlib.util.find_spec("tqdm") is None:
+        return _Line(description, total)
+    return tqdm.tqdm(desc=description or None, total=total, file=sys.stderr)
+
+
+_bars: dict[int, _Bar] = {}
+_lock = threading.Lock()
+
+
+def show(number: int, description: str, total: int | None, step: int) -> None:
+    """Shows that an iteration runs.
+
+    Devices and examples may report the same iteration, and the backward pass of a loop reports
+    iterations that run again. The bar shows the latest iteration that any of them has reached.
+
+    Args:
+      number: the number of the loop. Its first iteration makes a new bar.
+      description: the words before the bar.
+      total: the number of iterations, if it is known.
+      step: the number of iterations before this one.
+    """
+    with _lock:
+        bar = _bars.get(number)
+        if bar is None:
+            if step:
+                return  # the bar is complete
+            bar = _bars[number] = _new_bar(description, total)
+        done = step + 1 if total else step
+        if done > bar.n:
+            bar.update(done - bar.n)
+        if total is not None and done >= total:
+            _bars.pop(number).close()
+
+
+def finish(number: int, steps: int) -> None:
+    """Completes the bar of a loop after a number of iterations."""
+    with _lock:
+        bar = _bars.pop(number, None)
+        if bar is not None:
+            if steps > bar.n:
+                bar.update(steps - bar.n)
+            bar.close()
