@@ -20,9 +20,9 @@ __all__ = ["finish", "show"]
 
 
 class _Bar(Protocol):
-    n: int
+    n: Any
 
-    def update(self, steps: int) -> Any: ...
+    def update(self, n: Any) -> Any: ...
 
     def close(self) -> Any: ...
 
@@ -39,8 +39,8 @@ class _Line:
         self.started = time.monotonic()
         self.drawn = -float("inf")
 
-    def update(self, steps: int) -> None:
-        self.n += steps
+    def update(self, n: int) -> None:
+        self.n += n
         now = time.monotonic()
         if now - self.drawn >= self.SECONDS:
             self.drawn = now

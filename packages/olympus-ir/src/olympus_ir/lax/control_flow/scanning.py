@@ -26,6 +26,7 @@ from .carries import promote_carry, promoted_carry_avals, unchanged_result
 from .checkpoints import Checkpoints, checkpoints_of_scan
 from .operands import ScanLayout, ScanOperands
 from .primitives import scan_p, sliced_aval
+from .shown_values import Progress
 from .subprograms import (
     Subprogram,
     check_carry_structure,
@@ -108,7 +109,7 @@ def scan(
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
-    if _progress_type is not None and isinstance(xs, _progress_type):
+    if isinstance(xs, Progress):
         progress, xs = xs, xs.values
     init_leaves, init_tree = flatten_operands(init)
     xs_leaves, xs_tree = pytrees.tree_flatten(xs)
@@ -119,7 +120,7 @@ def scan(
     plan = checkpoints_of_scan(checkpoints, length)
     if progress:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
-        return with_progress.scan(f, init, xs, progress, length, **options)
+        return with_progress.scan(scan, f, init, xs, progress, length, **options)
     if config_states.disable_jit.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
@@ -364,13 +365,6 @@ def _traced_body(
 
 _mapped_bodies = FunctionCache()
 _vectorize: Callable[..., Any] | None = None
-_progress_type: Any = None
-
-
-def install_progress(progress_type: type) -> None:
-    """Installs the class of values whose traversal is shown; its module calls this."""
-    global _progress_type
-    _progress_type = progress_type
 
 
 def install_vectorizer(vmap: Callable[..., Any]) -> None:
@@ -408,7 +402,7 @@ def map(
       >>> map(lambda x: lax.mul(x, x), np.arange(4))
       Array([0, 1, 4, 9], dtype=int32)
     """
-    if _progress_type is not None and isinstance(xs, _progress_type):
+    if isinstance(xs, Progress):
         progress, xs = xs, xs.values
     if batch_size:
         return _map_in_batches(f, xs, batch_size, progress)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values whose traversal is shown, and the reports of the loops that go through them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...loading import deferred
+
+if TYPE_CHECKING:
+    from ...diagnostics import progress_bars
+else:
+    progress_bars = deferred("...diagnostics.progress_bars", milliseconds=1.0)
+
+__all__ = ["Progress", "Report", "progress"]
+
+_numbers = itertools.count()
+
+
+class Progress:
+    """Values whose traversal is shown; made by `progress`.
+
+    Attributes:
+      values: the values.
+      description: the words before the bar.
+    """
+
+    __slots__ = ("description", "values")
+
+    def __init__(self, values: Any, description: str) -> None:
+        self.values = values
+        self.description = description
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            total = len(self.values)
+        except TypeError:
+            total = None
+        report = Report(self.description, total)
+        count = 0
+        for count, value in enumerate(self.values, 1):
+            yield value
+            report(count - 1)
+        report.finish(count)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def progress(xs: Any, description: str = "") -> Progress:
+    """Returns values whose traversal shows a bar: in Python's ``for``, `scan` and `map`.
+
+    The bar is that of tqdm where tqdm is installed, and else a plain line. It is written to the
+    standard error.
+
+    Args:
+      xs: an iterable, or the arrays to scan over.
+      description: the words before the bar.
+
+    Returns:
+      An iterable, which `scan` and `map` accept in place of ``xs``.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> lax.map(lambda x: lax.mul(x, x), progress(np.arange(4)))
+      Array([0, 1, 4, 9], dtype=int32)
+    """
+    return Progress(xs, description)
+
+
+class Report:
+    """The reports of one loop: a function that the program calls while it runs."""
+
+    __slots__ = ("description", "number", "total")
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self.number = next(_numbers)
+        self.description = description
+        self.total = total
+
+    def __call__(self, step: Any) -> None:
+        """Shows that the iteration after a number of steps runs."""
+        progress_bars.show(self.number, self.description, self.total, int(step))
+
+    def finish(self, steps: Any) -> None:
+        """Completes the bar."""
+        progress_bars.finish(self.number, int(steps))
