@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 
 OPTIONAL = {
+    ("olympus-ir", "tqdm"): "draws the bars of loops, brought by the extra olympus-ir[progress]",
     ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
     ("olympus", "olympus-testing"): "the test kit, brought by the extra olympus[testing]",
     ("olympus", "jax"): "the name that the package itself answers to once it is installed as JAX",
