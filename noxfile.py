@@ -131,10 +131,12 @@ def imports(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=True)
 def types(session: nox.Session) -> None:
-    """Static types (basedpyright: pyright with everything it needs on the package index)."""
-    install_workspace(session, "basedpyright>=1.29", *test_requirements())
+    """Static types: of the packages (basedpyright), and those that users meet (mypy too)."""
+    install_workspace(session, "basedpyright>=1.29", "mypy>=1.18", *test_requirements())
     sources = [f"packages/{package}/src" for package in PACKAGES]  # none may be missing
     session.run("basedpyright", *(session.posargs or sources))
+    session.run("python", "tools/stubs.py", "--check")
+    session.run("python", "tools/check_user_types.py")
 
 
 @nox.session(reuse_venv=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
@@ -22,6 +22,9 @@ __all__ = [
     "positional_arguments",
     "positional_count",
 ]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class OutTree:
@@ -158,7 +161,7 @@ def non_differentiated(
     return tuple(sorted(numbers))
 
 
-class CustomRuleFunction:
+class CustomRuleFunction(Generic[P, R]):
     """Base of functions with custom derivative rules.
 
     Args:
@@ -172,7 +175,7 @@ class CustomRuleFunction:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
@@ -181,7 +184,7 @@ class CustomRuleFunction:
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
         self._count: int | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

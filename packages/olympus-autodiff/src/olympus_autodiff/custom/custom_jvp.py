@@ -24,6 +24,8 @@ from ..zeros import SymbolicZero, Zero, aval_of, instantiate
 from .calling import (
     CustomRuleFunction,
     OutTree,
+    P,
+    R,
     call_unlifted,
     name_of,
 )
@@ -31,7 +33,7 @@ from .calling import (
 __all__ = ["custom_jvp"]
 
 
-class custom_jvp(CustomRuleFunction):
+class custom_jvp(CustomRuleFunction[P, R]):
     """Wraps a function with a custom derivative rule for forward and reverse mode.
 
     The decorated function is evaluated, batched and compiled as before. Differentiation uses the
@@ -90,7 +92,8 @@ class custom_jvp(CustomRuleFunction):
             )
 
         def sum_of_terms(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-            result = self(*primals)
+            function: Any = self
+            result = function(*primals)
             terms = [
                 jvp(tangent, result, *primals)
                 for jvp, tangent in zip(jvps, tangents, strict=True)
@@ -106,7 +109,7 @@ class custom_jvp(CustomRuleFunction):
         self.defjvp(sum_of_terms)
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self)} using defjvp."
@@ -114,8 +117,8 @@ class custom_jvp(CustomRuleFunction):
         trace = current.trace
         if trace is evaluation_trace:
             return call_unlifted(self, args, kwargs)
-        args = self.positional(args, kwargs)
-        fixed, differentiated = split_arguments(args, self.nondiff_argnums)
+        positional = self.positional(args, kwargs)
+        fixed, differentiated = split_arguments(positional, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         leaves = list(map(typed, with_wide_constants(leaves, {})))
         for leaf in leaves:

@@ -21,6 +21,8 @@ from ..zeros import SymbolicZero, Zero, as_result, aval_of
 from .calling import (
     CustomRuleFunction,
     OutTree,
+    P,
+    R,
     call_unlifted,
     name_of,
 )
@@ -74,7 +76,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return pytrees.tree_map(zero, val)
 
 
-class custom_vjp(CustomRuleFunction):
+class custom_vjp(CustomRuleFunction[P, R]):
     """Wraps a function with a custom derivative rule for reverse mode.
 
     The rule that `defvjp` sets has two parts. The forward pass returns the result and residuals.
@@ -136,7 +138,7 @@ class custom_vjp(CustomRuleFunction):
         self.optimize_remat = optimize_remat
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self)} using defvjp."
@@ -144,8 +146,8 @@ class custom_vjp(CustomRuleFunction):
         trace = current.trace
         if trace is evaluation_trace:
             return call_unlifted(self, args, kwargs)
-        args = self.positional(args, kwargs)
-        fixed, differentiated = split_arguments(args, self.nondiff_argnums)
+        positional = self.positional(args, kwargs)
+        fixed, differentiated = split_arguments(positional, self.nondiff_argnums)
         for place, value in fixed:
             self._check_not_traced(place, value)
         leaves, in_tree = pytrees.tree_flatten(differentiated)

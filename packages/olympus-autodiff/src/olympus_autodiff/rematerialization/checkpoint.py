@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
@@ -52,19 +52,22 @@ __all__ = [
     "remat",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 # ---- the transformation ----
 
 
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., bool] | None = None,
     static_argnums: int | tuple[int, ...] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Returns a function that recomputes its intermediate values in the backward pass.
 
     Reverse mode saves the intermediate values of a function until the backward pass. A checkpointed

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import Equation
@@ -27,15 +27,18 @@ from .transpose import backward_pass
 
 __all__ = ["grad", "value_and_grad"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Returns a function that computes the gradient of ``fun``.
 
     Args:
@@ -78,13 +81,13 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., tuple[Any, Any]]:
+) -> Callable[P, tuple[R, Any]]:
     """Returns a function that computes both the value of ``fun`` and its gradient.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -31,15 +31,17 @@ from .vjp import vjp
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
+P = ParamSpec("P")
+
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     chunk_size: int | str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Returns a function that computes the Jacobian of ``fun``, column by column in forward mode.
 
     Suits functions with more outputs than inputs.
@@ -103,14 +105,14 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
     chunk_size: int | str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Returns a function that computes the Jacobian of ``fun``, row by row in reverse mode.
 
     Suits functions with more inputs than outputs.
@@ -168,14 +170,14 @@ def jacrev(
 
 
 def jacobian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
     chunk_size: int | str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Returns a function that computes the Jacobian of ``fun``: another name of `jacrev`.
 
     Example:
@@ -189,13 +191,13 @@ def jacobian(
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     chunk_size: int | str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Returns a function that computes the second derivatives of ``fun``.
 
     Applies forward mode to reverse mode, which suits functions with a scalar result.

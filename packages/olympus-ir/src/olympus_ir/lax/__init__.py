@@ -53,5 +53,5 @@ if _typing.TYPE_CHECKING:
 
 _add_late_declarations(_load_all)
 
-
-__getattr__, __dir__ = _lazy_exports(__name__, _MODULE_OF)
+if not _typing.TYPE_CHECKING:  # checkers know the names from the imports above
+    __getattr__, __dir__ = _lazy_exports(__name__, _MODULE_OF)

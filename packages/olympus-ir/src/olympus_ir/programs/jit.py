@@ -7,7 +7,7 @@ The evaluator compiles and runs programs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
@@ -23,6 +23,8 @@ from .staging import StagingTrace
 from .tracing import current
 
 __all__ = ["call_under_trace", "jit", "jit_p"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Primitive that calls a compiled function. `olympus_ir.lax.calls` has related primitives.
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
@@ -61,7 +63,7 @@ def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> No
     )
 
 
-def jit(fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def jit(fun: F, **options: Any) -> F:
     """Returns the compiled form of a function, which the evaluator in use makes.
 
     This is how the packages below olympus-xla declare their own functions as compiled; users call

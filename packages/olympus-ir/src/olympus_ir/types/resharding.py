@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
@@ -224,6 +224,13 @@ def with_out_sharding(
         return in_auto_axes(flat, leaves, lambda count: [sharding])[0]
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def laid_out(sampler: F, *, position: int | None = None) -> F: ...
+@overload
+def laid_out(*, position: int | None = None) -> Callable[[F], F]: ...
 def laid_out(
     sampler: Callable[..., Any] | None = None, *, position: int | None = None
 ) -> Callable[..., Any]:

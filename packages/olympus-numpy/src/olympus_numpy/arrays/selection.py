@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -30,6 +30,26 @@ from .nonzero import nonzero
 __all__ = ["clip", "piecewise", "select", "where"]
 
 
+@overload
+def where(
+    condition: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike,
+    x: None = None,
+    y: None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> tuple[Array, ...]: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -248,6 +248,42 @@ _linspace = compiled(
 )
 
 
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int,
+    endpoint: bool,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> tuple[Array, Array]: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Any = None,
+) -> tuple[Array, Array]: ...
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from olympus_ir.programs import mutable_types
 
     from . import cold_evaluation, interpreter_exit, nested_shardings, stages
+    from .jit_types import JitKeywords, JittedFunction
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
     cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
@@ -52,7 +53,16 @@ else:
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     stages = deferred(".stages", milliseconds=190.0)
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Unpack[JitKeywords]) -> JittedFunction[P, R]: ...
+@overload
+def jit(
+    **options: Unpack[JitKeywords],
+) -> Callable[[Callable[P, R]], JittedFunction[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | NotGiven = NOT_GIVEN,
     /,

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typical lines of programs, with the types that checkers find. Checked, never run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, assert_type
+
+import numpy as np
+
+import olympus
+import olympus.numpy as jnp
+from olympus import Array, grad, jit, lax, random, value_and_grad, vmap
+from olympus.typing import ArrayLike, DTypeLike, PyTree, Shape
+
+# Arrays.
+x = jnp.ones((3, 4))
+assert_type(x, Array)
+assert_type(jnp.zeros(3, dtype=jnp.int32), Array)
+assert_type(jnp.array([1.0, 2.0]), Array)
+assert_type(jnp.linspace(0, 1, 5), Array)
+assert_type(jnp.linspace(0, 1, 5, retstep=True), tuple[Array, Array])
+assert_type(x.shape, tuple[int, ...])
+assert_type(x.dtype, np.dtype[Any])
+assert_type(x.ndim, int)
+assert_type(x.T, Array)
+assert_type(x[0], Array)
+assert_type(x[:, None, ...], Array)
+assert_type(x.at[0, 1].set(2.0), Array)
+assert_type(x.at[jnp.array([0, 1])].add(1), Array)
+assert_type(x + 1, Array)
+assert_type(2.0 * x, Array)
+assert_type(x @ x.T, Array)
+assert_type(-x, Array)
+assert_type(x > 0, Array)
+assert_type(x == x, Array)
+assert_type(x.sum(axis=0), Array)
+assert_type(x.reshape(2, -1), Array)
+assert_type(x.astype(jnp.float32), Array)
+assert_type(float(x[0, 0]), float)
+assert_type(np.asarray(x)[0].sum() > 0, Any)
+
+# Functions of the NumPy layer.
+assert_type(jnp.sum(x, axis=(0, 1)), Array)
+assert_type(jnp.where(x > 0, x, 0.0), Array)
+assert_type(jnp.einsum("ij,kj->ik", x, x), Array)
+assert_type(jnp.concatenate([x, x], axis=0), Array)
+assert_type(jnp.linalg.norm(x), Array)
+assert_type(jnp.fft.fft(x), Array)
+assert_type(jnp.exp(np.ones(3)), Array)
+
+# Transformations keep the signature of what they wrap.
+
+
+def loss(weights: Array, inputs: Array, scale: float = 1.0) -> Array:
+    """Returns a scalar."""
+    return jnp.sum(jnp.tanh(inputs @ weights) * scale)
+
+
+assert_type(jit(loss)(x, x.T), Array)
+assert_type(vmap(loss)(x, x), Array)
+assert_type(olympus.checkpoint(loss)(x, x, scale=2.0), Array)
+assert_type(value_and_grad(loss)(x, x.T), tuple[Array, Any])
+gradient = grad(loss)(x, x.T)
+
+
+@jit
+def step(weights: Array, rate: float) -> tuple[Array, Array]:
+    """Returns new weights and the loss."""
+    return weights - rate, jnp.sum(weights)
+
+
+assert_type(step(x, 0.1), tuple[Array, Array])
+lowered = step.lower(x, 0.1)
+
+
+class Model(NamedTuple):
+    """Weights, with a compiled method."""
+
+    weights: Array
+
+    @jit
+    def apply(self, inputs: Array) -> Array:
+        """Returns the results for inputs."""
+        return inputs @ self.weights
+
+
+assert_type(Model(x).apply(x.T), Array)
+
+
+@olympus.custom_jvp
+def cube(value: Array) -> Array:
+    """Returns the third power."""
+    return value**3
+
+
+assert_type(cube(x), Array)
+
+# Random numbers.
+key = random.key(0)
+assert_type(key, Array)
+first, second = random.split(key)
+assert_type(first, Array)
+assert_type(random.normal(first, (3,)), Array)
+assert_type(random.uniform(second, (2, 2), minval=-1.0), Array)
+
+# Control flow, neural networks, special functions, devices.
+total, history = lax.scan(lambda carry, each: (carry + each, carry), 0.0, jnp.arange(3.0))
+chosen = lax.cond(True, lambda a: a + 1, lambda a: a - 1, x)
+assert_type(olympus.nn.relu(x), Array)
+assert_type(olympus.nn.softmax(x, axis=-1), Array)
+assert_type(olympus.scipy.special.gammaln(x), Array)
+assert_type(olympus.device_count(), int)
+doubled = olympus.tree.map(lambda leaf: 2 * leaf, {"w": x})
+
+
+def initialise(shape: Shape, dtype: DTypeLike = jnp.float32) -> PyTree:
+    """Returns parameters."""
+    return {"w": jnp.zeros(shape, dtype)}
+
+
+def norm(vector: ArrayLike) -> Array:
+    """Returns the length of a vector."""
+    return jnp.sqrt(jnp.sum(jnp.square(vector)))
+
+
+assert_type(norm(3), Array)
+assert_type(norm(np.ones(2)), Array)

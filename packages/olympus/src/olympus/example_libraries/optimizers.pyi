@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_batching.custom_calls import Array as Array
+from olympus_nn.optimizers import InitFn as InitFn
+from olympus_nn.optimizers import JoinPoint as JoinPoint
+from olympus_nn.optimizers import Optimizer as Optimizer
+from olympus_nn.optimizers import OptimizerState as OptimizerState
+from olympus_nn.optimizers import Params as Params
+from olympus_nn.optimizers import ParamsFn as ParamsFn
+from olympus_nn.optimizers import Schedule as Schedule
+from olympus_nn.optimizers import State as State
+from olympus_nn.optimizers import Step as Step
+from olympus_nn.optimizers import UpdateFn as UpdateFn
+from olympus_nn.optimizers import Updates as Updates
+from olympus_nn.optimizers import adagrad as adagrad
+from olympus_nn.optimizers import adam as adam
+from olympus_nn.optimizers import adamax as adamax
+from olympus_nn.optimizers import clip_grads as clip_grads
+from olympus_nn.optimizers import constant as constant
+from olympus_nn.optimizers import exponential_decay as exponential_decay
+from olympus_nn.optimizers import inverse_time_decay as inverse_time_decay
+from olympus_nn.optimizers import l2_norm as l2_norm
+from olympus_nn.optimizers import make_schedule as make_schedule
+from olympus_nn.optimizers import momentum as momentum
+from olympus_nn.optimizers import nesterov as nesterov
+from olympus_nn.optimizers import optimizer as optimizer
+from olympus_nn.optimizers import pack_optimizer_state as pack_optimizer_state
+from olympus_nn.optimizers import piecewise_constant as piecewise_constant
+from olympus_nn.optimizers import polynomial_decay as polynomial_decay
+from olympus_nn.optimizers import rmsprop as rmsprop
+from olympus_nn.optimizers import rmsprop_momentum as rmsprop_momentum
+from olympus_nn.optimizers import sgd as sgd
+from olympus_nn.optimizers import sm3 as sm3
+from olympus_nn.optimizers import unpack_optimizer_state as unpack_optimizer_state

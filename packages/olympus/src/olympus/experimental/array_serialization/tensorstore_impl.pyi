@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_export.array_serialization.specs import get_tensorstore_spec as get_tensorstore_spec
+from olympus_export.array_serialization.specs import is_remote_storage as is_remote_storage
+from olympus_export.array_serialization.specs import merge_nested_ts_specs as merge_nested_ts_specs
+from olympus_export.array_serialization.specs import verify_tensorstore_spec as verify_tensorstore_spec
+from olympus_export.array_serialization.stores import async_deserialize as async_deserialize
+from olympus_export.array_serialization.stores import async_serialize as async_serialize
+from olympus_export.array_serialization.stores import combine_kvstores as combine_kvstores
+from olympus_export.array_serialization.stores import run_deserialization as run_deserialization
+from olympus_export.array_serialization.stores import run_serialization as run_serialization
+from olympus_export.array_serialization.stores import shared_context as shared_context

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_kernels.tpu.matmul import matmul as matmul
+from olympus_kernels.tpu.matmul import matmul_kernel as matmul_kernel

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_sparse import bcoo_dot_general_p as bcoo_dot_general_p
+from olympus_sparse import bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p
+from olympus_sparse import bcoo_extract_p as bcoo_extract_p
+from olympus_sparse import bcoo_fromdense_p as bcoo_fromdense_p
+from olympus_sparse import bcoo_sort_indices_p as bcoo_sort_indices_p
+from olympus_sparse import bcoo_spdot_general_p as bcoo_spdot_general_p
+from olympus_sparse import bcoo_sum_duplicates_p as bcoo_sum_duplicates_p
+from olympus_sparse import bcoo_todense_p as bcoo_todense_p
+from olympus_sparse import bcoo_transpose_p as bcoo_transpose_p
+from olympus_sparse.bcoo.arithmetic import bcoo_multiply_dense as bcoo_multiply_dense
+from olympus_sparse.bcoo.arithmetic import bcoo_multiply_sparse as bcoo_multiply_sparse
+from olympus_sparse.bcoo.arithmetic import bcoo_reduce_sum as bcoo_reduce_sum
+from olympus_sparse.bcoo.array import BCOO as BCOO
+from olympus_sparse.bcoo.conversion import bcoo_extract as bcoo_extract
+from olympus_sparse.bcoo.conversion import bcoo_fromdense as bcoo_fromdense
+from olympus_sparse.bcoo.conversion import bcoo_todense as bcoo_todense
+from olympus_sparse.bcoo.convolution import bcoo_conv_general_dilated as bcoo_conv_general_dilated
+from olympus_sparse.bcoo.indexing import bcoo_dynamic_slice as bcoo_dynamic_slice
+from olympus_sparse.bcoo.indexing import bcoo_gather as bcoo_gather
+from olympus_sparse.bcoo.indexing import bcoo_slice as bcoo_slice
+from olympus_sparse.bcoo.layouts import bcoo_update_layout as bcoo_update_layout
+from olympus_sparse.bcoo.ordering import bcoo_eliminate_zeros as bcoo_eliminate_zeros
+from olympus_sparse.bcoo.ordering import bcoo_sort_indices as bcoo_sort_indices
+from olympus_sparse.bcoo.ordering import bcoo_sum_duplicates as bcoo_sum_duplicates
+from olympus_sparse.bcoo.products import bcoo_dot_general_sampled as bcoo_dot_general_sampled
+from olympus_sparse.bcoo.shaping import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
+from olympus_sparse.bcoo.shaping import bcoo_concatenate as bcoo_concatenate
+from olympus_sparse.bcoo.shaping import bcoo_reshape as bcoo_reshape
+from olympus_sparse.bcoo.shaping import bcoo_rev as bcoo_rev
+from olympus_sparse.bcoo.shaping import bcoo_squeeze as bcoo_squeeze
+from olympus_sparse.bcoo.shaping import bcoo_transpose as bcoo_transpose
+from olympus_sparse.bcoo.sparse_products import bcoo_dot_general as bcoo_dot_general

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_numpy.arrays.shaping import matrix_transpose as matrix_transpose
+from olympus_numpy.linalg.determinants import det as det
+from olympus_numpy.linalg.determinants import slogdet as slogdet
+from olympus_numpy.linalg.factoring import cholesky as cholesky
+from olympus_numpy.linalg.factoring import eig as eig
+from olympus_numpy.linalg.factoring import eigh as eigh
+from olympus_numpy.linalg.factoring import eigvals as eigvals
+from olympus_numpy.linalg.factoring import eigvalsh as eigvalsh
+from olympus_numpy.linalg.factoring import qr as qr
+from olympus_numpy.linalg.factoring import svd as svd
+from olympus_numpy.linalg.factoring import svdvals as svdvals
+from olympus_numpy.linalg.norms import matrix_norm as matrix_norm
+from olympus_numpy.linalg.norms import norm as norm
+from olympus_numpy.linalg.norms import vector_norm as vector_norm
+from olympus_numpy.linalg.products import cross as cross
+from olympus_numpy.linalg.products import diagonal as diagonal
+from olympus_numpy.linalg.products import matmul as matmul
+from olympus_numpy.linalg.products import matrix_power as matrix_power
+from olympus_numpy.linalg.products import multi_dot as multi_dot
+from olympus_numpy.linalg.products import outer as outer
+from olympus_numpy.linalg.products import tensordot as tensordot
+from olympus_numpy.linalg.products import trace as trace
+from olympus_numpy.linalg.solving import cond as cond
+from olympus_numpy.linalg.solving import inv as inv
+from olympus_numpy.linalg.solving import lstsq as lstsq
+from olympus_numpy.linalg.solving import matrix_rank as matrix_rank
+from olympus_numpy.linalg.solving import pinv as pinv
+from olympus_numpy.linalg.solving import solve as solve
+from olympus_numpy.linalg.solving import tensorinv as tensorinv
+from olympus_numpy.linalg.solving import tensorsolve as tensorsolve
+from olympus_numpy.products.contractions import vecdot as vecdot

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from . import bernoulli as bernoulli
+from . import beta as beta
+from . import betabinom as betabinom
+from . import binom as binom
+from . import cauchy as cauchy
+from . import chi2 as chi2
+from . import dirichlet as dirichlet
+from . import expon as expon
+from . import gamma as gamma
+from . import gennorm as gennorm
+from . import geom as geom
+from . import gumbel_l as gumbel_l
+from . import gumbel_r as gumbel_r
+from . import laplace as laplace
+from . import logistic as logistic
+from . import multinomial as multinomial
+from . import multivariate_normal as multivariate_normal
+from . import nbinom as nbinom
+from . import norm as norm
+from . import pareto as pareto
+from . import poisson as poisson
+from . import t as t
+from . import truncnorm as truncnorm
+from . import uniform as uniform
+from . import vonmises as vonmises
+from . import wrapcauchy as wrapcauchy
+from olympus_scipy.stats.kde import gaussian_kde as gaussian_kde
+from olympus_scipy.stats.statistics import mode as mode
+from olympus_scipy.stats.statistics import rankdata as rankdata
+from olympus_scipy.stats.statistics import sem as sem

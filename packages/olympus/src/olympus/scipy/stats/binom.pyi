@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_scipy.stats.binom import logpmf as logpmf
+from olympus_scipy.stats.binom import pmf as pmf
