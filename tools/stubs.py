@@ -46,7 +46,8 @@ def modules() -> Iterator[ModuleType]:
 
 def stub(module: ModuleType) -> str:
     """Returns the text of the stub of a module."""
-    lines = sorted({line for name in public_names(module) for line in imported(module, name)})
+    found = {line for name in public_names(module) for line in imported(module, name)}
+    lines = sorted(found, key=lambda line: (not line.startswith(("from ", "import ")), line))
     return HEADER + "\n".join(lines) + "\n"
 
 
@@ -55,7 +56,8 @@ def public_names(module: ModuleType) -> list[str]:
     return [
         name
         for name in dir(module)
-        if name == "__version__" or not (name.startswith("_") or keyword.iskeyword(name))
+        if name in ("__version__", "__version_info__")
+        or not (name.startswith("_") or keyword.iskeyword(name))
         if name not in _IMPORTED
     ]
 
@@ -78,8 +80,11 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
         yield f"{name}: {value if value is None else type(value).__name__}"
         return
     found = definition(module, name, value)
-    if found is not None:
-        yield f"from {found[0]} import {found[1]} as {name}"
+    if found is not None and found[1] == name:
+        yield f"from {found[0]} import {name} as {name}"
+    elif found is not None:  # stubs export an imported name only if it keeps its name
+        yield f"from {found[0]} import {found[1]} as _{found[1]}"
+        yield f"{name} = _{found[1]}"
     else:  # defined in this module
         yield "from typing import Any"
         yield f"{name}: Any"
@@ -92,13 +97,18 @@ def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | N
     for candidate, attribute in ((home, own), (home, name)):
         if defined_in(candidate, attribute, value):
             return str(candidate), attribute
+    others = [each for each in sorted(sys.modules) if defined_in(each, name, value)]
+    exporting = [
+        each
+        for each in others
+        if "._" not in each and name in getattr(sys.modules[each], "__all__", ())
+    ]
+    if exporting:
+        return exporting[0], name
     sources = getattr(module, "_SOURCES", {})
     if name in sources:
         candidate, _, attribute = sources[name].partition(":")
         return candidate, attribute or name
-    for candidate in sorted(sys.modules):
-        if candidate.startswith("olympus_") and defined_in(candidate, name, value):
-            return candidate, name
     return None
 
 

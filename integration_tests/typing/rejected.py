@@ -15,7 +15,7 @@ def loss(weights: Array, scale: float) -> Array:
 
 x = jnp.ones(3)
 jnp.zeroes(3)  # mistake
-olympus.foo  # mistake
+print(olympus.foo)  # mistake
 olympus.vamp(loss)  # mistake
 random.gaussian(random.key(0))  # mistake
 jnp.linalg.inverse(x)  # mistake

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-__version__: str
 from . import ad_checkpoint as ad_checkpoint
 from . import api_util as api_util
 from . import collect_profile as collect_profile
+from . import command_line as command_line
 from . import compat as compat
 from . import core as core
 from . import custom_batching as custom_batching
@@ -63,16 +63,18 @@ from olympus_autodiff.reverse.vjp import vjp as vjp
 from olympus_batching.vmap import vmap as vmap
 from olympus_insight.explanations import explain as explain
 from olympus_insight.program_pictures import show as show
+from olympus_ir._jaxlib import Array as Array
+from olympus_ir._jaxlib import NamedSharding as NamedSharding
 from olympus_ir.diagnostics.source_info import register_library_folder as register_library_folder
 from olympus_ir.lax.callbacks import pure_callback as pure_callback
 from olympus_ir.programs.make import eval_shape as eval_shape
-from olympus_ir.programs.make import make_olympuspr as make_jaxpr
+from olympus_ir.programs.make import make_olympuspr as _make_olympuspr
 from olympus_ir.programs.make import make_olympuspr as make_olympuspr
 from olympus_ir.programs.make import named_call as named_call
 from olympus_ir.programs.make import named_scope as named_scope
 from olympus_ir.programs.tracing import ensure_compile_time_eval as ensure_compile_time_eval
 from olympus_ir.programs.tracing import typeof as typeof
-from olympus_ir.references.indexing import dslice as ds
+from olympus_ir.references.indexing import dslice as _dslice
 from olympus_ir.references.primitives import empty_ref as empty_ref
 from olympus_ir.references.primitives import free_ref as free_ref
 from olympus_ir.references.primitives import freeze as freeze
@@ -112,10 +114,8 @@ from olympus_ir.settings.config import transfer_guard_host_to_device as transfer
 from olympus_ir.settings.configuration import config as config
 from olympus_ir.settings.user_contexts import make_user_context as make_user_context
 from olympus_ir.types.dtypes import float0 as float0
-from olympus_ir.types.placement import PartitionSpec as P
+from olympus_ir.types.placement import PartitionSpec as _PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
-from olympus_numpy import Array as Array
-from olympus_sharding import NamedSharding as NamedSharding
 from olympus_sharding.annotations.constraints import reshard as reshard
 from olympus_sharding.manual.pmap import pmap as pmap
 from olympus_sharding.manual.shard_map import shard_map as shard_map
@@ -132,7 +132,7 @@ from olympus_xla.arrays.transfer import copy_to_host_async as copy_to_host_async
 from olympus_xla.arrays.transfer import device_get as device_get
 from olympus_xla.arrays.transfer import device_put as device_put
 from olympus_xla.calls.custom_rule import custom_rule as custom_rule
-from olympus_xla.calls.effect_tokens import barrier as effects_barrier
+from olympus_xla.calls.effect_tokens import barrier as _barrier
 from olympus_xla.calls.jit import clear_caches as clear_caches
 from olympus_xla.calls.jit import jit as jit
 from olympus_xla.compiling.time_report import TimeReport as TimeReport
@@ -143,10 +143,20 @@ from olympus_xla.platforms.backends import devices as devices
 from olympus_xla.platforms.backends import live_arrays as live_arrays
 from olympus_xla.platforms.backends import local_device_count as local_device_count
 from olympus_xla.platforms.backends import local_devices as local_devices
-from olympus_xla.platforms.backends import process_count as host_count
+from olympus_xla.platforms.backends import process_count as _process_count
 from olympus_xla.platforms.backends import process_count as process_count
-from olympus_xla.platforms.backends import process_index as host_id
+from olympus_xla.platforms.backends import process_index as _process_index
 from olympus_xla.platforms.backends import process_index as process_index
-from olympus_xla.platforms.backends import process_indices as host_ids
+from olympus_xla.platforms.backends import process_indices as _process_indices
 from olympus_xla.platforms.backends import process_indices as process_indices
 from olympus_xla.platforms.environment_info import print_environment_info as print_environment_info
+from typing import Any
+P = _PartitionSpec
+__version__: str
+__version_info__: Any
+ds = _dslice
+effects_barrier = _barrier
+host_count = _process_count
+host_id = _process_index
+host_ids = _process_indices
+make_jaxpr = _make_olympuspr

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-ParamDict: Any
-Value: Any
-from olympus_autodiff.forward.linearized_programs import Atom as Atom
 from olympus_ir.adapters.trace_state import eval_context as eval_context
 from olympus_ir.lax.sizes import max_dim as max_dim
 from olympus_ir.lax.sizes import min_dim as min_dim
@@ -13,3 +10,6 @@ from olympus_ir.programs.tracing import ensure_compile_time_eval as ensure_compi
 from olympus_ir.types.avals import AbstractValue as AbstractValue
 from olympus_ir.types.avals import ShapedArray as ShapedArray
 from typing import Any
+Atom: Any
+ParamDict: Any
+Value: Any

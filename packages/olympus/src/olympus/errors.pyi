@@ -8,10 +8,10 @@ from olympus_ir.diagnostics.errors import LeakedTracerError as LeakedTracerError
 from olympus_ir.diagnostics.errors import MissingRuleError as MissingRuleError
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from olympus_ir.diagnostics.errors import OlympusError as OlympusError
-from olympus_ir.diagnostics.errors import OlympusIndexError as JAXIndexError
 from olympus_ir.diagnostics.errors import OlympusIndexError as OlympusIndexError
-from olympus_ir.diagnostics.errors import OlympusTypeError as JAXTypeError
+from olympus_ir.diagnostics.errors import OlympusIndexError as _OlympusIndexError
 from olympus_ir.diagnostics.errors import OlympusTypeError as OlympusTypeError
+from olympus_ir.diagnostics.errors import OlympusTypeError as _OlympusTypeError
 from olympus_ir.diagnostics.errors import OlympusprTypeError as OlympusprTypeError
 from olympus_ir.diagnostics.errors import ShapeError as ShapeError
 from olympus_ir.diagnostics.errors import ShardingTypeError as ShardingTypeError
@@ -20,3 +20,5 @@ from olympus_ir.diagnostics.errors import TracerBoolConversionError as TracerBoo
 from olympus_ir.diagnostics.errors import TracerIntegerConversionError as TracerIntegerConversionError
 from olympus_ir.diagnostics.errors import TypePromotionError as TypePromotionError
 from olympus_ir.diagnostics.errors import UnexpectedTracerError as UnexpectedTracerError
+JAXIndexError = _OlympusIndexError
+JAXTypeError = _OlympusTypeError

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-__version__: str
 from olympus_random import random_gamma_p as random_gamma_p
 from olympus_random.generators.implementations import KeyType as KeyType
 from olympus_random.generators.implementations import PRNGImpl as PRNGImpl
@@ -52,3 +51,4 @@ from olympus_random.samplers.transformed import weibull_min as weibull_min
 from olympus_random.samplers.uniform import bits as bits
 from olympus_random.samplers.uniform import randint as randint
 from olympus_random.samplers.uniform import uniform as uniform
+__version__: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_autodiff.zeros import NamedSharding as NamedSharding
-from olympus_export.array_serialization.stores import Sharding as Sharding
+from olympus_ir._jaxlib import NamedSharding as NamedSharding
+from olympus_ir._jaxlib import Sharding as Sharding
 from olympus_ir._jaxlib import SingleDeviceSharding as SingleDeviceSharding
 from olympus_ir.types.layouts import ManualAxisType as ManualAxisType
 from olympus_ir.types.placement import AbstractDevice as AbstractDevice
@@ -13,8 +13,9 @@ from olympus_sharding.annotations.axis_scopes import explicit_axes as explicit_a
 from olympus_sharding.annotations.constraints import reshard as reshard
 from olympus_sharding.meshes.context import get_abstract_mesh as get_abstract_mesh
 from olympus_sharding.meshes.context import get_mesh as get_mesh
+from olympus_sharding.meshes.context import set_mesh as _set_mesh
 from olympus_sharding.meshes.context import set_mesh as set_mesh
-from olympus_sharding.meshes.context import set_mesh as use_mesh
 from olympus_sharding.meshes.context import use_abstract_mesh as use_abstract_mesh
 from olympus_sharding.meshes.mesh import Mesh as Mesh
 from olympus_sharding.shardings.behavior import make_single_device_sharding as make_single_device_sharding
+use_mesh = _set_mesh

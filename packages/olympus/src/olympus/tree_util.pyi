@@ -6,7 +6,7 @@ from olympus_ir._jaxlib import GetAttrKey as GetAttrKey
 from olympus_ir._jaxlib import PyTreeDef as PyTreeDef
 from olympus_ir._jaxlib import SequenceKey as SequenceKey
 from olympus_ir._jaxlib import none_leaf_registry as none_leaf_registry
-from olympus_ir._jaxlib import pytree_registry as default_registry
+from olympus_ir._jaxlib import pytree_registry as _pytree_registry
 from olympus_ir.trees.pytree_paths import KeyEntry as KeyEntry
 from olympus_ir.trees.pytree_paths import KeyPath as KeyPath
 from olympus_ir.trees.pytree_paths import flatten_one_level_with_keys as flatten_one_level_with_keys
@@ -47,3 +47,4 @@ from olympus_ir.trees.pytrees import treedef_children as treedef_children
 from olympus_ir.trees.pytrees import treedef_is_leaf as treedef_is_leaf
 from olympus_ir.trees.pytrees import treedef_tuple as treedef_tuple
 from olympus_ir.trees.structures import Structure as Structure
+default_registry = _pytree_registry

@@ -78,4 +78,5 @@ def jit(fun: F, **options: Any) -> F:
       >>> jit(lambda x: lax.mul(x, x))(3.0)
       Array(9., dtype=float32, weak_type=True)
     """
-    return evaluator().jit(fun, **options)
+    compiled: Any = evaluator().jit(fun, **options)
+    return compiled

@@ -8,9 +8,9 @@ from olympus_nn.convolution_layers import GeneralConv as GeneralConv
 from olympus_nn.convolution_layers import GeneralConvTranspose as GeneralConvTranspose
 from olympus_nn.convolution_layers import MaxPool as MaxPool
 from olympus_nn.convolution_layers import SumPool as SumPool
-from olympus_nn.initializers import glorot_normal as glorot
-from olympus_nn.initializers import normal as randn
-from olympus_nn.normalization import log_softmax as logsoftmax
+from olympus_nn.initializers import glorot_normal as _glorot_normal
+from olympus_nn.initializers import normal as _normal
+from olympus_nn.normalization import log_softmax as _log_softmax
 from olympus_nn.stax import BatchNorm as BatchNorm
 from olympus_nn.stax import Dense as Dense
 from olympus_nn.stax import Dropout as Dropout
@@ -34,3 +34,6 @@ from olympus_nn.stax import elementwise as elementwise
 from olympus_nn.stax import parallel as parallel
 from olympus_nn.stax import serial as serial
 from olympus_nn.stax import shape_dependent as shape_dependent
+glorot = _glorot_normal
+logsoftmax = _log_softmax
+randn = _normal

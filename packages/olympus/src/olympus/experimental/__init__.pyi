@@ -31,8 +31,8 @@ from . import sparse as sparse
 from . import topologies as topologies
 from . import transfer as transfer
 from . import xla_metadata as xla_metadata
-from olympus_autodiff.memoization import enable_x64 as enable_x64
 from olympus_ir.adapters.paired_dtypes import EArray as EArray
 from olympus_ir.adapters.paired_dtypes import cur_qdd as cur_qdd
 from olympus_ir.adapters.paired_dtypes import primal_tangent_dtype as primal_tangent_dtype
 from olympus_ir.lax.callbacks import io_callback as io_callback
+from olympus_ir.settings.config import enable_x64 as enable_x64

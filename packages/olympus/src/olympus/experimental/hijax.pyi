@@ -9,7 +9,7 @@ from olympus_autodiff.high_types.primitives import HiType as HiType
 from olympus_autodiff.high_types.primitives import MutableHiType as MutableHiType
 from olympus_autodiff.high_types.primitives import register_hitype as register_hitype
 from olympus_autodiff.zeros import Zero as Zero
-from olympus_autodiff.zeros import instantiate as instantiate_zeros
+from olympus_autodiff.zeros import instantiate as _instantiate
 from olympus_autodiff.zeros import is_undefined_primal as is_undefined_primal
 from olympus_ir.references.values import TransformedRef as TransformedRef
 from olympus_ir.types.avals import AbstractValue as AbstractValue
@@ -18,3 +18,4 @@ from olympus_ir.types.avals import aval_method as aval_method
 from olympus_ir.types.avals import aval_property as aval_property
 from olympus_ir.types.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from olympus_ir.types.references import AbstractRef as AbstractRef
+instantiate_zeros = _instantiate

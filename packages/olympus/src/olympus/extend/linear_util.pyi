@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_autodiff.custom.calling import Callable as Callable
 from olympus_ir.adapters.wrapped_functions import Store as Store
 from olympus_ir.adapters.wrapped_functions import StoreException as StoreException
 from olympus_ir.adapters.wrapped_functions import WrappedFun as WrappedFun
@@ -11,3 +10,5 @@ from olympus_ir.adapters.wrapped_functions import transformation2 as transformat
 from olympus_ir.adapters.wrapped_functions import transformation_with_aux as transformation_with_aux
 from olympus_ir.adapters.wrapped_functions import transformation_with_aux2 as transformation_with_aux2
 from olympus_ir.adapters.wrapped_functions import wrap_init as wrap_init
+from typing import Any
+Callable: Any

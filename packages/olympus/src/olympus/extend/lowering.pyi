@@ -2,4 +2,5 @@
 # Written by tools/stubs.py.
 from olympus_xla.compiling.lowering.adapters.rule_context import LoweringRuleContext as LoweringRuleContext
 from olympus_xla.compiling.lowering.mlir import OlympusIrContext as OlympusIrContext
-from olympus_xla.compiling.lowering.mlir import upstream_dialects as upstream_dialects
+from typing import Any
+upstream_dialects: Any

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-define_prng_impl: Any
-from olympus_autodiff.custom.calling import Callable as Callable
-from olympus_autodiff.custom.calling import Sequence as Sequence
 from olympus_random.generators.implementations import PRNGImpl as PRNGImpl
 from olympus_random.generators.implementations import register_prng as register_prng
 from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
 from typing import Any
 import olympus_ir.lax as lax
+Callable: Any
+Sequence: Any
+define_prng_impl: Any
 random_seed: Any
 rbg_prng_impl: Any
 seed_with_impl: Any

@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-add_olympusvals: Any
-add_olympusvals_p: Any
-defbilinear: Any
-defjvp2: Any
-defjvp: Any
-deflinear2: Any
-deflinear: Any
-from olympus_autodiff.custom.calling import Callable as Callable
-from olympus_autodiff.custom.calling import Sequence as Sequence
 from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
 from olympus_autodiff.forward.linearize import linearize as linearize
@@ -18,13 +9,23 @@ from olympus_autodiff.zeros import SymbolicZero as SymbolicZero
 from olympus_autodiff.zeros import UndefinedPrimal as UndefinedPrimal
 from olympus_autodiff.zeros import Zero as Zero
 from olympus_autodiff.zeros import add_tangents as add_tangents
-from olympus_autodiff.zeros import instantiate as instantiate_zeros
+from olympus_autodiff.zeros import instantiate as _instantiate
 from olympus_autodiff.zeros import is_undefined_primal as is_undefined_primal
 from olympus_autodiff.zeros import zeros_like_aval as zeros_like_aval
 from olympus_ir.programs.primitives import Primitive as Primitive
 from olympus_ir.programs.tracing import transforming as transforming
 from typing import Any
+Callable: Any
+Sequence: Any
+add_olympusvals: Any
+add_olympusvals_p: Any
+defbilinear: Any
+defjvp2: Any
+defjvp: Any
+deflinear2: Any
+deflinear: Any
 get_primitive_transpose: Any
+instantiate_zeros = _instantiate
 jvp: Any
 primitive_jvps: Any
 primitive_transposes: Any

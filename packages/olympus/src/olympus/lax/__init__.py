@@ -27,4 +27,4 @@ __getattr__, _names = _lazy.lazy_attributes(
 
 
 def __dir__() -> list[str]:
-    return sorted({*_lax.__all__, *_names()})
+    return sorted({*_lax.__all__, *_names()})  # pyright: ignore[reportAttributeAccessIssue]

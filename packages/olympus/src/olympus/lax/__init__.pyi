@@ -3,8 +3,6 @@
 from . import linalg as linalg
 from olympus_autodiff.custom.solves import custom_linear_solve as custom_linear_solve
 from olympus_autodiff.custom.solves import custom_root as custom_root
-from olympus_ir.adapters.partial_evaluation import closed_call_p as closed_call_p
-from olympus_ir.adapters.partial_evaluation import jit_p as jit_p
 from olympus_ir.lax import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
 from olympus_ir.lax import DotDimensionNumbers as DotDimensionNumbers
 from olympus_ir.lax import PrecisionLike as PrecisionLike
@@ -34,6 +32,7 @@ from olympus_ir.lax import cbrt_p as cbrt_p
 from olympus_ir.lax import ceil_p as ceil_p
 from olympus_ir.lax import checkpoint_p as checkpoint_p
 from olympus_ir.lax import clamp_p as clamp_p
+from olympus_ir.lax import closed_call_p as closed_call_p
 from olympus_ir.lax import clz_p as clz_p
 from olympus_ir.lax import complex_p as complex_p
 from olympus_ir.lax import composite_p as composite_p
@@ -85,6 +84,7 @@ from olympus_ir.lax import integer_pow_p as integer_pow_p
 from olympus_ir.lax import io_callback_p as io_callback_p
 from olympus_ir.lax import iota_p as iota_p
 from olympus_ir.lax import is_finite_p as is_finite_p
+from olympus_ir.lax import jit_p as jit_p
 from olympus_ir.lax import layout_constraint_p as layout_constraint_p
 from olympus_ir.lax import le_p as le_p
 from olympus_ir.lax import le_to_p as le_to_p

@@ -5,8 +5,8 @@ from olympus_nn.activations import elu as elu
 from olympus_nn.activations import gelu as gelu
 from olympus_nn.activations import glu as glu
 from olympus_nn.activations import hard_sigmoid as hard_sigmoid
+from olympus_nn.activations import hard_silu as _hard_silu
 from olympus_nn.activations import hard_silu as hard_silu
-from olympus_nn.activations import hard_silu as hard_swish
 from olympus_nn.activations import hard_tanh as hard_tanh
 from olympus_nn.activations import identity as identity
 from olympus_nn.activations import leaky_relu as leaky_relu
@@ -17,8 +17,8 @@ from olympus_nn.activations import relu as relu
 from olympus_nn.activations import relu6 as relu6
 from olympus_nn.activations import selu as selu
 from olympus_nn.activations import sigmoid as sigmoid
+from olympus_nn.activations import silu as _silu
 from olympus_nn.activations import silu as silu
-from olympus_nn.activations import silu as swish
 from olympus_nn.activations import soft_sign as soft_sign
 from olympus_nn.activations import softplus as softplus
 from olympus_nn.activations import sparse_plus as sparse_plus
@@ -36,3 +36,5 @@ from olympus_nn.scaled_products import scaled_matmul as scaled_matmul
 from olympus_numpy.elementwise.trigonometry import tanh as tanh
 from olympus_numpy.numerics.log_sums import logsumexp as logsumexp
 import olympus_nn.initializers as initializers
+hard_swish = _hard_silu
+swish = _silu

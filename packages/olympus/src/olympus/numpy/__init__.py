@@ -26,4 +26,4 @@ _array_methods.serve_as_namespace(__name__)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_numpy.__all__, *_names()})
+    return sorted({*_numpy.__all__, *_names()})  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-e: float
-euler_gamma: float
 from . import fft as fft
 from . import linalg as linalg
-from olympus_batching.custom_calls import Array as Array
+from olympus_ir._jaxlib import Array as Array
 from olympus_ir.types.dtypes import isdtype as isdtype
 from olympus_ir.types.promotion import promote_types as promote_types
 from olympus_numpy import ComplexWarning as ComplexWarning
@@ -13,25 +11,23 @@ from olympus_numpy import bfloat16 as bfloat16
 from olympus_numpy import bitwise_and as bitwise_and
 from olympus_numpy import bitwise_or as bitwise_or
 from olympus_numpy import bitwise_xor as bitwise_xor
+from olympus_numpy import bool as _bool
 from olympus_numpy import bool as bool
-from olympus_numpy import bool as bool_
 from olympus_numpy import character as character
-from olympus_numpy import complex128 as cdouble
+from olympus_numpy import complex128 as _complex128
 from olympus_numpy import complex128 as complex128
-from olympus_numpy import complex128 as complex_
+from olympus_numpy import complex64 as _complex64
 from olympus_numpy import complex64 as complex64
-from olympus_numpy import complex64 as csingle
 from olympus_numpy import complexfloating as complexfloating
 from olympus_numpy import dtype as dtype
 from olympus_numpy import finfo as finfo
 from olympus_numpy import flexible as flexible
 from olympus_numpy import float16 as float16
+from olympus_numpy import float32 as _float32
 from olympus_numpy import float32 as float32
-from olympus_numpy import float32 as single
 from olympus_numpy import float4_e2m1fn as float4_e2m1fn
-from olympus_numpy import float64 as double
+from olympus_numpy import float64 as _float64
 from olympus_numpy import float64 as float64
-from olympus_numpy import float64 as float_
 from olympus_numpy import float6_e2m3fn as float6_e2m3fn
 from olympus_numpy import float6_e3m2fn as float6_e3m2fn
 from olympus_numpy import float8_e3m4 as float8_e3m4
@@ -53,8 +49,8 @@ from olympus_numpy import int16 as int16
 from olympus_numpy import int2 as int2
 from olympus_numpy import int32 as int32
 from olympus_numpy import int4 as int4
+from olympus_numpy import int64 as _int64
 from olympus_numpy import int64 as int64
-from olympus_numpy import int64 as int_
 from olympus_numpy import int8 as int8
 from olympus_numpy import integer as integer
 from olympus_numpy import iterable as iterable
@@ -79,7 +75,7 @@ from olympus_numpy import uint16 as uint16
 from olympus_numpy import uint2 as uint2
 from olympus_numpy import uint32 as uint32
 from olympus_numpy import uint4 as uint4
-from olympus_numpy import uint64 as uint
+from olympus_numpy import uint64 as _uint64
 from olympus_numpy import uint64 as uint64
 from olympus_numpy import uint8 as uint8
 from olympus_numpy import unsignedinteger as unsignedinteger
@@ -161,7 +157,7 @@ from olympus_numpy.arrays.shaping import squeeze as squeeze
 from olympus_numpy.arrays.shaping import swapaxes as swapaxes
 from olympus_numpy.arrays.shaping import transpose as transpose
 from olympus_numpy.core.promotion import broadcast_shapes as broadcast_shapes
-from olympus_numpy.elementwise.arithmetic import absolute as abs
+from olympus_numpy.elementwise.arithmetic import absolute as _absolute
 from olympus_numpy.elementwise.arithmetic import absolute as absolute
 from olympus_numpy.elementwise.arithmetic import copysign as copysign
 from olympus_numpy.elementwise.arithmetic import divmod as divmod
@@ -172,16 +168,16 @@ from olympus_numpy.elementwise.arithmetic import fmin as fmin
 from olympus_numpy.elementwise.arithmetic import fmod as fmod
 from olympus_numpy.elementwise.arithmetic import heaviside as heaviside
 from olympus_numpy.elementwise.arithmetic import positive as positive
-from olympus_numpy.elementwise.arithmetic import remainder as mod
+from olympus_numpy.elementwise.arithmetic import remainder as _remainder
 from olympus_numpy.elementwise.arithmetic import remainder as remainder
 from olympus_numpy.elementwise.arithmetic import sign as sign
 from olympus_numpy.elementwise.arithmetic import signbit as signbit
-from olympus_numpy.elementwise.arithmetic import true_divide as divide
+from olympus_numpy.elementwise.arithmetic import true_divide as _true_divide
 from olympus_numpy.elementwise.arithmetic import true_divide as true_divide
 from olympus_numpy.elementwise.bit_packing import packbits as packbits
 from olympus_numpy.elementwise.bit_packing import unpackbits as unpackbits
 from olympus_numpy.elementwise.complex_parts import angle as angle
-from olympus_numpy.elementwise.complex_parts import conjugate as conj
+from olympus_numpy.elementwise.complex_parts import conjugate as _conjugate
 from olympus_numpy.elementwise.complex_parts import conjugate as conjugate
 from olympus_numpy.elementwise.complex_parts import imag as imag
 from olympus_numpy.elementwise.complex_parts import iscomplex as iscomplex
@@ -202,7 +198,7 @@ from olympus_numpy.elementwise.floats import modf as modf
 from olympus_numpy.elementwise.floats import nan_to_num as nan_to_num
 from olympus_numpy.elementwise.floats import nextafter as nextafter
 from olympus_numpy.elementwise.floats import rint as rint
-from olympus_numpy.elementwise.floats import round as around
+from olympus_numpy.elementwise.floats import round as _round
 from olympus_numpy.elementwise.floats import round as round
 from olympus_numpy.elementwise.floats import spacing as spacing
 from olympus_numpy.elementwise.floats import trunc as trunc
@@ -210,26 +206,25 @@ from olympus_numpy.elementwise.logic import allclose as allclose
 from olympus_numpy.elementwise.logic import array_equal as array_equal
 from olympus_numpy.elementwise.logic import array_equiv as array_equiv
 from olympus_numpy.elementwise.logic import bitwise_count as bitwise_count
-from olympus_numpy.elementwise.logic import bitwise_not as bitwise_invert
+from olympus_numpy.elementwise.logic import bitwise_not as _bitwise_not
 from olympus_numpy.elementwise.logic import bitwise_not as bitwise_not
-from olympus_numpy.elementwise.logic import bitwise_not as invert
 from olympus_numpy.elementwise.logic import equal as equal
 from olympus_numpy.elementwise.logic import greater as greater
 from olympus_numpy.elementwise.logic import greater_equal as greater_equal
 from olympus_numpy.elementwise.logic import isclose as isclose
-from olympus_numpy.elementwise.logic import left_shift as bitwise_left_shift
+from olympus_numpy.elementwise.logic import left_shift as _left_shift
 from olympus_numpy.elementwise.logic import left_shift as left_shift
 from olympus_numpy.elementwise.logic import less as less
 from olympus_numpy.elementwise.logic import less_equal as less_equal
 from olympus_numpy.elementwise.logic import logical_not as logical_not
 from olympus_numpy.elementwise.logic import not_equal as not_equal
-from olympus_numpy.elementwise.logic import right_shift as bitwise_right_shift
+from olympus_numpy.elementwise.logic import right_shift as _right_shift
 from olympus_numpy.elementwise.logic import right_shift as right_shift
 from olympus_numpy.elementwise.powers import cbrt as cbrt
 from olympus_numpy.elementwise.powers import float_power as float_power
 from olympus_numpy.elementwise.powers import gcd as gcd
 from olympus_numpy.elementwise.powers import lcm as lcm
-from olympus_numpy.elementwise.powers import power as pow
+from olympus_numpy.elementwise.powers import power as _power
 from olympus_numpy.elementwise.powers import power as power
 from olympus_numpy.elementwise.powers import reciprocal as reciprocal
 from olympus_numpy.elementwise.powers import sqrt as sqrt
@@ -243,25 +238,25 @@ from olympus_numpy.elementwise.transcendental import log10 as log10
 from olympus_numpy.elementwise.transcendental import log1p as log1p
 from olympus_numpy.elementwise.transcendental import log2 as log2
 from olympus_numpy.elementwise.transcendental import sinc as sinc
-from olympus_numpy.elementwise.trigonometry import arccos as acos
+from olympus_numpy.elementwise.trigonometry import arccos as _arccos
 from olympus_numpy.elementwise.trigonometry import arccos as arccos
-from olympus_numpy.elementwise.trigonometry import arccosh as acosh
+from olympus_numpy.elementwise.trigonometry import arccosh as _arccosh
 from olympus_numpy.elementwise.trigonometry import arccosh as arccosh
+from olympus_numpy.elementwise.trigonometry import arcsin as _arcsin
 from olympus_numpy.elementwise.trigonometry import arcsin as arcsin
-from olympus_numpy.elementwise.trigonometry import arcsin as asin
+from olympus_numpy.elementwise.trigonometry import arcsinh as _arcsinh
 from olympus_numpy.elementwise.trigonometry import arcsinh as arcsinh
-from olympus_numpy.elementwise.trigonometry import arcsinh as asinh
+from olympus_numpy.elementwise.trigonometry import arctan as _arctan
 from olympus_numpy.elementwise.trigonometry import arctan as arctan
-from olympus_numpy.elementwise.trigonometry import arctan as atan
+from olympus_numpy.elementwise.trigonometry import arctan2 as _arctan2
 from olympus_numpy.elementwise.trigonometry import arctan2 as arctan2
-from olympus_numpy.elementwise.trigonometry import arctan2 as atan2
+from olympus_numpy.elementwise.trigonometry import arctanh as _arctanh
 from olympus_numpy.elementwise.trigonometry import arctanh as arctanh
-from olympus_numpy.elementwise.trigonometry import arctanh as atanh
 from olympus_numpy.elementwise.trigonometry import cos as cos
 from olympus_numpy.elementwise.trigonometry import cosh as cosh
+from olympus_numpy.elementwise.trigonometry import deg2rad as _deg2rad
 from olympus_numpy.elementwise.trigonometry import deg2rad as deg2rad
-from olympus_numpy.elementwise.trigonometry import deg2rad as radians
-from olympus_numpy.elementwise.trigonometry import rad2deg as degrees
+from olympus_numpy.elementwise.trigonometry import rad2deg as _rad2deg
 from olympus_numpy.elementwise.trigonometry import rad2deg as rad2deg
 from olympus_numpy.elementwise.trigonometry import sin as sin
 from olympus_numpy.elementwise.trigonometry import sinh as sinh
@@ -391,9 +386,9 @@ from olympus_numpy.reductions.cumulative import nancumprod as nancumprod
 from olympus_numpy.reductions.cumulative import nancumsum as nancumsum
 from olympus_numpy.reductions.extremes import argmax as argmax
 from olympus_numpy.reductions.extremes import argmin as argmin
-from olympus_numpy.reductions.extremes import max as amax
+from olympus_numpy.reductions.extremes import max as _max
 from olympus_numpy.reductions.extremes import max as max
-from olympus_numpy.reductions.extremes import min as amin
+from olympus_numpy.reductions.extremes import min as _min
 from olympus_numpy.reductions.extremes import min as min
 from olympus_numpy.reductions.extremes import ptp as ptp
 from olympus_numpy.reductions.moments import average as average
@@ -414,7 +409,39 @@ from olympus_numpy.reductions.sums import sum as sum
 from olympus_numpy.reductions.truth import all as all
 from olympus_numpy.reductions.truth import any as any
 from olympus_numpy.reductions.truth import count_nonzero as count_nonzero
+abs = _absolute
+acos = _arccos
+acosh = _arccosh
+amax = _max
+amin = _min
+around = _round
+asin = _arcsin
+asinh = _arcsinh
+atan = _arctan
+atan2 = _arctan2
+atanh = _arctanh
+bitwise_invert = _bitwise_not
+bitwise_left_shift = _left_shift
+bitwise_right_shift = _right_shift
+bool_ = _bool
+cdouble = _complex128
+complex_ = _complex128
+conj = _conjugate
+csingle = _complex64
+degrees = _rad2deg
+divide = _true_divide
+double = _float64
+e: float
+euler_gamma: float
+float_ = _float64
 inf: float
+int_ = _int64
+invert = _bitwise_not
+mod = _remainder
 nan: float
 newaxis: None
 pi: float
+pow = _power
+radians = _deg2rad
+single = _float32
+uint = _uint64

@@ -6,22 +6,18 @@ from . import tpu as tpu
 from . import tpu_sc as tpu_sc
 from . import triton as triton
 from olympus_ir.references.indexing import Slice as Slice
-from olympus_ir.references.indexing import dslice as ds
+from olympus_ir.references.indexing import dslice as _dslice
 from olympus_ir.references.indexing import dslice as dslice
 from olympus_ir.references.states import run_state as run_state
-from olympus_pallas import ANY as ANY
-from olympus_pallas import BlockDim as BlockDim
-from olympus_pallas import HOST as HOST
-from olympus_pallas import enable_debug_checks as enable_debug_checks
-from olympus_pallas import enable_poison_buffers as enable_poison_buffers
-from olympus_pallas import pallas_call_p as pallas_call_p
 from olympus_pallas.calls.cost_estimates import estimate_cost as estimate_cost
 from olympus_pallas.calls.exporting import lower_as_mlir as lower_as_mlir
 from olympus_pallas.calls.pallas_call import CompilerParams as CompilerParams
 from olympus_pallas.calls.pallas_call import CostEstimate as CostEstimate
 from olympus_pallas.calls.pallas_call import pallas_call as pallas_call
+from olympus_pallas.calls.pallas_call import pallas_call_p as pallas_call_p
 from olympus_pallas.core_maps.kernels import core_map as core_map
 from olympus_pallas.core_maps.kernels import kernel as kernel
+from olympus_pallas.grids.block_dims import BlockDim as BlockDim
 from olympus_pallas.grids.block_dims import Blocked as Blocked
 from olympus_pallas.grids.block_dims import BoundedSlice as BoundedSlice
 from olympus_pallas.grids.block_dims import Buffered as Buffered
@@ -47,6 +43,8 @@ from olympus_pallas.operations.control import loop as loop
 from olympus_pallas.operations.control import when as when
 from olympus_pallas.operations.debugging import debug_check as debug_check
 from olympus_pallas.operations.debugging import debug_print as debug_print
+from olympus_pallas.operations.debugging import enable_debug_checks as enable_debug_checks
+from olympus_pallas.operations.debugging import enable_poison_buffers as enable_poison_buffers
 from olympus_pallas.operations.hints import broadcast_to as broadcast_to
 from olympus_pallas.operations.hints import delay as delay
 from olympus_pallas.operations.hints import empty as empty
@@ -61,3 +59,7 @@ from olympus_pallas.operations.transfers import DeviceIdType as DeviceIdType
 from olympus_pallas.operations.transfers import semaphore_read as semaphore_read
 from olympus_pallas.operations.transfers import semaphore_signal as semaphore_signal
 from olympus_pallas.operations.transfers import semaphore_wait as semaphore_wait
+from typing import Any
+ANY: Any
+HOST: Any
+ds = _dslice

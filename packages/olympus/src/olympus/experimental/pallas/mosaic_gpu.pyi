@@ -83,6 +83,7 @@ from olympus_pallas.mosaic_gpu.types import SemaphoreType as SemaphoreType
 from olympus_pallas.mosaic_gpu.types import ShapeDtypeStruct as ShapeDtypeStruct
 from olympus_pallas.mosaic_gpu.types import TMEM as TMEM
 from olympus_pallas.mosaic_gpu.types import TraceScope as TraceScope
-from olympus_pallas.mosaic_gpu.types import WGMMAAccumulatorRef as ACC
 from olympus_pallas.mosaic_gpu.types import WGMMAAccumulatorRef as WGMMAAccumulatorRef
+from olympus_pallas.mosaic_gpu.types import WGMMAAccumulatorRef as _WGMMAAccumulatorRef
 from olympus_pallas.mosaic_gpu.unions import RefUnion as RefUnion
+ACC = _WGMMAAccumulatorRef

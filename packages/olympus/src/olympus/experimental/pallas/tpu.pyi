@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_kernels.tpu.matmul import VMEM as VMEM
 from olympus_pallas.grids.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from olympus_pallas.memory.constraints import with_memory_space_constraint as with_memory_space_constraint
 from olympus_pallas.memory.spaces import SemaphoreType as SemaphoreType
 from olympus_pallas.memory.spaces import dma_semaphore as dma_semaphore
-from olympus_pallas.mlir.building import KernelLoweringError as LoweringException
+from olympus_pallas.mlir.building import KernelLoweringError as _KernelLoweringError
 from olympus_pallas.operations.transfers import async_copy as async_copy
 from olympus_pallas.operations.transfers import async_remote_copy as async_remote_copy
 from olympus_pallas.operations.transfers import get_barrier_semaphore as get_barrier_semaphore
@@ -22,6 +21,7 @@ from olympus_pallas.tpu import PARALLEL as PARALLEL
 from olympus_pallas.tpu import SEMAPHORE as SEMAPHORE
 from olympus_pallas.tpu import SMEM as SMEM
 from olympus_pallas.tpu import SUBCORE_PARALLEL as SUBCORE_PARALLEL
+from olympus_pallas.tpu import VMEM as VMEM
 from olympus_pallas.tpu import VMEM_SHARED as VMEM_SHARED
 from olympus_pallas.tpu import force_tpu_interpret_mode as force_tpu_interpret_mode
 from olympus_pallas.tpu import is_tpu_device as is_tpu_device
@@ -65,3 +65,4 @@ from olympus_pallas.tpu.vector_unit import prng_random_bits as prng_random_bits
 from olympus_pallas.tpu.vector_unit import prng_seed as prng_seed
 from olympus_pallas.tpu.vector_unit import roll as roll
 from olympus_pallas.tpu.vector_unit import touch as touch
+LoweringException = _KernelLoweringError

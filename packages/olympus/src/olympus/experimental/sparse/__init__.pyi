@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-__version__: str
 from . import ad as ad
 from . import api as api
 from . import bcoo as bcoo
@@ -90,7 +89,7 @@ from olympus_sparse.csr import csr_matvec as csr_matvec
 from olympus_sparse.csr import csr_todense as csr_todense
 from olympus_sparse.derivatives import grad as grad
 from olympus_sparse.derivatives import jacfwd as jacfwd
-from olympus_sparse.derivatives import jacrev as jacobian
+from olympus_sparse.derivatives import jacrev as _jacrev
 from olympus_sparse.derivatives import jacrev as jacrev
 from olympus_sparse.derivatives import value_and_grad as value_and_grad
 from olympus_sparse.jacobians.plans import Plan as Plan
@@ -100,3 +99,5 @@ from olympus_sparse.jacobians.transformation import sparse_jacobian as sparse_ja
 from olympus_sparse.random import random_bcoo as random_bcoo
 from olympus_sparse.sparsification.tracer import SparseTracer as SparseTracer
 from olympus_sparse.sparsification.transform import sparsify as sparsify
+__version__: str
+jacobian = _jacrev

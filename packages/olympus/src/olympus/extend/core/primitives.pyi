@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-custom_linear_solve_p: Any
 from olympus_autodiff.forward.custom_linear import custom_lin_p as custom_lin_p
 from olympus_autodiff.rematerialization.policies import name_p as name_p
 from olympus_batching.custom_batching import custom_vmap_call_p as custom_vmap_call_p
@@ -10,8 +9,8 @@ from olympus_ir.expansions.uninitialized import empty2_p as empty2_p
 from olympus_ir.lax import abs_p as abs_p
 from olympus_ir.lax import acos_p as acos_p
 from olympus_ir.lax import acosh_p as acosh_p
+from olympus_ir.lax import add_any_p as _add_any_p
 from olympus_ir.lax import add_any_p as add_any_p
-from olympus_ir.lax import add_any_p as add_olympusvals_p
 from olympus_ir.lax import add_p as add_p
 from olympus_ir.lax import after_all_p as after_all_p
 from olympus_ir.lax import all_gather_p as all_gather_p
@@ -34,6 +33,7 @@ from olympus_ir.lax import cbrt_p as cbrt_p
 from olympus_ir.lax import ceil_p as ceil_p
 from olympus_ir.lax import checkpoint_p as checkpoint_p
 from olympus_ir.lax import clamp_p as clamp_p
+from olympus_ir.lax import closed_call_p as closed_call_p
 from olympus_ir.lax import clz_p as clz_p
 from olympus_ir.lax import complex_p as complex_p
 from olympus_ir.lax import composite_p as composite_p
@@ -85,6 +85,7 @@ from olympus_ir.lax import integer_pow_p as integer_pow_p
 from olympus_ir.lax import io_callback_p as io_callback_p
 from olympus_ir.lax import iota_p as iota_p
 from olympus_ir.lax import is_finite_p as is_finite_p
+from olympus_ir.lax import jit_p as jit_p
 from olympus_ir.lax import layout_constraint_p as layout_constraint_p
 from olympus_ir.lax import le_p as le_p
 from olympus_ir.lax import le_to_p as le_to_p
@@ -185,31 +186,27 @@ from olympus_ir.lax import xla_metadata_call_p as xla_metadata_call_p
 from olympus_ir.lax import xla_metadata_value_p as xla_metadata_value_p
 from olympus_ir.lax import xor_p as xor_p
 from olympus_ir.lax import zeta_p as zeta_p
-from olympus_ir.lax.calls import checkpoint_p as remat_p
-from olympus_ir.lax.calls import closed_call_p as closed_call_p
+from olympus_ir.lax.calls import checkpoint_p as _checkpoint_p
 from olympus_ir.lax.calls import custom_jvp_call_p as custom_jvp_call_p
 from olympus_ir.lax.calls import custom_vjp_call_p as custom_vjp_call_p
-from olympus_ir.lax.calls import jit_p as jit_p
-from olympus_ir.lax.linalg import cholesky_p as cholesky_p
-from olympus_ir.lax.linalg import cholesky_update_p as cholesky_update_p
-from olympus_ir.lax.linalg import eig_p as eig_p
-from olympus_ir.lax.linalg import eigh_p as eigh_p
-from olympus_ir.lax.linalg import geqp3_p as geqp3_p
-from olympus_ir.lax.linalg import geqrf_p as geqrf_p
-from olympus_ir.lax.linalg import hessenberg_p as hessenberg_p
-from olympus_ir.lax.linalg import householder_product_p as householder_product_p
-from olympus_ir.lax.linalg import lu_p as lu_p
-from olympus_ir.lax.linalg import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from olympus_ir.lax.linalg import ormqr_p as ormqr_p
-from olympus_ir.lax.linalg import qr_p as qr_p
-from olympus_ir.lax.linalg import schur_p as schur_p
-from olympus_ir.lax.linalg import svd_p as svd_p
-from olympus_ir.lax.linalg import symmetric_product_p as symmetric_product_p
-from olympus_ir.lax.linalg import triangular_solve_p as triangular_solve_p
-from olympus_ir.lax.linalg import tridiagonal_p as tridiagonal_p
-from olympus_ir.lax.linalg import tridiagonal_solve_p as tridiagonal_solve_p
-from olympus_ir.lax.point_to_point import precv_p as precv_p
-from olympus_ir.lax.point_to_point import psend_p as psend_p
+from olympus_ir.lax.linalg.factoring import cholesky_p as cholesky_p
+from olympus_ir.lax.linalg.factoring import cholesky_update_p as cholesky_update_p
+from olympus_ir.lax.linalg.factoring import geqp3_p as geqp3_p
+from olympus_ir.lax.linalg.factoring import geqrf_p as geqrf_p
+from olympus_ir.lax.linalg.factoring import householder_product_p as householder_product_p
+from olympus_ir.lax.linalg.factoring import lu_p as lu_p
+from olympus_ir.lax.linalg.factoring import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
+from olympus_ir.lax.linalg.factoring import ormqr_p as ormqr_p
+from olympus_ir.lax.linalg.factoring import qr_p as qr_p
+from olympus_ir.lax.linalg.factoring import symmetric_product_p as symmetric_product_p
+from olympus_ir.lax.linalg.solving import triangular_solve_p as triangular_solve_p
+from olympus_ir.lax.linalg.solving import tridiagonal_solve_p as tridiagonal_solve_p
+from olympus_ir.lax.linalg.spectral import eig_p as eig_p
+from olympus_ir.lax.linalg.spectral import eigh_p as eigh_p
+from olympus_ir.lax.linalg.spectral import hessenberg_p as hessenberg_p
+from olympus_ir.lax.linalg.spectral import schur_p as schur_p
+from olympus_ir.lax.linalg.spectral import svd_p as svd_p
+from olympus_ir.lax.linalg.spectral import tridiagonal_p as tridiagonal_p
 from olympus_ir.references.primitives import addupdate_p as addupdate_p
 from olympus_ir.references.primitives import empty_ref_p as empty_ref_p
 from olympus_ir.references.primitives import free_ref_p as free_ref_p
@@ -219,16 +216,21 @@ from olympus_ir.references.primitives import new_ref_p as new_ref_p
 from olympus_ir.references.primitives import swap_p as swap_p
 from olympus_random import random_gamma_p as random_gamma_p
 from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
-from olympus_random.keys.arguments import random_wrap_p as random_wrap_p
-from olympus_random.keys.functions import random_clone_p as random_clone_p
-from olympus_random.keys.functions import random_fold_in_p as random_fold_in_p
-from olympus_random.keys.functions import random_seed_p as random_seed_p
-from olympus_random.keys.functions import random_split_p as random_split_p
-from olympus_random.keys.functions import random_unwrap_p as random_unwrap_p
 from olympus_random.keys.primitives import random_bits_p as random_bits_p
+from olympus_random.keys.primitives import random_clone_p as random_clone_p
+from olympus_random.keys.primitives import random_fold_in_p as random_fold_in_p
+from olympus_random.keys.primitives import random_seed_p as random_seed_p
+from olympus_random.keys.primitives import random_split_p as random_split_p
+from olympus_random.keys.primitives import random_unwrap_p as random_unwrap_p
+from olympus_random.keys.primitives import random_wrap_p as random_wrap_p
 from olympus_sharding.annotations.constraints import sharding_constraint_p as sharding_constraint_p
-from olympus_xla.compiling.lowering.rules.ffi import ffi_call_p as ffi_call_p
-from olympus_xla.foreign.buffer_callbacks import buffer_callback_p as buffer_callback_p
 from olympus_xla.foreign.custom_partitioning import custom_partitioning_p as custom_partitioning_p
+from olympus_xla.foreign.ffi import ffi_call_p as ffi_call_p
 from typing import Any
+add_olympusvals_p = _add_any_p
+buffer_callback_p: Any
+custom_linear_solve_p: Any
+precv_p: Any
+psend_p: Any
 remat2_p: Any
+remat_p = _checkpoint_p

@@ -131,7 +131,7 @@ def sum_of_views(
             spec[2:], window, rhs_dilation, window_strides, strict=True
         )
     ]
-    total = None
+    total: Any = None
     weights = lax.reshape(weights, (weights.shape[0], math.prod(window)))
     for element, offsets in enumerate(itertools.product(*map(range, window))):
         start, limit, stride = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim

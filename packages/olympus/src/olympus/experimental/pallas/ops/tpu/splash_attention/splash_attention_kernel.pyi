@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-DEFAULT_MASK_VALUE: float
 from olympus_kernels.tpu.attention.splash import BlockSizes as BlockSizes
 from olympus_kernels.tpu.attention.splash import QKVLayout as QKVLayout
 from olympus_kernels.tpu.attention.splash import SegmentIds as SegmentIds
@@ -13,3 +12,4 @@ from olympus_kernels.tpu.attention.splash import make_splash_mha as make_splash_
 from olympus_kernels.tpu.attention.splash import make_splash_mha_single_device as make_splash_mha_single_device
 from olympus_kernels.tpu.attention.splash import make_splash_mqa as make_splash_mqa
 from olympus_kernels.tpu.attention.splash import make_splash_mqa_single_device as make_splash_mqa_single_device
+DEFAULT_MASK_VALUE: float

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_kernels.gpu.paged_attention import paged_attention as paged_attention
+from olympus_kernels.gpu.paged_attention import paged_attention_reference as paged_attention_reference
