@@ -92,8 +92,9 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
 
 def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | None:
     """Returns another module that defines a public name, and the name there; None if none does."""
-    home = getattr(value, "__module__", None)
-    own = getattr(value, "__name__", name)
+    inner = getattr(value, "__wrapped__", value)  # public functions are wrappers of inner ones
+    home = getattr(inner, "__module__", None)
+    own = getattr(inner, "__name__", name)
     for candidate, attribute in ((home, own), (home, name)):
         if defined_in(candidate, attribute, value):
             return str(candidate), attribute
@@ -117,7 +118,10 @@ def defined_in(home: str | None, name: str, value: Any) -> bool:
     if home is None or not home.startswith("olympus_") or "." in name:
         return False
     found = sys.modules.get(home)
-    return found is not None and vars(found).get(name) is value
+    if found is None or name not in vars(found):
+        return False
+    own = vars(found)[name]
+    return own is value or own is getattr(value, "__wrapped__", value)
 
 
 def main() -> None:

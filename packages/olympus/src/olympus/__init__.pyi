@@ -43,10 +43,10 @@ from . import version as version
 from olympus._namespaces import ad as ad
 from olympus._reports import memory as memory
 from olympus_autodiff import checkpoint_policies as checkpoint_policies
+from olympus_autodiff import custom_jvp as custom_jvp
+from olympus_autodiff import custom_vjp as custom_vjp
 from olympus_autodiff.custom.closures import closure_convert as closure_convert
 from olympus_autodiff.custom.closures import custom_gradient as custom_gradient
-from olympus_autodiff.custom.custom_jvp import custom_jvp as custom_jvp
-from olympus_autodiff.custom.custom_vjp import custom_vjp as custom_vjp
 from olympus_autodiff.forward.jvp import jvp as jvp
 from olympus_autodiff.forward.linearize import linearize as linearize
 from olympus_autodiff.rematerialization.checkpoint import checkpoint as checkpoint
@@ -62,11 +62,11 @@ from olympus_autodiff.reverse.vjp import fwd_and_bwd as fwd_and_bwd
 from olympus_autodiff.reverse.vjp import vjp as vjp
 from olympus_batching.vmap import vmap as vmap
 from olympus_insight.explanations import explain as explain
+from olympus_insight.profiles import profile as profile
 from olympus_insight.program_pictures import show as show
-from olympus_ir._jaxlib import Array as Array
-from olympus_ir._jaxlib import NamedSharding as NamedSharding
 from olympus_ir.diagnostics.source_info import register_library_folder as register_library_folder
 from olympus_ir.lax.callbacks import pure_callback as pure_callback
+from olympus_ir.lax.control_flow.shown_values import progress as progress
 from olympus_ir.programs.make import eval_shape as eval_shape
 from olympus_ir.programs.make import make_olympuspr as _make_olympuspr
 from olympus_ir.programs.make import make_olympuspr as make_olympuspr
@@ -113,20 +113,22 @@ from olympus_ir.settings.config import transfer_guard_device_to_host as transfer
 from olympus_ir.settings.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from olympus_ir.settings.configuration import config as config
 from olympus_ir.settings.user_contexts import make_user_context as make_user_context
+from olympus_ir.types.arrays import Array as Array
 from olympus_ir.types.dtypes import float0 as float0
-from olympus_ir.types.placement import PartitionSpec as _PartitionSpec
+from olympus_ir.types.placement import NamedSharding as NamedSharding
+from olympus_ir.types.placement import P as P
 from olympus_ir.types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_sharding import set_mesh as set_mesh
 from olympus_sharding.annotations.constraints import reshard as reshard
 from olympus_sharding.manual.pmap import pmap as pmap
 from olympus_sharding.manual.shard_map import shard_map as shard_map
 from olympus_sharding.manual.shard_map import smap as smap
-from olympus_sharding.meshes.context import set_mesh as set_mesh
 from olympus_sharding.meshes.mesh import make_mesh as make_mesh
+from olympus_xla import Shard as Shard
 from olympus_xla._jaxlib import Device as Device
 from olympus_xla.arrays.assembly import make_array_from_callback as make_array_from_callback
 from olympus_xla.arrays.assembly import make_array_from_process_local_data as make_array_from_process_local_data
 from olympus_xla.arrays.assembly import make_array_from_single_device_arrays as make_array_from_single_device_arrays
-from olympus_xla.arrays.shards import Shard as Shard
 from olympus_xla.arrays.transfer import block_until_ready as block_until_ready
 from olympus_xla.arrays.transfer import copy_to_host_async as copy_to_host_async
 from olympus_xla.arrays.transfer import device_get as device_get
@@ -151,7 +153,6 @@ from olympus_xla.platforms.backends import process_indices as _process_indices
 from olympus_xla.platforms.backends import process_indices as process_indices
 from olympus_xla.platforms.environment_info import print_environment_info as print_environment_info
 from typing import Any
-P = _PartitionSpec
 __version__: str
 __version_info__: Any
 ds = _dslice

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_random import KeyType as KeyType
+from olympus_random import PRNGImpl as PRNGImpl
 from olympus_random import random_gamma_p as random_gamma_p
-from olympus_random.generators.implementations import KeyType as KeyType
-from olympus_random.generators.implementations import PRNGImpl as PRNGImpl
 from olympus_random.generators.implementations import register_prng as register_prng
 from olympus_random.keys.functions import PRNGKey as PRNGKey
 from olympus_random.keys.functions import clone as clone

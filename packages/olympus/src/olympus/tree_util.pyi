@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_ir._jaxlib import DictKey as DictKey
-from olympus_ir._jaxlib import FlattenedIndexKey as FlattenedIndexKey
-from olympus_ir._jaxlib import GetAttrKey as GetAttrKey
-from olympus_ir._jaxlib import PyTreeDef as PyTreeDef
-from olympus_ir._jaxlib import SequenceKey as SequenceKey
 from olympus_ir._jaxlib import none_leaf_registry as none_leaf_registry
 from olympus_ir._jaxlib import pytree_registry as _pytree_registry
+from olympus_ir.trees.pytree_paths import DictKey as DictKey
+from olympus_ir.trees.pytree_paths import FlattenedIndexKey as FlattenedIndexKey
+from olympus_ir.trees.pytree_paths import GetAttrKey as GetAttrKey
 from olympus_ir.trees.pytree_paths import KeyEntry as KeyEntry
 from olympus_ir.trees.pytree_paths import KeyPath as KeyPath
+from olympus_ir.trees.pytree_paths import SequenceKey as SequenceKey
 from olympus_ir.trees.pytree_paths import flatten_one_level_with_keys as flatten_one_level_with_keys
 from olympus_ir.trees.pytree_paths import generate_key_paths as generate_key_paths
 from olympus_ir.trees.pytree_paths import keystr as keystr
@@ -31,6 +30,8 @@ from olympus_ir.trees.pytree_registry import register_pytree_with_keys as regist
 from olympus_ir.trees.pytree_registry import register_pytree_with_keys_class as register_pytree_with_keys_class
 from olympus_ir.trees.pytree_registry import register_static as register_static
 from olympus_ir.trees.pytree_registry import static_field as static_field
+from olympus_ir.trees.pytrees import PyTreeDef as PyTreeDef
+from olympus_ir.trees.pytrees import Structure as Structure
 from olympus_ir.trees.pytrees import all_leaves as all_leaves
 from olympus_ir.trees.pytrees import build_tree as build_tree
 from olympus_ir.trees.pytrees import flatten_one_level as flatten_one_level
@@ -46,5 +47,4 @@ from olympus_ir.trees.pytrees import tree_unflatten as tree_unflatten
 from olympus_ir.trees.pytrees import treedef_children as treedef_children
 from olympus_ir.trees.pytrees import treedef_is_leaf as treedef_is_leaf
 from olympus_ir.trees.pytrees import treedef_tuple as treedef_tuple
-from olympus_ir.trees.structures import Structure as Structure
 default_registry = _pytree_registry

@@ -15,6 +15,8 @@ from .references import AbstractRef
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_layout")
 
+__all__ = ["ShapeDtypeStruct"]
+
 
 class ShapeDtypeStruct:
     """Shape, dtype and other static properties of an array that need not exist.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_random.generators.implementations import PRNGImpl as PRNGImpl
+from olympus_random import PRNGImpl as PRNGImpl
 from olympus_random.generators.implementations import register_prng as register_prng
 from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
 from typing import Any

@@ -2,8 +2,7 @@
 # Written by tools/stubs.py.
 from olympus_ir.types.avals import get_aval as get_aval
 from olympus_ir.types.effects import lowerable_effects as lowerable_effects
-from olympus_sharding.meshes.mesh import Mesh as Mesh
-from olympus_xla._jaxlib import ir_tree_registry as ir_tree_registry
+from olympus_sharding import Mesh as Mesh
 from olympus_xla.compiling.lowering.adapters.library_operations import emit_python_callback as emit_python_callback
 from olympus_xla.compiling.lowering.adapters.library_operations import flatten_ir_values as _flatten_ir_values
 from olympus_xla.compiling.lowering.adapters.library_operations import flatten_ir_values as flatten_ir_values
@@ -53,6 +52,7 @@ i64_attr: Any
 ir_attribute: Any
 ir_constant: Any
 ir_constants: Any
+ir_tree_registry: Any
 ir_type_handlers: Any
 make_ir_context: Any
 module_to_bytecode = _bytecode

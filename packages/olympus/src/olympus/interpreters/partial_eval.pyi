@@ -6,9 +6,6 @@ from olympus_ir.adapters.partial_evaluation import partial_eval_olympuspr_custom
 from olympus_ir.adapters.partial_evaluation import trace_to_olympuspr_dynamic as trace_to_olympuspr_dynamic
 from olympus_ir.adapters.partial_evaluation import trace_to_olympuspr_nounits as trace_to_olympuspr_nounits
 from olympus_ir.programs.dead_code import dead_code_rules as dead_code_rules
-from olympus_ir.programs.olympuspr import Equation as Equation
-from olympus_ir.programs.olympuspr import Olympuspr as Olympuspr
-from olympus_ir.programs.primitives import Primitive as Primitive
 from olympus_ir.programs.staging import StagingTrace as _StagingTrace
 from olympus_ir.programs.staging import StagingTracer as _StagingTracer
 from typing import Any
@@ -16,8 +13,11 @@ import olympus_ir.programs.dead_code as dead_code
 Callable: Any
 DynamicOlympusprTrace = _StagingTrace
 DynamicOlympusprTracer = _StagingTracer
+Equation: Any
 Iterator: Any
+Olympuspr: Any
 OlympusprTracer = _StagingTracer
+Primitive: Any
 Rule: Any
 Sequence: Any
 Val: Any

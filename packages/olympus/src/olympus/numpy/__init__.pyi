@@ -2,28 +2,25 @@
 # Written by tools/stubs.py.
 from . import fft as fft
 from . import linalg as linalg
-from olympus_ir._jaxlib import Array as Array
+from olympus_ir.types.arrays import Array as Array
 from olympus_ir.types.dtypes import isdtype as isdtype
 from olympus_ir.types.promotion import promote_types as promote_types
 from olympus_numpy import ComplexWarning as ComplexWarning
-from olympus_numpy import add as add
+from olympus_numpy import ScalarType as ScalarType
 from olympus_numpy import bfloat16 as bfloat16
-from olympus_numpy import bitwise_and as bitwise_and
-from olympus_numpy import bitwise_or as bitwise_or
-from olympus_numpy import bitwise_xor as bitwise_xor
-from olympus_numpy import bool as _bool
 from olympus_numpy import bool as bool
+from olympus_numpy import bool_ as bool_
 from olympus_numpy import character as character
 from olympus_numpy import complex128 as _complex128
 from olympus_numpy import complex128 as complex128
-from olympus_numpy import complex64 as _complex64
 from olympus_numpy import complex64 as complex64
+from olympus_numpy import complex_ as complex_
 from olympus_numpy import complexfloating as complexfloating
+from olympus_numpy import csingle as csingle
 from olympus_numpy import dtype as dtype
 from olympus_numpy import finfo as finfo
 from olympus_numpy import flexible as flexible
 from olympus_numpy import float16 as float16
-from olympus_numpy import float32 as _float32
 from olympus_numpy import float32 as float32
 from olympus_numpy import float4_e2m1fn as float4_e2m1fn
 from olympus_numpy import float64 as _float64
@@ -38,6 +35,7 @@ from olympus_numpy import float8_e4m3fnuz as float8_e4m3fnuz
 from olympus_numpy import float8_e5m2 as float8_e5m2
 from olympus_numpy import float8_e5m2fnuz as float8_e5m2fnuz
 from olympus_numpy import float8_e8m0fnu as float8_e8m0fnu
+from olympus_numpy import float_ as float_
 from olympus_numpy import floating as floating
 from olympus_numpy import generic as generic
 from olympus_numpy import get_printoptions as get_printoptions
@@ -49,27 +47,19 @@ from olympus_numpy import int16 as int16
 from olympus_numpy import int2 as int2
 from olympus_numpy import int32 as int32
 from olympus_numpy import int4 as int4
-from olympus_numpy import int64 as _int64
 from olympus_numpy import int64 as int64
 from olympus_numpy import int8 as int8
+from olympus_numpy import int_ as int_
 from olympus_numpy import integer as integer
 from olympus_numpy import iterable as iterable
-from olympus_numpy import logaddexp as logaddexp
-from olympus_numpy import logaddexp2 as logaddexp2
-from olympus_numpy import logical_and as logical_and
-from olympus_numpy import logical_or as logical_or
-from olympus_numpy import logical_xor as logical_xor
-from olympus_numpy import maximum as maximum
-from olympus_numpy import minimum as minimum
-from olympus_numpy import multiply as multiply
 from olympus_numpy import ndarray as ndarray
-from olympus_numpy import negative as negative
 from olympus_numpy import number as number
 from olympus_numpy import object_ as object_
 from olympus_numpy import printoptions as printoptions
 from olympus_numpy import s_ as s_
 from olympus_numpy import signedinteger as signedinteger
-from olympus_numpy import subtract as subtract
+from olympus_numpy import single as single
+from olympus_numpy import ufunc as ufunc
 from olympus_numpy import uint1 as uint1
 from olympus_numpy import uint16 as uint16
 from olympus_numpy import uint2 as uint2
@@ -132,7 +122,6 @@ from olympus_numpy.arrays.nonzero import flatnonzero as flatnonzero
 from olympus_numpy.arrays.nonzero import nonzero as nonzero
 from olympus_numpy.arrays.repeating import repeat as repeat
 from olympus_numpy.arrays.repeating import tile as tile
-from olympus_numpy.arrays.scalar_types import ScalarType as ScalarType
 from olympus_numpy.arrays.scalar_types import can_cast as can_cast
 from olympus_numpy.arrays.scalar_types import issubdtype as issubdtype
 from olympus_numpy.arrays.scalar_types import result_type as result_type
@@ -157,6 +146,12 @@ from olympus_numpy.arrays.shaping import squeeze as squeeze
 from olympus_numpy.arrays.shaping import swapaxes as swapaxes
 from olympus_numpy.arrays.shaping import transpose as transpose
 from olympus_numpy.core.promotion import broadcast_shapes as broadcast_shapes
+from olympus_numpy.elementwise.arithmetic import _add as __add
+from olympus_numpy.elementwise.arithmetic import _maximum as __maximum
+from olympus_numpy.elementwise.arithmetic import _minimum as __minimum
+from olympus_numpy.elementwise.arithmetic import _multiply as __multiply
+from olympus_numpy.elementwise.arithmetic import _negative as __negative
+from olympus_numpy.elementwise.arithmetic import _subtract as __subtract
 from olympus_numpy.elementwise.arithmetic import absolute as _absolute
 from olympus_numpy.elementwise.arithmetic import absolute as absolute
 from olympus_numpy.elementwise.arithmetic import copysign as copysign
@@ -202,6 +197,12 @@ from olympus_numpy.elementwise.floats import round as _round
 from olympus_numpy.elementwise.floats import round as round
 from olympus_numpy.elementwise.floats import spacing as spacing
 from olympus_numpy.elementwise.floats import trunc as trunc
+from olympus_numpy.elementwise.logic import _bitwise_and as __bitwise_and
+from olympus_numpy.elementwise.logic import _bitwise_or as __bitwise_or
+from olympus_numpy.elementwise.logic import _bitwise_xor as __bitwise_xor
+from olympus_numpy.elementwise.logic import _logical_and as __logical_and
+from olympus_numpy.elementwise.logic import _logical_or as __logical_or
+from olympus_numpy.elementwise.logic import _logical_xor as __logical_xor
 from olympus_numpy.elementwise.logic import allclose as allclose
 from olympus_numpy.elementwise.logic import array_equal as array_equal
 from olympus_numpy.elementwise.logic import array_equiv as array_equiv
@@ -229,6 +230,8 @@ from olympus_numpy.elementwise.powers import power as power
 from olympus_numpy.elementwise.powers import reciprocal as reciprocal
 from olympus_numpy.elementwise.powers import sqrt as sqrt
 from olympus_numpy.elementwise.powers import square as square
+from olympus_numpy.elementwise.transcendental import _logaddexp as __logaddexp
+from olympus_numpy.elementwise.transcendental import _logaddexp2 as __logaddexp2
 from olympus_numpy.elementwise.transcendental import exp as exp
 from olympus_numpy.elementwise.transcendental import exp2 as exp2
 from olympus_numpy.elementwise.transcendental import expm1 as expm1
@@ -262,7 +265,6 @@ from olympus_numpy.elementwise.trigonometry import sin as sin
 from olympus_numpy.elementwise.trigonometry import sinh as sinh
 from olympus_numpy.elementwise.trigonometry import tan as tan
 from olympus_numpy.elementwise.trigonometry import tanh as tanh
-from olympus_numpy.elementwise.ufunc import ufunc as ufunc
 from olympus_numpy.elementwise.vectorization import apply_along_axis as apply_along_axis
 from olympus_numpy.elementwise.vectorization import apply_over_axes as apply_over_axes
 from olympus_numpy.elementwise.vectorization import frompyfunc as frompyfunc
@@ -412,6 +414,7 @@ from olympus_numpy.reductions.truth import count_nonzero as count_nonzero
 abs = _absolute
 acos = _arccos
 acosh = _arccosh
+add = __add
 amax = _max
 amin = _min
 around = _round
@@ -420,28 +423,35 @@ asinh = _arcsinh
 atan = _arctan
 atan2 = _arctan2
 atanh = _arctanh
+bitwise_and = __bitwise_and
 bitwise_invert = _bitwise_not
 bitwise_left_shift = _left_shift
+bitwise_or = __bitwise_or
 bitwise_right_shift = _right_shift
-bool_ = _bool
+bitwise_xor = __bitwise_xor
 cdouble = _complex128
-complex_ = _complex128
 conj = _conjugate
-csingle = _complex64
 degrees = _rad2deg
 divide = _true_divide
 double = _float64
 e: float
 euler_gamma: float
-float_ = _float64
 inf: float
-int_ = _int64
 invert = _bitwise_not
+logaddexp = __logaddexp
+logaddexp2 = __logaddexp2
+logical_and = __logical_and
+logical_or = __logical_or
+logical_xor = __logical_xor
+maximum = __maximum
+minimum = __minimum
 mod = _remainder
+multiply = __multiply
 nan: float
+negative = __negative
 newaxis: None
 pi: float
 pow = _power
 radians = _deg2rad
-single = _float32
+subtract = __subtract
 uint = _uint64

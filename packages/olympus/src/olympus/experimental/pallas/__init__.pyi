@@ -38,7 +38,6 @@ from olympus_pallas.grids.sizes import strides_from_shape as strides_from_shape
 from olympus_pallas.memory.selection import select_ref as select_ref
 from olympus_pallas.memory.spaces import MemoryRef as MemoryRef
 from olympus_pallas.memory.spaces import MemorySpace as MemorySpace
-from olympus_pallas.memory.spaces import semaphore as semaphore
 from olympus_pallas.operations.control import loop as loop
 from olympus_pallas.operations.control import when as when
 from olympus_pallas.operations.debugging import debug_check as debug_check
@@ -63,3 +62,4 @@ from typing import Any
 ANY: Any
 HOST: Any
 ds = _dslice
+semaphore: Any

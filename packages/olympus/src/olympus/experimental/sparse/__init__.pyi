@@ -10,6 +10,18 @@ from . import linalg as linalg
 from . import random as random
 from . import transform as transform
 from . import util as util
+from olympus_sparse import BCOO as BCOO
+from olympus_sparse import BCSR as BCSR
+from olympus_sparse import COO as COO
+from olympus_sparse import COOInfo as COOInfo
+from olympus_sparse import CSC as CSC
+from olympus_sparse import CSR as CSR
+from olympus_sparse import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from olympus_sparse import OLYMPUSSparse as OLYMPUSSparse
+from olympus_sparse import SparseEfficiencyError as SparseEfficiencyError
+from olympus_sparse import SparseEfficiencyWarning as SparseEfficiencyWarning
+from olympus_sparse import SparseInfo as SparseInfo
+from olympus_sparse import SparseTracer as SparseTracer
 from olympus_sparse import bcoo_dot_general_p as bcoo_dot_general_p
 from olympus_sparse import bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p
 from olympus_sparse import bcoo_extract_p as bcoo_extract_p
@@ -36,7 +48,6 @@ from olympus_sparse import todense_p as todense_p
 from olympus_sparse.bcoo.arithmetic import bcoo_multiply_dense as bcoo_multiply_dense
 from olympus_sparse.bcoo.arithmetic import bcoo_multiply_sparse as bcoo_multiply_sparse
 from olympus_sparse.bcoo.arithmetic import bcoo_reduce_sum as bcoo_reduce_sum
-from olympus_sparse.bcoo.array import BCOO as BCOO
 from olympus_sparse.bcoo.conversion import bcoo_extract as bcoo_extract
 from olympus_sparse.bcoo.conversion import bcoo_fromdense as bcoo_fromdense
 from olympus_sparse.bcoo.conversion import bcoo_todense as bcoo_todense
@@ -56,7 +67,6 @@ from olympus_sparse.bcoo.shaping import bcoo_rev as bcoo_rev
 from olympus_sparse.bcoo.shaping import bcoo_squeeze as bcoo_squeeze
 from olympus_sparse.bcoo.shaping import bcoo_transpose as bcoo_transpose
 from olympus_sparse.bcoo.sparse_products import bcoo_dot_general as bcoo_dot_general
-from olympus_sparse.bcsr.array import BCSR as BCSR
 from olympus_sparse.bcsr.operations import bcsr_broadcast_in_dim as bcsr_broadcast_in_dim
 from olympus_sparse.bcsr.operations import bcsr_concatenate as bcsr_concatenate
 from olympus_sparse.bcsr.operations import bcsr_dot_general as bcsr_dot_general
@@ -65,24 +75,15 @@ from olympus_sparse.bcsr.operations import bcsr_extract as bcsr_extract
 from olympus_sparse.bcsr.operations import bcsr_fromdense as bcsr_fromdense
 from olympus_sparse.bcsr.operations import bcsr_sum_duplicates as bcsr_sum_duplicates
 from olympus_sparse.bcsr.operations import bcsr_todense as bcsr_todense
-from olympus_sparse.coo import COO as COO
-from olympus_sparse.coo import COOInfo as COOInfo
 from olympus_sparse.coo import coo_fromdense as coo_fromdense
 from olympus_sparse.coo import coo_matmat as coo_matmat
 from olympus_sparse.coo import coo_matvec as coo_matvec
 from olympus_sparse.coo import coo_todense as coo_todense
-from olympus_sparse.core.base import OLYMPUSSparse as OLYMPUSSparse
-from olympus_sparse.core.base import SparseInfo as SparseInfo
-from olympus_sparse.core.efficiency import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
-from olympus_sparse.core.efficiency import SparseEfficiencyError as SparseEfficiencyError
-from olympus_sparse.core.efficiency import SparseEfficiencyWarning as SparseEfficiencyWarning
 from olympus_sparse.core.mapping import broadcasting_vmap as broadcasting_vmap
 from olympus_sparse.core.mapping import nfold_vmap as nfold_vmap
 from olympus_sparse.creation import empty as empty
 from olympus_sparse.creation import eye as eye
 from olympus_sparse.creation import todense as todense
-from olympus_sparse.csr import CSC as CSC
-from olympus_sparse.csr import CSR as CSR
 from olympus_sparse.csr import csr_fromdense as csr_fromdense
 from olympus_sparse.csr import csr_matmat as csr_matmat
 from olympus_sparse.csr import csr_matvec as csr_matvec
@@ -97,7 +98,6 @@ from olympus_sparse.jacobians.transformation import plan as plan
 from olympus_sparse.jacobians.transformation import sparse_hessian as sparse_hessian
 from olympus_sparse.jacobians.transformation import sparse_jacobian as sparse_jacobian
 from olympus_sparse.random import random_bcoo as random_bcoo
-from olympus_sparse.sparsification.tracer import SparseTracer as SparseTracer
 from olympus_sparse.sparsification.transform import sparsify as sparsify
 __version__: str
 jacobian = _jacrev

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_sparse import BCOO as BCOO
 from olympus_sparse import bcoo_dot_general_p as bcoo_dot_general_p
 from olympus_sparse import bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p
 from olympus_sparse import bcoo_extract_p as bcoo_extract_p
@@ -12,7 +13,6 @@ from olympus_sparse import bcoo_transpose_p as bcoo_transpose_p
 from olympus_sparse.bcoo.arithmetic import bcoo_multiply_dense as bcoo_multiply_dense
 from olympus_sparse.bcoo.arithmetic import bcoo_multiply_sparse as bcoo_multiply_sparse
 from olympus_sparse.bcoo.arithmetic import bcoo_reduce_sum as bcoo_reduce_sum
-from olympus_sparse.bcoo.array import BCOO as BCOO
 from olympus_sparse.bcoo.conversion import bcoo_extract as bcoo_extract
 from olympus_sparse.bcoo.conversion import bcoo_fromdense as bcoo_fromdense
 from olympus_sparse.bcoo.conversion import bcoo_todense as bcoo_todense

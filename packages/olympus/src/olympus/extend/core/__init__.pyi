@@ -19,26 +19,26 @@ from olympus_ir.adapters.trace_state import get_opaque_trace_state as get_opaque
 from olympus_ir.adapters.trace_state import nonempty_axis_env as _nonempty_axis_env
 from olympus_ir.adapters.trace_state import set_current_trace as set_current_trace
 from olympus_ir.adapters.trace_state import take_current_trace as take_current_trace
-from olympus_ir.diagnostics.debug_info import DebugInfo as DebugInfo
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from olympus_ir.diagnostics.errors import OlympusprTypeError as OlympusprTypeError
-from olympus_ir.lax.tokens import Token as Token
+from olympus_ir.lax import Token as Token
 from olympus_ir.programs.checker import check_olympuspr as check_olympuspr
-from olympus_ir.programs.olympuspr import ClosedOlympuspr as ClosedOlympuspr
-from olympus_ir.programs.olympuspr import DropVar as DropVar
 from olympus_ir.programs.olympuspr import Equation as _Equation
-from olympus_ir.programs.olympuspr import Literal as Literal
-from olympus_ir.programs.olympuspr import Olympuspr as Olympuspr
-from olympus_ir.programs.olympuspr import Var as Var
 from olympus_ir.programs.olympuspr import olympusprs_in_params as olympusprs_in_params
 from olympus_ir.programs.olympuspr import subolympusprs as subolympusprs
-from olympus_ir.programs.primitives import Primitive as Primitive
 from olympus_ir.programs.tracing import concrete_or_error as concrete_or_error
-from olympus_ir.types.avals import AbstractToken as AbstractToken
-from olympus_ir.types.effects import Effect as Effect
 from typing import Any
+AbstractToken: Any
+ClosedOlympuspr: Any
+DebugInfo: Any
+DropVar: Any
+Effect: Any
 Effects: Any
+Literal: Any
+Olympuspr: Any
 OlympusprEqn = _Equation
+Primitive: Any
+Var: Any
 array_types: Any
 no_effects: Any
 nonempty_axis_env_DO_NOT_USE = _nonempty_axis_env

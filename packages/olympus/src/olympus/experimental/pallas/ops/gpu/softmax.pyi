@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_kernels.gpu.softmax import softmax as softmax
+from olympus_kernels.gpu.softmax import _softmax as __softmax
+softmax = __softmax

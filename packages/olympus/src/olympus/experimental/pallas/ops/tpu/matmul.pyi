@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_kernels.tpu.matmul import matmul as matmul
+from olympus_kernels.tpu.matmul import _matmul as __matmul
 from olympus_kernels.tpu.matmul import matmul_kernel as matmul_kernel
+matmul = __matmul

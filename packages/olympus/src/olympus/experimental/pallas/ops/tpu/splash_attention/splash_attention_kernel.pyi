@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_kernels.tpu.attention.flash import SegmentIds as SegmentIds
 from olympus_kernels.tpu.attention.splash import BlockSizes as BlockSizes
 from olympus_kernels.tpu.attention.splash import QKVLayout as QKVLayout
-from olympus_kernels.tpu.attention.splash import SegmentIds as SegmentIds
 from olympus_kernels.tpu.attention.splash import SplashAttentionKernel as SplashAttentionKernel
 from olympus_kernels.tpu.attention.splash import attention_reference as attention_reference
 from olympus_kernels.tpu.attention.splash import make_attention_reference as make_attention_reference

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_export.array_serialization.manager import AsyncManager as AsyncManager
+from olympus_export.array_serialization.manager import BarrierTimeoutError as BarrierTimeoutError
+from olympus_export.array_serialization.manager import GlobalAsyncCheckpointManager as GlobalAsyncCheckpointManager
+from olympus_export.array_serialization.manager import GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase
+from olympus_export.array_serialization.manager import get_tensorstore_spec as get_tensorstore_spec
+from olympus_export.array_serialization.specs import is_remote_storage as is_remote_storage

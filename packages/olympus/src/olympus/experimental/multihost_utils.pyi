@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from olympus_xla.processes.distributed import ProcessFailureError as ProcessFailureError
+from olympus_xla.processes.mesh_arrays import global_array_to_host_local_array as global_array_to_host_local_array
+from olympus_xla.processes.mesh_arrays import global_array_to_host_local_array_impl as global_array_to_host_local_array_impl
+from olympus_xla.processes.mesh_arrays import gtl_abstract_eval as gtl_abstract_eval
+from olympus_xla.processes.mesh_arrays import host_local_array_to_global_array as host_local_array_to_global_array
+from olympus_xla.processes.mesh_arrays import host_local_array_to_global_array_impl as host_local_array_to_global_array_impl
+from olympus_xla.processes.mesh_arrays import ltg_abstract_eval as ltg_abstract_eval
+from olympus_xla.processes.mesh_arrays import ltg_batcher as ltg_batcher
+from olympus_xla.processes.multihost import assert_equal as assert_equal
+from olympus_xla.processes.multihost import broadcast_one_to_all as broadcast_one_to_all
+from olympus_xla.processes.multihost import live_devices as live_devices
+from olympus_xla.processes.multihost import process_allgather as process_allgather
+from olympus_xla.processes.multihost import reached_preemption_sync_point as reached_preemption_sync_point
+from olympus_xla.processes.multihost import sync_global_devices as sync_global_devices
+from typing import Any
+global_array_to_host_local_array_p: Any
+host_local_array_to_global_array_p: Any
