@@ -216,6 +216,23 @@ def test_records_keep_nothing_alive():
     assert gone() is None
 
 
+class Unbound:
+    """A stand-in for objects that refuse every look at them outside of a request."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of a request")
+
+
+request = Unbound()
+
+
+def test_a_global_that_refuses_looks_does_no_harm():
+    compiled = jit(lambda x: x if request is None else x + 1)
+    compiled(X)
+    assert len(explain(compiled)) == 1
+
+
 def test_gradients_have_the_line_of_the_users_function():
     from olympus_autodiff import grad
 

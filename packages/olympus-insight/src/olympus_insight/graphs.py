@@ -77,7 +77,7 @@ def drawing(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
     layers = _ordered_layers(all_nodes, short)
     _place(layers, short)
     left = min(node.x - node.width / 2 for node in all_nodes) - 20
-    right = max(node.x + node.width / 2 for node in all_nodes) + 20
+    right = max(node.x + node.width / 2 for node in all_nodes) + 90
     height = len(layers) * _ROW + 10
     _, below = _neighbours(short)
     # Where arrows spread from one node their texts stand at the targets, else near the sources.
@@ -210,15 +210,21 @@ def _edge_svg(edge: Edge, place: float) -> str:
     x, y = edge.source.x, _top(edge.source) + edge.source.height
     end_x, end_y = edge.target.x, _top(edge.target)
     bend = max((end_y - y) / 2, 12)
+    # An arrow over several layers goes around the boxes that stand in a column between.
+    aside = 0.0
+    if edge.target.layer - edge.source.layer > 1 and abs(end_x - x) < 60:
+        aside = 0.7 * max(edge.source.width, edge.target.width) + 40
     path = (
-        f'<path d="M{x:.0f},{y:.0f} C{x:.0f},{y + bend:.0f} {end_x:.0f},{end_y - bend:.0f} '
+        f'<path d="M{x:.0f},{y:.0f} C{x + aside:.0f},{y + bend:.0f} '
+        f"{end_x + aside:.0f},{end_y - bend:.0f} "
         f'{end_x:.0f},{end_y:.0f}" fill="none" stroke="#8a94a3" marker-end="url(#arrow)"/>'
     )
     if not edge.label:
         return path
     # A cubic curve whose controls share their ends' columns.
     along = 3 * place**2 - 2 * place**3
-    label_x, label_y = x + (end_x - x) * along, y + (end_y - y) * place
+    label_x = x + (end_x - x) * along + aside * 3 * place * (1 - place)
+    label_y = y + (end_y - y) * place
     return (
         f'{path}<text class="edge" x="{label_x + 4:.0f}" y="{label_y + 3:.0f}" '
         f'style="{_EDGE_STYLE}">{pages.escaped(edge.label)}</text>'

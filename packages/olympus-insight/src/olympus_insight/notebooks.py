@@ -60,14 +60,15 @@ def _text(text: str) -> str:
 
 
 def _arguments(stage: Stage) -> str:
-    leaves, _ = pytrees.tree_flatten_with_path(stage.args_info)
+    infos = pytrees.tree_leaves(stage.args_info)
+    names = stage._program.closed.jaxpr.debug_info.arg_names or ()
     rows = [
         (
-            pytrees.keystr(path[1:]),
+            names[place] if place < len(names) else f"argument {place}",
             f"{info.dtype}[{','.join(map(str, info.shape))}]",
             "donated" if info.donated else "",
         )
-        for path, info in leaves
+        for place, info in enumerate(infos)
     ]
     return pages.table(("argument", "type", ""), rows)
 

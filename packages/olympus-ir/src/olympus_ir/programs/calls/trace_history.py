@@ -239,8 +239,11 @@ def _add_surroundings_of(fun: types.FunctionType, found: dict[tuple[str, str], G
     variables = fun.__globals__
     for name in _global_names(fun.__code__):
         value = variables.get(name, fun)
-        if value is not fun and not isinstance(value, types.ModuleType | type):
-            found["global", name] = Glimpse(value)
+        try:
+            if value is not fun and not isinstance(value, types.ModuleType | type):
+                found["global", name] = Glimpse(value)
+        except Exception:  # some stand-ins refuse any look at them outside of a request
+            pass
 
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
