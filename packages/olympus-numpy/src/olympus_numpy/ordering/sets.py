@@ -84,8 +84,11 @@ def _less_rows(rows: Any) -> tuple[Any, ...]:
     )
 
 
-def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
-    """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows."""
+def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
+    """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows.
+
+    The permutation of single elements is None if it is not asked for.
+    """
     count = rows.shape[0]
     if dtypes.issubdtype(rows.dtype, np.complexfloating):
         # A complex number with a NaN in either part is NaN, and sorted last.
@@ -93,8 +96,11 @@ def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
     places = lax.iota(_int32, count)
     if rows.shape[1] == 0:
         return places, lax.eq(places, np.int32(0)), rows
-    *keys, order = lax.sort((*_less_rows(rows), places), dimension=0, num_keys=rows.shape[1])
-    ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
+    if rows.shape[1] == 1 and not with_order:
+        order, ordered = None, lax.sort(rows, dimension=0)
+    else:
+        *keys, order = lax.sort((*_less_rows(rows), places), dimension=0, num_keys=rows.shape[1])
+        ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
     before, after = ordered[:-1], ordered[1:]
     differs = lax.ne(before, after)
     if equal_nan and dtypes.issubdtype(ordered.dtype, np.inexact):
@@ -106,7 +112,7 @@ def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
     return order, is_first, ordered
 
 
-_sort_rows = compiled(_sorted_rows, ("equal_nan",), inline=True, name="unique")
+_sort_rows = compiled(_sorted_rows, ("equal_nan", "with_order"), inline=True, name="unique")
 
 
 def unique(
@@ -156,7 +162,7 @@ def unique(
     ar = ensure_array(ar)
     size = _checked_size(ar, size)
     lines, rest, axis = _lines(ar, axis)
-    order, is_first, ordered = _sort_rows(lines, bool(equal_nan))
+    order, is_first, ordered = _sort_rows(lines, bool(equal_nan), return_index or return_inverse)
     count = lines.shape[0]
     # One start more than requested: it is the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
@@ -466,7 +472,7 @@ def setdiff1d(
         return first[isin(first, ar2, invert=True)]
     keep = isin(first, ar2, invert=True)
     if not assume_unique:
-        order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True)
+        order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True, True)
         first, keep = ordered[:, 0], lax.bitwise_and(keep[order], is_first)
     return _selected(first, keep, size, fill_value)
 
@@ -506,7 +512,7 @@ def intersect1d(
     if size is None:
         for array in (first, second):
             concrete_or_error(np.asarray, array, "in olympus.numpy.intersect1d")
-    order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True)
+    order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True, True)
     ordered = ordered[:, 0]
     keep = lax.bitwise_and(is_first, isin(ordered, second))
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
@@ -515,7 +521,7 @@ def intersect1d(
     if not return_indices:
         return values
     first_places = _filled(_clip_take(order, places), found, None if size is None else len(first))
-    by_value, _, second_ordered = _sort_rows(lax.expand_dims(second, (1,)), True)
+    by_value, _, second_ordered = _sort_rows(lax.expand_dims(second, (1,)), True, True)
     in_second = searchsorted(second_ordered[:, 0], values)
     second_places = _filled(
         _clip_take(by_value, in_second), found, None if size is None else len(second)
@@ -576,7 +582,7 @@ def setxor1d(
     # NaN equals nothing, so the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):
-        _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)
+        _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True, False)
         ordered = ordered[:, 0]
         kept.append((ordered, lax.bitwise_and(is_first, isin(ordered, other, invert=True))))
     ordered, keep = (concatenate(parts) for parts in zip(*kept, strict=True))
