@@ -79,6 +79,30 @@ def test_pointwise_convolutions():
     np.testing.assert_allclose(run(images, MATRIX), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")], ids=str)
+def test_groups_are_convolved_by_themselves(numbers):
+    lhs_places, rhs_places = (
+        ["NCHW".index(letter) for letter in numbers[0]],
+        ["OIHW".index(letter) for letter in numbers[1]],
+    )
+    images = RNG.normal(size=(4, 8, 10, 11)).astype(np.float32)
+    windows = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
+    run = jit(
+        lambda x, w: lax.conv_general_dilated(
+            x, w, (1, 1), "VALID", dimension_numbers=numbers, feature_group_count=2
+        )
+    )
+    operands = np.transpose(images, lhs_places), np.transpose(windows, rhs_places)
+    assert run.lower(*operands).as_text().count("stablehlo.convolution") == 2
+    views = np.lib.stride_tricks.sliding_window_view(images, (3, 2), axis=(2, 3))
+    halves = [
+        np.einsum("bfhwij,ofij->bohw", views[:, :4], windows[:3]),
+        np.einsum("bfhwij,ofij->bohw", views[:, 4:], windows[3:]),
+    ]
+    expected = np.transpose(np.concatenate(halves, 1), lhs_places)
+    np.testing.assert_allclose(run(*operands), expected, atol=1e-4)
+
+
 def test_derivatives_and_batches():
     def loss(windows, matrix, images):
         hidden = lax.conv_general_dilated(

@@ -38,7 +38,10 @@ def positions(x):
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
 )
-def test_positions_are_those_of_numpy_and_xla(dtype):
+@pytest.mark.parametrize("smallest_call", [0, 1 << 30], ids=["numpy", "passes"])
+def test_positions_are_those_of_numpy_and_xla(dtype, smallest_call, monkeypatch):
+    monkeypatch.setattr(extremes, "SMALLEST_CALL", smallest_call)
+    clear_caches()
     with enable_x64(True):
         x = values(dtype, (5, 80, 256))
         ours = jit(positions)(x)

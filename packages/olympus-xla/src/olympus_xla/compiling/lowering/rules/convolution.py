@@ -42,6 +42,8 @@ def _conv_general_dilated(context: LoweringContext, lhs: Any, rhs: Any, **params
         function, names = convolutions.product, ("dimension_numbers", "precision")
     elif convolutions.is_sum_of_views(context, **params):
         function, names = convolutions.sum_of_views, convolutions.GEOMETRY
+    elif convolutions.is_split(context, **params):
+        function, names = convolutions.convolutions_of_groups, tuple(params)
     else:
         return _convolution(context, lhs, rhs, **params)
     return context.inline_function(function, (lhs, rhs), {name: params[name] for name in names})
