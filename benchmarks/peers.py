@@ -34,8 +34,8 @@ _REPETITIONS = 7
 
 # Why an operation takes more than twice the time of the best.
 _LESS_EXACT = (
-    "NumPy's vector instructions allow errors of up to 4 units in the last place; OLYMPUS has {} and "
-    "computes in double precision"
+    "NumPy's vector instructions allow errors of up to 4 units in the last place; OLYMPUS has {} "
+    "and computes in double precision"
 )
 _BY_XLA = "NumPy's errors are up to 4 units in the last place, those of XLA's function below 2"
 REASONS = {
