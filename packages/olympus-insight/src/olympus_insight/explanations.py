@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.calls.retracing import (
     Cause,
     Line,
@@ -203,6 +204,12 @@ class _Explain:
       params['w']: shape f32[4], before f32[3]
     """
 
+    __name__ = __qualname__ = "explain"
+
+    def __repr__(self) -> str:
+        return "<function explain>"
+
+    @api_boundary
     def __call__(self, fun: Callable[..., Any] | None = None) -> Explanation:
         if fun is not None and not callable(fun):
             raise TypeError(f"explain takes a function, got {fun!r} of type {type(fun).__name__}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import olympus_insight
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types.memory_spaces import MemorySpace
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class _Memory:
     #: The kinds of memory that values can lie in.
     Space = MemorySpace
 
+    @api_boundary
     def __call__(self, fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
         return olympus_insight.memory(fun, *args, **kwargs)
 
