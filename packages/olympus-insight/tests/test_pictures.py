@@ -139,6 +139,8 @@ def test_notebooks_show_programs_shardings_and_stages(mesh):
     assert program.jaxpr._repr_html_().startswith("<div")
     sharding = NamedSharding(mesh, PartitionSpec("x"))
     assert 'class="part"' in sharding._repr_html_() and "x: 2" in sharding._repr_html_()
+    abstract = NamedSharding(mesh.abstract_mesh, PartitionSpec("x"))
+    assert "AbstractMesh" in abstract._repr_html_()
     single = jnp.ones(3).sharding
     assert "SingleDeviceSharding" in single._repr_html_()
     lowered = jit(recurrent).lower({"w": X[:4]}, X)

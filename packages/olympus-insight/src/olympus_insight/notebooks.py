@@ -7,6 +7,7 @@ from typing import Any
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.trees import pytrees
+from olympus_sharding import Mesh
 from olympus_xla.calls.stages import Compiled, Lowered, Stage
 
 from . import pages
@@ -102,9 +103,9 @@ def _compiled(compiled: Compiled) -> str:
 
 def _sharding(sharding: Any) -> str:
     mesh = getattr(sharding, "mesh", None)
-    picture = ""
-    if mesh is not None and getattr(mesh, "devices", None) is not None:
+    picture = ""  # an abstract mesh has no devices
+    if isinstance(mesh, Mesh):
         picture = mesh_svg(mesh)
-    elif len(sharding.device_set) == 1:
+    elif mesh is None and len(sharding.device_set) == 1:
         picture = placement_svg((), sharding)
     return pages.fragment(f"<p><code>{pages.escaped(sharding)}</code></p>", picture)
