@@ -330,6 +330,13 @@ def primitives(session: nox.Session) -> None:
     session.run("python", "tools/primitives_table.py", *session.posargs)
 
 
+@nox.session(name="hard-points", reuse_venv=True)
+def hard_points(session: nox.Session) -> None:
+    """Writes docs/hard-points.md, the derivatives at hard points; ``-- --check`` compares."""
+    install_workspace(session)
+    session.run("python", "tools/hard_points.py", *session.posargs)
+
+
 @nox.session(name="deferred-imports", reuse_venv=True)
 def deferred_imports(session: nox.Session) -> None:
     """Writes docs/deferred-imports.md, what late imports save; ``-- --check`` compares."""

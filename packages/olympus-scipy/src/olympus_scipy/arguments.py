@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from olympus_autodiff import custom_jvp
+from olympus_autodiff.strong_products import strong_product
 from olympus_ir.lax.values import dtype_of
+from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
@@ -103,4 +105,8 @@ def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[[F], F
 
 
 def _tangent(derivative: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda t, result, *operands: t * derivative(result, *operands)
+    def tangent(t: Any, result: Any, *operands: Any) -> Any:
+        factor = derivative(result, *operands)
+        return strong_product(t, factor) if config_states.strong_zeros.value else t * factor
+
+    return tangent

@@ -113,6 +113,7 @@ _SOURCES = {
         "numpy_rank_promotion",
         "remove_size_one_mesh_axis_from_type",
         "softmax_custom_jvp",
+        "strong_zeros",
         "thread_guard",
         "threefry_partitionable",
         "transfer_guard",

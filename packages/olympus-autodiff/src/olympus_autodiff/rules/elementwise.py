@@ -17,8 +17,10 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.settings.config_states import strong_zeros
 from olympus_ir.types import dtypes
 
+from ..strong_products import strong_product
 from ..tables import (
     broadcast_to,
     constant,
@@ -61,7 +63,15 @@ def is_complex(value: Any) -> bool:
 
 
 def product(x: Any, y: Any) -> Any:
+    if strong_zeros.value:
+        return strong_product(x, y)
     return mul(x, y, out_dtype=None)
+
+
+def quotient(x: Any, y: Any) -> Any:
+    if strong_zeros.value:
+        return strong_product(x, div(constant(1, y), y))
+    return div(x, y)
 
 
 def one_minus(x: Any) -> Any:
@@ -86,8 +96,8 @@ _from_output = {
     lax.exp_p: lambda t, y, x: product(t, y),
     lax.exp2_p: lambda t, y, x: product(t, scaled(LOG_2, y)),
     lax.expm1_p: lambda t, y, x: product(t, one_plus(y)),
-    lax.log_p: lambda t, y, x: div(t, x),
-    lax.log1p_p: lambda t, y, x: div(t, one_plus(x)),
+    lax.log_p: lambda t, y, x: quotient(t, x),
+    lax.log1p_p: lambda t, y, x: quotient(t, one_plus(x)),
     # (1 + y) (1 - y) is exact near 1, where 1 - y^2 is not.
     lax.tanh_p: lambda t, y, x: product(t, product(one_plus(y), one_minus(y))),
     lax.logistic_p: lambda t, y, x: product(t, product(y, one_minus(y))),
@@ -96,12 +106,12 @@ _from_output = {
     lax.tan_p: lambda t, y, x: product(t, one_plus(square(y))),
     lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
     lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),
-    lax.atan_p: lambda t, y, x: div(t, one_plus(square(x))),
+    lax.atan_p: lambda t, y, x: quotient(t, one_plus(square(x))),
     lax.sinh_p: lambda t, y, x: product(t, lax.cosh_p.bind(x)),
     lax.cosh_p: lambda t, y, x: product(t, lax.sinh_p.bind(x)),
     lax.asinh_p: lambda t, y, x: product(t, rsqrt(one_plus(square(x)))),
     lax.acosh_p: lambda t, y, x: product(t, _acosh_derivative(x)),
-    lax.atanh_p: lambda t, y, x: div(div(t, one_minus(x)), one_plus(x)),
+    lax.atanh_p: lambda t, y, x: quotient(quotient(t, one_minus(x)), one_plus(x)),
     lax.sqrt_p: lambda t, y, x: product(t, div(constant(0.5, y), y)),
     lax.rsqrt_p: lambda t, y, x: product(t, scaled(-0.5, div(y, x))),
     lax.cbrt_p: lambda t, y, x: product(t, scaled(1 / 3, lax.integer_pow_p.bind(y, y=-2))),
@@ -327,6 +337,10 @@ def _sub_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any) -> Any:
     (x, y), (tx, ty) = primals, tangents
     result = mul(x, y, out_dtype=out_dtype)
+    if strong_zeros.value and out_dtype is None:
+        first = tx if tx.__class__ is Zero else strong_product(tx, y)
+        second = ty if ty.__class__ is Zero else strong_product(x, ty)
+        return result, add_tangents(first, second)
     first = tx if tx.__class__ is Zero else mul(tx, y, out_dtype=out_dtype)
     if ty.__class__ is Zero:
         return result, first
@@ -349,12 +363,12 @@ transpose_rules.define(
 jvp_rules.define(
     lax.div_p,
     partials(
-        lambda t, z, x, y: div(t, y),
+        lambda t, z, x, y: quotient(t, y),
         # This order of operations rounds as JAX does.
         lambda t, z, x, y: product(product(neg(t), x), lax.integer_pow_p.bind(y, y=-2)),
     ),
 )
-transpose_rules.define(lax.div_p, product_transpose(lambda ct, x, y: div(ct, y), None))
+transpose_rules.define(lax.div_p, product_transpose(lambda ct, x, y: quotient(ct, y), None))
 
 
 def _truncated(x: Any) -> Any:
@@ -368,11 +382,23 @@ jvp_rules.define(
         lambda t, z, x, y: product(t, neg(_truncated(div(x, y)))),
     ),
 )
+
+
+def _over_squares(numerator: Any, x: Any, y: Any) -> Any:
+    """Returns a numerator over x^2 + y^2; with strong zeros it is zero at the origin."""
+    squares = add(square(x), square(y))
+    if not strong_zeros.value:
+        return div(numerator, squares)
+    is_zero = eq(squares, constant(0, squares))
+    one = broadcast_to(constant(1, squares), aval_of(squares).shape)
+    return _where(lax.not_p.bind(is_zero), div(numerator, select_n(is_zero, squares, one)))
+
+
 jvp_rules.define(
     lax.atan2_p,
     partials(
-        lambda t, z, x, y: product(t, div(y, add(square(x), square(y)))),
-        lambda t, z, x, y: product(t, neg(div(x, add(square(x), square(y))))),
+        lambda t, z, x, y: product(t, _over_squares(y, x, y)),
+        lambda t, z, x, y: product(t, neg(_over_squares(x, x, y))),
     ),
 )
 

@@ -29,6 +29,8 @@ from olympus_ir.lax.linalg.matrices import (
     zeros,
 )
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings.config_states import strong_zeros
+from olympus_ir.types import dtypes
 
 from ..forward.linearize import linearize
 from ..tables import jvp_rules, transpose_rules, zero_derivative
@@ -332,6 +334,49 @@ def _off_diagonal_inverse(differences: Any) -> Any:
     return lax.sub(lax.integer_pow(lax.add(differences, one), -1), one)
 
 
+def _separated(values: Any) -> Any:
+    """Returns eigenvalues or singular values that are moved apart where some are equal.
+
+    Only with strong zeros, and where a distance is below the rounding error of a function of them.
+    A smooth function V g(w) V^H does not tell the basis of equal values, but their cotangents alone
+    do not hold its derivative. That at values which differ by a relative 1.5e-8, in double
+    precision, has it to as many digits. Its second derivative has none: it is infinite here. This
+    is a heuristic; `matrix_function` of olympus_numpy is exact.
+    """
+    aval = aval_of(values)
+    count = aval.shape[-1] if aval.shape else 0
+    if not strong_zeros.value or count < 2:
+        return values
+    axis = aval.ndim - 1
+    fixed = lax.stop_gradient(values)
+    step = float(np.sqrt(dtypes.finfo(aval.dtype).eps))
+    size = lax.reduce_max(lax.abs(fixed), (axis,))
+    size = lax.select(lax.eq(size, zeros(size.shape, aval.dtype)), lax.full_like(size, 1), size)
+    size = lax.broadcast_in_dim(size, aval.shape, tuple(range(axis)))
+    after = lax.slice_in_dim(fixed, 1, count, axis=axis)
+    before = lax.slice_in_dim(fixed, 0, count - 1, axis=axis)
+    nearest = lax.reduce_min(lax.abs(lax.sub(after, before)), (axis,))
+    nearest = lax.broadcast_in_dim(nearest, aval.shape, tuple(range(axis)))
+    is_close = lax.lt(nearest, lax.mul(size, np.array(step / 2, aval.dtype)))
+    ascending = lax.lt(_first(fixed, axis), _last(fixed, axis))
+    places = lax.broadcasted_iota(aval.dtype, aval.shape, axis)
+    places = lax.select(
+        lax.broadcast_in_dim(ascending, aval.shape, tuple(range(axis))), places, lax.neg(places)
+    )
+    moved = lax.add(values, lax.mul(places, lax.mul(size, np.array(step, aval.dtype))))
+    # The square root of zero has an infinite derivative.
+    moved = lax.add(moved, lax.sqrt(lax.sub(values, fixed)))
+    return lax.select(is_close, moved, values)
+
+
+def _first(x: Any, axis: int) -> Any:
+    return lax.index_in_dim(x, 0, axis, keepdims=False)
+
+
+def _last(x: Any, axis: int) -> Any:
+    return lax.index_in_dim(x, -1, axis, keepdims=False)
+
+
 @jvp_rules.define(linalg.eigh_p)
 def _eigh_jvp(
     primals: Sequence[Any],
@@ -346,6 +391,7 @@ def _eigh_jvp(
             "and take a part of the result."
         )
     vectors, values = linalg.eigh_p.bind(*primals, subset_by_index=None, **params)
+    values = _separated(values)
     projected = matmul(matmul(adjoint(vectors), tangents[0]), vectors)
     differences = lax.sub(_columns(values, projected), _rows(values, projected))
     rotation = lax.mul(_off_diagonal_inverse(differences), projected)
@@ -454,6 +500,7 @@ def _svd_jvp(
     values, left, right = linalg.svd_p.bind(
         x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm
     )
+    values = _separated(values)
     v = adjoint(right)
     projected = matmul(matmul(adjoint(left), dx), v)
     change = _diagonal(projected)

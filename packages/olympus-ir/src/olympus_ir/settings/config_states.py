@@ -116,6 +116,14 @@ softmax_custom_jvp = declare_state(
     shapes_programs=True,
 )
 
+strong_zeros = declare_state(
+    "strong_zeros",
+    False,
+    truth,
+    "Let derivatives be finite at hard points: zero times infinity is zero in their products.",
+    shapes_programs=True,
+)
+
 # --- Random numbers ------------------------------------------------------------------------------
 
 default_prng_impl = declare_state(

@@ -10,12 +10,14 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
+from olympus_ir.settings import config_states
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 from ..indexing.taking import take_along_axis
+from .semidefinite import semidefinite_cholesky
 
 __all__ = [
     "cholesky",
@@ -69,7 +71,10 @@ def floating(function: str, *arrays: Any) -> list[Array]:
 
 def _cholesky_of(a: Any, upper: bool, symmetrize_input: bool) -> Any:
     (a,) = floating("cholesky", a)
-    factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    if config_states.strong_zeros.value and symmetrize_input:
+        factor = semidefinite_cholesky((a + adjoint(a)) / 2)
+    else:
+        factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
 
 
@@ -87,7 +92,8 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
         triangle is not read.
 
     Returns:
-      Triangular matrices; NaNs if a matrix is not positive definite.
+      Triangular matrices; NaNs if a matrix is not positive definite. With `olympus_strong_zeros`,
+      singular matrices have factors, too.
 
     Example:
       >>> from olympus_numpy import array

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
+from ..arrays.selection import where
 from ..core.axes import canonical_axes, hashable_axes
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
@@ -35,13 +37,21 @@ def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
     return sum_along(x, axes, None, keepdims, None, None)
 
 
+def _root(squares: Any) -> Any:
+    """Returns the square root; with strong zeros, all its derivatives at zero are zero."""
+    if not config_states.strong_zeros.value:
+        return sqrt(squares)
+    is_zero = squares == 0
+    return where(is_zero, 0, sqrt(where(is_zero, 1, squares)))
+
+
 def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     check_arraylike("linalg.norm", x)
     (x,) = promote_dtypes_inexact(ensure_array(x))
     x = ensure_array(x)
     if axis is None:
         if ord is None:
-            return sqrt(_sum(_magnitude_squares(x), None, keepdims))
+            return _root(_sum(_magnitude_squares(x), None, keepdims))
         axes = tuple(range(x.ndim))
     else:
         axes = canonical_axes(axis, x.ndim)
@@ -54,7 +64,7 @@ def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
     if ord is None or ord == 2:
-        return sqrt(_sum(_magnitude_squares(x), axes, keepdims))
+        return _root(_sum(_magnitude_squares(x), axes, keepdims))
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm.")
     if ord == np.inf:

@@ -7,11 +7,13 @@ never overwritten, and values are not checked before a computation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import olympus_numpy as jnp
+from olympus_autodiff import custom_jvp, custom_linear_solve
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
@@ -381,8 +383,53 @@ def _polar_of(
             f"{side=}; use method='svd'"
         )
     tall = a if side == "right" else adjoint(a)
-    unitary, hermitian, _, _ = lax_linalg.qdwh(tall, max_iterations=max_iterations, eps=eps)
+    unitary, hermitian = _tall_polar(max_iterations, eps)(tall)
     return (unitary if side == "right" else adjoint(unitary)), hermitian
+
+
+def _tall_polar(max_iterations: int | None, eps: float | None) -> Callable[[Any], Any]:
+    """Returns the decomposition of a tall matrix, with derivatives of any order.
+
+    With z = u^H da, the change x = u^H du is skew and solves h x + x h = z - z^H. It is defined
+    where a has full rank, also at equal singular values.
+    """
+
+    @custom_jvp
+    def decomposed(a: Any) -> tuple[Any, Any]:
+        unitary, hermitian, _, _ = lax_linalg.qdwh(a, max_iterations=max_iterations, eps=eps)
+        return unitary, hermitian
+
+    @decomposed.defjvp
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        unitary, hermitian = decomposed(*primals)
+        (change,) = tangents
+        projected = matrix_product(adjoint(unitary), change)
+        skew = _solved_with_both_sides(hermitian, projected - adjoint(projected))
+        moved = matrix_product(unitary, skew)
+        if unitary.shape[0] > unitary.shape[1]:
+            outside = change - matrix_product(unitary, projected)
+            moved = moved + adjoint(jnp.linalg.solve(hermitian, adjoint(outside)))
+        return (unitary, hermitian), (moved, projected - matrix_product(skew, hermitian))
+
+    return decomposed
+
+
+def _solved_with_both_sides(h: Any, right: Any) -> Any:
+    """Returns the solution of h x + x h = right for a Hermitian h."""
+    values, vectors = jnp.linalg.eigh(lax.stop_gradient(h))
+
+    def solve(_: Any, right: Any) -> Any:
+        turned = matrix_product(matrix_product(adjoint(vectors), right), vectors)
+        turned = turned / (values[:, None] + values[None, :]).astype(turned.dtype)
+        return matrix_product(matrix_product(vectors, turned), adjoint(vectors))
+
+    def applied(x: Any) -> Any:
+        return matrix_product(h, x) + matrix_product(x, h)
+
+    def transposed(_: Any, right: Any) -> Any:
+        return solve(_, right.T).T
+
+    return custom_linear_solve(applied, right, solve, transposed)
 
 
 _polar = compiled(_polar_of, ("side", "method", "eps", "max_iterations"), name="polar")

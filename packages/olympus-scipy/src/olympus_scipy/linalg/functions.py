@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_autodiff import jvp
+from olympus_autodiff import custom_jvp, jvp
+from olympus_autodiff.custom.linear_call import linear_call
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
@@ -23,7 +24,7 @@ from olympus_numpy.core.compilation import compiled
 from .decompositions import floating
 from .eigenvalues import schur
 
-__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
+__all__ = ["expm", "expm_frechet", "funm", "logm", "sqrtm"]
 
 _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
@@ -191,8 +192,46 @@ def expm_frechet(
 # ---- functions by the Schur form ----
 
 
+def _analytic(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a function of a matrix with derivatives of any order.
+
+    The derivative in the direction e is a block of the function of [[a, e], [0, a]] (Higham,
+    Functions of Matrices, theorem 3.6), and its transpose is that at the transposed matrix.
+
+    Args:
+      fun: a function that maps a matrix, real or complex, to the complex value of an analytic
+        function.
+    """
+    function = custom_jvp(fun)
+
+    def in_direction(a: Any, direction: Any) -> Any:
+        size = a.shape[0]
+        zero = jnp.zeros_like(a)
+        return function(jnp.block([[a, direction], [zero, a]]))[:size, size:]
+
+    @function.defjvp
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (a,), (direction,) = primals, tangents
+        out = function(a)
+        pushed = linear_call(
+            in_direction,
+            lambda a, cotangent: in_direction(a.T, cotangent),
+            a.astype(out.dtype),
+            direction.astype(out.dtype),
+            smooth=True,
+        )
+        return out, pushed
+
+    return function
+
+
 def _sqrtm_of(a: Any) -> Any:
     t, z = schur(a, output="complex")
+    return _matmul(_matmul(z, _triangular_root(t)), adjoint(z))
+
+
+def _triangular_root(t: Any) -> Any:
+    """Returns the principal square root of an upper triangular matrix."""
     size = t.shape[0]
     roots = jnp.sqrt(jnp.diagonal(t))
 
@@ -206,11 +245,10 @@ def _sqrtm_of(a: Any) -> Any:
 
         return lax.fori_loop(0, j, entry, u)
 
-    u = lax.fori_loop(0, size, column, jnp.diag(roots))
-    return _matmul(_matmul(z, u), adjoint(z))
+    return lax.fori_loop(0, size, column, jnp.diag(roots))
 
 
-_sqrtm = compiled(_sqrtm_of, name="sqrtm")
+_sqrtm = compiled(_analytic(_sqrtm_of), name="sqrtm")
 
 
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
@@ -241,6 +279,62 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"expected a square matrix, got an array of shape {a.shape}")
     return _sqrtm(a)
+
+
+_MOST_ROOTS = 64
+
+
+def _logm_of(a: Any) -> Any:
+    t, z = schur(a, output="complex")
+    one = jnp.eye(t.shape[0], dtype=t.dtype)
+
+    def is_far(state: Any) -> Any:
+        count, root = state
+        return (jnp.max(jnp.sum(jnp.abs(root - one), axis=0)) > 0.25) & (count < _MOST_ROOTS)
+
+    def halved(state: Any) -> Any:
+        count, root = state
+        return count + 1, _triangular_root(root)
+
+    count, root = lax.while_loop(is_far, halved, (np.int32(0), t))
+    # log(1 + x) is the integral of x / (1 + s x) over s from 0 to 1.
+    places, weights = np.polynomial.legendre.leggauss(10)
+    step = root - one
+    total = jnp.zeros_like(step)
+    for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
+        solved = jnp.linalg.solve(one + place.astype(t.real.dtype) * step, step)
+        total = total + weight.astype(t.real.dtype) * solved
+    scale = jnp.exp2(count.astype(t.real.dtype))
+    return _matmul(_matmul(z, total * scale), adjoint(z))
+
+
+_logm = compiled(_analytic(_logm_of), name="logm")
+
+
+def logm(A: Any) -> Array:
+    """Computes the principal logarithm of a matrix.
+
+    Al-Mohy, Higham: Improved inverse scaling and squaring algorithms for the matrix logarithm. SIAM
+    J. Sci. Comput. 34 (2012); here with a Gauss rule of fixed degree.
+
+    Args:
+      A: a matrix of shape (n, n) without eigenvalues that are zero or negative.
+
+    Returns:
+      A complex array of shape (n, n).
+
+    Raises:
+      ValueError: ``A`` is not a single square matrix.
+
+    Example:
+      >>> logm(np.array([[np.e, 0], [0, 1]], np.float32)).real.round(4)
+      Array([[1., 0.],
+             [0., 0.]], dtype=float32)
+    """
+    (a,) = floating("logm", A)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"expected a square matrix, got an array of shape {a.shape}")
+    return _logm(a)
 
 
 def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.expansions.incomplete_gamma import deviance
+from olympus_ir.settings import config_states
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
@@ -43,12 +44,19 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
     return onp.where(zero, onp.zeros_like(x), x * logarithm(onp.where(zero, 1.0, y)))
 
 
-@with_derivatives(lambda result, x, y: lax.log(y), lambda result, x, y: x / y)
+def _ratio(x: Any, y: Any) -> Any:
+    """Returns ``x / y``; with strong zeros, zero where ``x`` is zero."""
+    if not config_states.strong_zeros.value:
+        return x / y
+    return onp.where(x == 0, 0, x / onp.where(x == 0, 1, y))
+
+
+@with_derivatives(lambda result, x, y: lax.log(y), lambda result, x, y: _ratio(x, y))
 def _xlogy(x: Any, y: Any) -> Any:
     return _product(x, y, lax.log)
 
 
-@with_derivatives(lambda result, x, y: lax.log1p(y), lambda result, x, y: x / (1.0 + y))
+@with_derivatives(lambda result, x, y: lax.log1p(y), lambda result, x, y: _ratio(x, 1.0 + y))
 def _xlog1py(x: Any, y: Any) -> Any:
     return _product(x, y, lax.log1p)
 
