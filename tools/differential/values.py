@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     """The outcome of a case.
 
     Attributes:
-      status: "ok", or "error" with the builtin kind of the error.
+      status: "ok", or "error" with the builtin kinds of the error.
       types: the types of the results, as `sweep.Library.types` returns them.
       values: the results as arrays; None for what is no array.
       message: the text of an error.
@@ -100,8 +100,7 @@ def outcome(
         finally:
             library.update({flag: sweep.DEFAULTS[flag] for flag in flags})
     except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-        return Outcome(f"error: {kinds[0]}", message=f"{type(error).__name__}: {error}")
+        return Outcome(f"error: {sweep.kind_of(error)}", message=f"{type(error).__name__}: {error}")
 
 
 def record(options: argparse.Namespace) -> None:
@@ -160,7 +159,7 @@ def _apart_small(mine: np.ndarray, other: np.ndarray) -> float:
 
 def difference(ours: Outcome, theirs: Outcome) -> str:
     """Describes what differs between two outcomes; returns nothing where they agree."""
-    if ours.status != theirs.status:
+    if not sweep.agree(ours.status, theirs.status):
         text = theirs.message if ours.status == "ok" else ours.message
         return f"{ours.status} | {theirs.status} ({' '.join(text.split())[:150]})"
     if ours.types != theirs.types:

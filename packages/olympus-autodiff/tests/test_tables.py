@@ -125,3 +125,8 @@ def test_rules_return_none_for_tangents_of_integers_only():
     assert [gradient(value) for value in values] == [3, 5]
     with pytest.raises(TypeError, match="None for the tangent of a result of type float16"):
         grad(primitive_of("float16").bind)(values[0])
+
+
+def test_operands_of_wrong_types_are_refused_before_a_rule_is_missed() -> None:
+    with pytest.raises(TypeError, match="does not accept dtype float32"):
+        jvp(lambda x: lax.bitwise_and(x, x), (np.float32(1),), (np.float32(1),))

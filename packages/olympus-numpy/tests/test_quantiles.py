@@ -71,3 +71,21 @@ def test_positions_in_long_lines_of_16_bits_are_exact(dtype):
         assert found.dtype == line.dtype
         np.testing.assert_allclose(float(found), expected, rtol=2.0**-8)
     np.testing.assert_allclose(float(jnp.median(line)), np.median(exact), rtol=2.0**-8)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_dtype_is_that_of_the_numbers(name, dtype):
+    x = jnp.arange(8, dtype=dtype)
+    q = np.float32([0.25, 0.5])
+    out = getattr(jnp, name)(x, 100 * q if name == "percentile" else q)
+    assert out.dtype == x.dtype
+    np.testing.assert_array_equal(out.astype(np.float32), [1.75, 3.5])
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_known_means_of_narrow_floats(name):
+    x = jnp.asarray([[1, 2, 3, 6], [0, 4, 4, 8]], "bfloat16")
+    out = getattr(jnp, name)(x, axis=1, mean=x.mean(1, keepdims=True))
+    expected = getattr(np, name)(np.asarray(x, np.float64), axis=1)
+    np.testing.assert_allclose(np.asarray(out, np.float64), expected, rtol=1e-2)

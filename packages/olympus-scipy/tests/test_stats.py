@@ -12,6 +12,7 @@ import scipy.stats as expected_stats
 
 import olympus_random as random
 from olympus_autodiff import jvp, vjp
+from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
@@ -271,10 +272,27 @@ def test_bad_input():
         stats.mode(DATA, nan_policy="omit")
     with pytest.raises(ValueError, match="Illegal nan_policy"):
         stats.mode(DATA, nan_policy="ignore")
-    with pytest.raises(ValueError, match="complex-valued"):
-        stats.norm.logpdf(array(1j))
+    for kind in (ValueError, TypeError, ComplexOperandError):
+        with pytest.raises(kind, match="complex-valued"):
+            stats.norm.cdf(array(1j))
     with pytest.raises(AttributeError, match="no attribute"):
         getattr(stats, "zipfian")  # noqa: B009
+
+
+def test_continuations_to_complex_numbers():
+    z = np.array([0.3 + 0.2j, -1.2 - 0.4j, 2.0 + 1.0j])
+    operand = array(z.astype(np.complex64))
+    density = np.exp(-z) / (1 + np.exp(-z)) ** 2
+    for found, expected in (
+        (stats.norm.logpdf(operand), -0.5 * z**2 - 0.5 * np.log(2 * np.pi)),
+        (stats.cauchy.logpdf(operand), -np.log(np.pi * (1 + z**2))),
+        (stats.cauchy.cdf(operand), 0.5 + np.arctan(z) / np.pi),
+        (stats.cauchy.sf(operand), 0.5 - np.arctan(z) / np.pi),
+        (np.exp(stats.logistic.logpdf(operand)), density),
+        (stats.logistic.cdf(operand), 1 / (1 + np.exp(-z))),
+        (stats.logistic.ppf(operand), np.log(z / (1 - z))),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=2e-5)
 
 
 def test_counts_of_outcomes_are_integers():

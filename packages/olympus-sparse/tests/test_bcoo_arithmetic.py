@@ -249,3 +249,9 @@ def test_convolutions(padding, stride, dilation):
         return
     out = bcoo_conv_general_dilated(one, two, **options)
     same(out, lax.conv_general_dilated(lhs, rhs, **options))
+
+
+def test_convolutions_of_dense_arrays_are_refused():
+    signal = BCOO.fromdense(np.ones((1, 1, 5), np.float32))
+    with pytest.raises(ValueError, match="both operands must be BCOO"):
+        bcoo_conv_general_dilated(signal, np.ones((1, 1, 2)), window_strides=(1,), padding="SAME")

@@ -317,3 +317,11 @@ def test_bad_input(name):
 def test_an_old_parameter_warns():
     with pytest.warns(DeprecationWarning, match="use_magma is deprecated"):
         linalg.eig(np.eye(2), use_magma=False)
+
+
+def test_symmetric_matrices_of_integers():
+    x = np.int32([[4, 1], [1, 3]])
+    factor = np.asarray(linalg.cholesky(x))
+    close(factor @ factor.T, x)
+    vectors, values = map(np.asarray, linalg.eigh(x))
+    close(vectors @ np.diag(values) @ vectors.T, x)

@@ -248,7 +248,7 @@ def softplus(x: ArrayLike) -> Array:
       >>> float(softplus(100.0))
       100.0
     """
-    return onp.logaddexp(x, 0.0)
+    return onp.logaddexp(x, 0)
 
 
 @jit

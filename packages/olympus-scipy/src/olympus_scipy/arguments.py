@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_autodiff import custom_jvp
 from olympus_autodiff.strong_products import strong_product
+from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
@@ -17,7 +18,15 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import broadcasted, ensure_array, promote_args_inexact
 
-__all__ = ["elementwise", "floats", "is_complex", "reals", "refuse_complex", "with_derivatives"]
+__all__ = [
+    "elementwise",
+    "floats",
+    "is_complex",
+    "numbers",
+    "reals",
+    "refuse_complex",
+    "with_derivatives",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,12 +46,12 @@ def refuse_complex(name: str, args: list[Any]) -> None:
     """Checks that no operand is complex.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
     """
     for arg in args:
         dtype = dtype_of(arg)
         if dtypes.issubdtype(dtype, np.complexfloating):
-            raise ValueError(
+            raise ComplexOperandError(
                 f"{name} does not support complex-valued inputs, got {dtypes.name_of(dtype)}; take "
                 "the real part with olympus.numpy.real."
             )
@@ -52,11 +61,16 @@ def reals(name: str, *args: Any) -> list[Array]:
     """Returns the operands in their common floating dtype, broadcast to one shape.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
     """
     promoted = floats(name, *args)
     refuse_complex(name, promoted)
     return broadcasted(name, *promoted) if len(promoted) > 1 else promoted
+
+
+def numbers(name: str, *args: Any) -> list[Array]:
+    """Returns the operands in their common floating or complex dtype, broadcast to one shape."""
+    return broadcasted(name, *floats(name, *args))
 
 
 def elementwise(name: str | None = None) -> Callable[[F], F]:

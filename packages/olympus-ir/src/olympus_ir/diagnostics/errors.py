@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..programs.tracing import Tracer
 
 __all__ = [
+    "ComplexOperandError",
     "ConcretizationTypeError",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
@@ -249,6 +250,14 @@ class ShapeError(OlympusTypeError, ValueError):
     """Operands have shapes that an operation does not take.
 
     It is a TypeError, as a shape is part of an array's type, and a ValueError, as in NumPy.
+    """
+
+
+class ComplexOperandError(OlympusTypeError, ValueError):
+    """An operand is complex, and the function is one of real numbers.
+
+    It is a TypeError, as a dtype is part of an array's type, and a ValueError, as the dtype has
+    values that the function does not take.
     """
 
 

@@ -68,15 +68,17 @@ def _quantile_of(
     check_arraylike("quantile", a, q)
     (a,) = promote_dtypes_inexact(ensure_array(a))
     q = ensure_array(q)
-    dtype, _ = result_type_of(a, q)
+    dtype, _ = result_type_of(a) if weights is None else result_type_of(a, weights)
     if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) == 16:
         # Positions in long lines are not representable in 16 bits.
         a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
         return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:
         q = convert(q, ensure_array(a).dtype)  # float8 dtypes do not promote with other dtypes
-    a, q = promote_dtypes_inexact(a, q)
-    a, q = ensure_array(a), ensure_array(q)
+    wide, q = promote_dtypes_inexact(a, q)
+    wide, q = ensure_array(wide), ensure_array(q)
+    if wide.dtype != a.dtype:
+        return convert(_quantile(wide, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.issubdtype(a.dtype, np.complexfloating):
         raise ValueError(
             "quantile does not support complex input, as the operation is poorly defined."

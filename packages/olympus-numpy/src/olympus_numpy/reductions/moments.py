@@ -113,7 +113,8 @@ def _variance_of(
     a = convert(a, computed)
     if mean is None:
         mean = mean_of(a, axes, computed, True, where)
-    centered = lax.sub(a, spread(ensure_array(mean), padded_shape(np.shape(mean), a.ndim)))
+    mean = convert(ensure_array(mean), computed)
+    centered = lax.sub(a, spread(mean, padded_shape(np.shape(mean), a.ndim)))
     if dtypes.issubdtype(computed, np.complexfloating):
         centered = lax.real(lax.mul(centered, lax.conj(centered)))
     else:

@@ -378,7 +378,8 @@ def _nanvar_of(
     a = convert(a, computed)
     if mean is None:
         mean = _nanmean(a, axis, computed, True, where)
-    mean = spread(ensure_array(mean), padded_shape(np.shape(mean), a.ndim))
+    mean = convert(ensure_array(mean), computed)
+    mean = spread(mean, padded_shape(np.shape(mean), a.ndim))
     centered = choose_where(lax.ne(a, a), 0, lax.sub(a, mean))
     if dtypes.issubdtype(computed, np.complexfloating):
         centered = lax.real(lax.mul(centered, lax.conj(centered)))

@@ -14,7 +14,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals
+from ..arguments import is_complex, numbers, reals
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -24,21 +24,18 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(logpdf(0.5)), 4)
       -1.3679
     """
-    x, loc, scale = reals("cauchy.logpdf", x, loc, scale)
+    x, loc, scale = numbers("cauchy.logpdf", x, loc, scale)
     y = (x - loc) / scale
     return -lax.log1p(y * y) - lax.log(scale) - math.log(math.pi)
 
@@ -47,15 +44,12 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
-
-    Raises:
-      ValueError: an operand is complex.
 
     Example:
       >>> round(float(pdf(0.5)), 4)
@@ -69,39 +63,33 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(cdf(0.5)), 4)
       0.6476
     """
-    x, loc, scale = reals("cauchy.cdf", x, loc, scale)
+    x, loc, scale = numbers("cauchy.cdf", x, loc, scale)
     # The angle stays accurate far to the left, where the result is small.
     y = (x - loc) / scale
-    return lax.atan2(onp.ones_like(y), -y) / math.pi
+    return _angle(-y) / math.pi
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
-
-    Raises:
-      ValueError: an operand is complex.
 
     Example:
       >>> round(float(logcdf(0.5)), 4)
@@ -115,38 +103,32 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(sf(0.5)), 4)
       0.3524
     """
-    x, loc, scale = reals("cauchy.sf", x, loc, scale)
+    x, loc, scale = numbers("cauchy.sf", x, loc, scale)
     y = (x - loc) / scale
-    return lax.atan2(onp.ones_like(y), y) / math.pi
+    return _angle(y) / math.pi
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
-
-    Raises:
-      ValueError: an operand is complex.
 
     Example:
       >>> round(float(logsf(0.5)), 4)
@@ -168,7 +150,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(ppf(0.5)), 4)
@@ -191,7 +173,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(isf(0.5)), 4)
@@ -199,6 +181,13 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     q, loc, scale = reals("cauchy.isf", q, loc, scale)
     return (loc + scale * _cotangent(q)).astype(q.dtype)
+
+
+def _angle(y: Any) -> Any:
+    """Returns the angle whose cotangent is a number, between zero and pi."""
+    if is_complex(y):
+        return 0.5 * math.pi - lax.atan(y)
+    return lax.atan2(onp.ones_like(y), y)
 
 
 def _cotangent(q: Any) -> Any:

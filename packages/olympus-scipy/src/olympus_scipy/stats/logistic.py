@@ -9,7 +9,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import is_complex, numbers
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -19,22 +19,23 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(logpdf(0.5)), 4)
       -1.4482
     """
-    x, loc, scale = reals("logistic.logpdf", x, loc, scale)
-    y = lax.abs(x - loc) / scale
+    x, loc, scale = numbers("logistic.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    if is_complex(y):
+        y = lax.select(lax.real(y) < 0.0, -y, y)  # the density is even
+    else:
+        y = lax.abs(y)
     return -y - 2.0 * lax.log1p(lax.exp(-y)) - lax.log(scale)
 
 
@@ -42,15 +43,12 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
-
-    Raises:
-      ValueError: an operand is complex.
 
     Example:
       >>> round(float(pdf(0.5)), 4)
@@ -64,21 +62,18 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(cdf(0.5)), 4)
       0.6225
     """
-    x, loc, scale = reals("logistic.cdf", x, loc, scale)
+    x, loc, scale = numbers("logistic.cdf", x, loc, scale)
     y = (x - loc) / scale
     return lax.logistic(y)
 
@@ -88,21 +83,18 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(sf(0.5)), 4)
       0.3775
     """
-    x, loc, scale = reals("logistic.sf", x, loc, scale)
+    x, loc, scale = numbers("logistic.sf", x, loc, scale)
     y = (x - loc) / scale
     return lax.logistic(-y)
 
@@ -112,21 +104,18 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(ppf(0.5)), 4)
       0.0
     """
-    x, loc, scale = reals("logistic.ppf", x, loc, scale)
+    x, loc, scale = numbers("logistic.ppf", x, loc, scale)
     y = special.logit(x)
     return y * scale + loc
 
@@ -136,20 +125,17 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(isf(0.25)), 4)
       1.0986
     """
-    x, loc, scale = reals("logistic.isf", x, loc, scale)
+    x, loc, scale = numbers("logistic.isf", x, loc, scale)
     y = -special.logit(x)
     return y * scale + loc

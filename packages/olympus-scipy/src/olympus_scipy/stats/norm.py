@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import numbers, reals
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -22,21 +22,18 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the normal distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
 
-    Raises:
-      ValueError: an operand is complex.
-
     Example:
       >>> round(float(logpdf(0.5)), 4)
       -1.0439
     """
-    x, loc, scale = reals("norm.logpdf", x, loc, scale)
+    x, loc, scale = numbers("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
     return -0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi)
 
@@ -45,15 +42,12 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the normal distribution.
 
     Args:
-      x: an array or scalar of real numbers.
+      x: an array or scalar; the function of real numbers is continued to complex ones.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
-
-    Raises:
-      ValueError: an operand is complex.
 
     Example:
       >>> round(float(pdf(0.5)), 4)
@@ -75,7 +69,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> cdf(0.0)
@@ -98,7 +92,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(logcdf(0.5)), 4)
@@ -121,7 +115,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(sf(0.5)), 4)
@@ -142,7 +136,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(logsf(0.5)), 4)
@@ -164,7 +158,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(ppf(0.5)), 4)
@@ -188,7 +182,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       An array of floating dtype, of the broadcast shape of the operands.
 
     Raises:
-      ValueError: an operand is complex.
+      ComplexOperandError: an operand is complex.
 
     Example:
       >>> round(float(isf(0.25)), 4)

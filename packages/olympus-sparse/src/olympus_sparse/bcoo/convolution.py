@@ -68,7 +68,7 @@ def bcoo_conv_general_dilated(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_conv_general_dilated: out_sharding must be None")
     if not isinstance(lhs, BCOO) or not isinstance(rhs, BCOO):
-        raise TypeError("bcoo_conv_general_dilated: both operands must be BCOO")
+        raise ValueError("bcoo_conv_general_dilated: both operands must be BCOO")
     if (feature_group_count, batch_group_count) != (1, 1):
         raise NotImplementedError(
             "bcoo_conv_general_dilated: feature_group_count and batch_group_count must be 1"

@@ -57,12 +57,13 @@ def adjoint(x: Any) -> Array:
 
 
 def symmetrize(name: str, x: Any) -> Array:
-    """The Hermitian parts of matrices that are operands of the function ``name``."""
+    """The Hermitian parts of matrices that are operands of ``name``, as floats where integers."""
     shape = array_aval(x).shape
     if len(shape) < 2:
         raise ShapeError(f"Input 0 to {name} must have rank at least 2, but got shape={shape}")
     if shape[-1] != shape[-2]:
         raise ShapeError(f"The input to {name} must be a square matrix. Got shape {shape}.")
+    x = convert_dtype(x, dtypes.to_inexact_dtype(array_aval(x).dtype))
     total = add(x, adjoint(x))
     return div(total, np.array(2, array_aval(x).dtype))
 
