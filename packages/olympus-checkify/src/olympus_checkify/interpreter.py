@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.source_info import user_frames
 from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.programs.staging import trace_to_closed
@@ -21,7 +22,7 @@ from .tables import Enabled, error_rules, plain
 class _Numbers(threading.local):
     """The numbers of the checks of the running program, by (equation, kind, ordinal)."""
 
-    of_program: dict[Any, int] = {}  # noqa: RUF012 - replaced in `run`, never filled
+    of_program: dict[Any, Any] = {}  # noqa: RUF012 - replaced in `run`, never filled
 
 
 _numbers = _Numbers()
@@ -41,7 +42,11 @@ def code_of(equation: Equation, site: Site, ordinal: int) -> int:
 
 
 def run(
-    closed: ClosedOlympuspr, enabled: Enabled, error: Error, args: Sequence[Any]
+    closed: ClosedOlympuspr,
+    enabled: Enabled,
+    error: Error,
+    args: Sequence[Any],
+    call: Equation | None = None,
 ) -> tuple[Error, list[Any]]:
     """Runs a program under the current interpreter, with checks.
 
@@ -50,6 +55,8 @@ def run(
       enabled: the kinds of errors to look for.
       error: the error that has occurred so far.
       args: the program's operands.
+      call: the equation that calls the program, if the checks of this call are its own. Operations
+        of the library's functions then have the line of the call.
 
     Returns:
       The error, and the results.
@@ -63,9 +70,11 @@ def run(
 
     outer_source, outer_names = current.source, current.name_stack
     outer_numbers = _numbers.of_program
-    numbers = closed.memo.setdefault(("numbers of checks", enabled), {})
+    numbers = closed.memo.setdefault(("numbers of checks", enabled, id(call)), {})
     try:
         for equation in program.eqns:
+            if call is not None:
+                equation = _with_line_of_call(equation, call, numbers)
             source = equation.source_info
             if outer_names:
                 source = source._replace(name_stack=outer_names + source.name_stack)
@@ -78,6 +87,17 @@ def run(
         current.source, current.name_stack = outer_source, outer_names
         _numbers.of_program = outer_numbers
     return error, [value(atom) for atom in program.outvars]
+
+
+def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
+    """Returns an equation with the source of a call, if its own has no line of the user."""
+    key = ("equation", id(equation))
+    found = numbers.get(key)
+    if found is None:
+        has_line = next(iter(user_frames(equation.source_info)), None) is not None
+        found = equation if has_line else equation.replace(source_info=call.source_info)
+        numbers[key] = found  # the numbers of checks are those of this object
+    return found
 
 
 # ---- programs inside programs ----

@@ -123,6 +123,7 @@ _SOURCES = {
     ),
     **_lazy.names_from("olympus_insight", "explain", "profile", "show"),
     **_lazy.names_from("olympus._reports", "memory"),
+    **_lazy.names_from("olympus_checkify.checked", "checked"),
     **_lazy.names_from("olympus_ir.lax.control_flow.shown_values", "progress"),
     **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
     **_lazy.names_from("olympus_ir.references.indexing", "ds"),

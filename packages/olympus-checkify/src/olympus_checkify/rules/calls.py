@@ -19,12 +19,15 @@ from olympus_ir.types.avals import get_aval, is_valid_value
 
 from ..errors import Error, init_error
 from ..interpreter import call_with_errors, effects_of, run, with_errors
+from ..positions import IterationError
 from ..tables import Enabled, Outcome, error_rules, plain
 
 
 @error_rules.define(calls.jit_p)
 def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]) -> Outcome:
     closed = equation.params["jaxpr"]
+    if IterationError in enabled:
+        return run(closed, enabled, error, operands, equation)
     effects = effects_of(closed, enabled)
     if not effects:
         return plain(_without_checks(equation, enabled), enabled, error, operands)

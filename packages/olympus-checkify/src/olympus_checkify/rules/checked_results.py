@@ -17,7 +17,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
 
-from ..errors import Error, NaNError, Site
+from ..errors import Error, ErrorCategory, NaNError, Site
 from ..interpreter import code_of
 from ..tables import Enabled, ErrorRule, Outcome, error_rules
 
@@ -53,8 +53,19 @@ def with_nan_check(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
     """Applies an equation and checks its results for NaN: the rule of most operations."""
+    for kind, rule in _value_checks.items():
+        if kind in enabled:
+            return rule(equation, enabled, error, operands)
     results = bind_equation(equation, operands)
     return check_for_nans(equation, enabled, error, results), results
+
+
+_value_checks: dict[ErrorCategory, ErrorRule] = {}
+
+
+def install_value_check(kind: ErrorCategory, rule: ErrorRule) -> None:
+    """Installs the rule that checks results where a kind of errors is enabled."""
+    _value_checks[kind] = rule
 
 
 def check_for_nans(

@@ -14,8 +14,9 @@ from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
 from olympus_ir.programs.olympuspr import Equation
 
-from ..errors import Error
+from ..errors import Error, ErrorEffect
 from ..interpreter import call_with_errors, effects_of
+from ..positions import Position, any_failed
 from ..tables import Enabled, Outcome, error_rules
 
 
@@ -45,24 +46,54 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
     leaves = error.leaves(effects)
     layout = ScanLayout.of(params)
     consts, init, xs = layout.operands(operands)
-    count = len(leaves)
+    position = Position.of(equation, enabled) if effects else None
+    if position is not None:
+        error = error.with_effects([position.effect]).with_metadata({position.code: position.site})
+        leaves = error.leaves([*effects, position.effect])
+    noted = _Noted(error, effects, position)
 
     def body(carry: Any, slices: Any) -> Any:
-        before, values = carry
-        out = fun(*before, *consts, *values, *slices)
-        carry, ys = layout.results(out[count:])
-        return (out[:count], carry), ys
+        step, before, values = carry
+        out = fun(*before[: noted.count], *consts, *values, *slices)
+        carry, ys = layout.results(out[noted.count :])
+        return (noted.next(step), noted(step, before, out[: noted.count]), carry), ys
 
-    (after, values), stacked = lax.scan(
+    (_, after, values), stacked = lax.scan(
         body,
-        (leaves, list(init)),
+        (noted.first_step, leaves, list(init)),
         list(xs),
         length=params["length"],
         reverse=params["reverse"],
         unroll=params["unroll"],
         checkpoints=params.get("checkpoints"),
     )
-    return error.with_leaves(effects, after), [*values, *stacked]
+    return error.with_leaves(noted.effects, after), [*values, *stacked]
+
+
+class _Noted:
+    """Adds the number of the iteration to the entries of an error that a loop carries."""
+
+    def __init__(
+        self, error: Error, effects: Sequence[ErrorEffect], position: Position | None
+    ) -> None:
+        self.error = error
+        self.of_body = effects
+        self.position = position
+        self.effects = [*effects] if position is None else [*effects, position.effect]
+        self.count = len(error.leaves(effects))
+        # Without a position the loop carries no number.
+        self.first_step: Any = () if position is None else np.int32(0)
+
+    def next(self, step: Any) -> Any:
+        return step if self.position is None else lax.add(step, np.int32(1))
+
+    def __call__(self, step: Any, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+        if self.position is None:
+            return list(after)
+        earlier = self.error.with_leaves(self.effects, before)
+        had_failed = any_failed(earlier, self.of_body)
+        error = earlier.with_leaves(self.of_body, after)
+        return self.position.noted(had_failed, error, step, self.of_body).leaves(self.effects)
 
 
 @error_rules.define(while_p)
@@ -76,6 +107,11 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
     cond_consts, body_consts, init = WhileLayout.of(params).operands(operands)
     leaves = error.leaves(effects)
     count = len(leaves)
+    position = Position.of(equation, enabled) if effects else None
+    if position is not None:
+        error = error.with_effects([position.effect]).with_metadata({position.code: position.site})
+        leaves = error.leaves([*effects, position.effect])
+    noted = _Noted(error, effects, position)
 
     # The condition may fail as well. This code evaluates it before the loop and at the end of
     # each step. The loop reads its value from the carry.
@@ -84,16 +120,16 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         return pred, after
 
     def step(carry: Any) -> Any:
-        _, before, values = carry
-        out = body_fun(*before, *body_consts, *values)
+        number, _, before, values = carry
+        out = body_fun(*before[:count], *body_consts, *values)
         pred, after = condition(out[:count], out[count:])
-        return pred, after, out[count:]
+        return noted.next(number), pred, noted(number, before, after), out[count:]
 
-    pred, before = condition(leaves, init)
-    _, after, values = lax.while_loop(
-        lambda carry: carry[0],
+    pred, before = condition(leaves[:count], init)
+    _, _, after, values = lax.while_loop(
+        lambda carry: carry[1],
         step,
-        (pred, before, list(init)),
+        (noted.first_step, pred, [*before, *leaves[count:]], list(init)),
         checkpoints=params.get("checkpoints"),
     )
-    return error.with_leaves(effects, after), values
+    return error.with_leaves(noted.effects, after), values

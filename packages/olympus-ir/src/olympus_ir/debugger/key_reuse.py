@@ -182,7 +182,11 @@ def _follow_equation(
     elif not params.get("differentiated"):  # a backward pass recomputes uses of keys
         program = _called(equation)
         if program is not None:
-            return _follow(program, operands)
+            _callers.append(equation)
+            try:
+                return _follow(program, operands)
+            finally:
+                _callers.pop()
     return [None] * len(equation.outvars)
 
 
@@ -202,11 +206,24 @@ def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
 
 def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -> None:
     if (used & now).any():
-        where = source_info.summarize(equation.source_info)
         raise KeyReuseError(
-            f"In {equation.primitive.name}, argument {position} is already consumed, at {where}"
+            f"In {equation.primitive.name}, argument {position} is already consumed, at "
+            f"{_line_of(equation)}"
         )
     used |= now
+
+
+# The calls around the program that is followed. Library functions have no line of the user.
+_callers: list[Equation] = []
+
+
+def _line_of(equation: Equation) -> str:
+    """Returns the user's line of an equation, or of the innermost call around it that has one."""
+    for each in (equation, *reversed(_callers)):
+        where = source_info.summarize(each.source_info)
+        if where != "unknown":
+            return where
+    return "unknown"
 
 
 def _called(equation: Equation) -> Olympuspr | None:
@@ -238,7 +255,7 @@ def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
     of_body = [_new(var.aval) for var in body.invars]
     results = _follow(body, of_body)
     consts, carry = layout.operands(of_body).consts, layout.results(results).carry
-    _check_repeated("scan body", consts, carry)
+    _check_repeated(equation, "scan body", consts, carry)
     _use_all(equation, operands, of_body)
 
 
@@ -247,20 +264,23 @@ def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
     used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
     _follow(condition, used.of_cond)
-    _check_repeated("while_loop cond", used.cond_consts, used.carry)
+    _check_repeated(equation, "while_loop cond", used.cond_consts, used.carry)
     results = _follow(body, used.of_body)
-    _check_repeated("while_loop body", used.body_consts, results)
+    _check_repeated(equation, "while_loop body", used.body_consts, results)
     _use_all(equation, operands, used.flat)
 
 
 def _check_repeated(
-    what: str, constants: Sequence[np.ndarray | None], carry: Sequence[np.ndarray | None]
+    loop: Equation,
+    what: str,
+    constants: Sequence[np.ndarray | None],
+    carry: Sequence[np.ndarray | None],
 ) -> None:
     for values, kind in ((constants, "key constants are"), (carry, "a carried key is")):
         if any(used is not None and used.any() for used in values):
             raise KeyReuseError(
                 f"{what} function leads to key reuse when repeatedly executed, because {kind} "
-                "repeatedly consumed"
+                f"repeatedly consumed, at {_line_of(loop)}"
             )
 
 

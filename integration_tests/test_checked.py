@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`olympus.checked`: planted errors are found, with the user's line and the iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.errors import KeyReuseError
+
+ROWS = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+HERE = __file__.rsplit("/", 1)[-1]
+
+
+def line_of(fun):
+    return fun.__code__.co_firstlineno
+
+
+def in_a_loop(fun, values):
+    """Applies a function to one value an iteration."""
+    return lax.scan(lambda c, x: (c, fun(x)), 0, jnp.asarray(values))[1]
+
+
+# Operations and a value at which they have no finite result.
+NANS = [
+    (lambda x: jnp.log(x), -1.0),
+    (lambda x: jnp.log(x), 0.0),
+    (lambda x: jnp.sqrt(x), -2.0),
+    (lambda x: 1.0 / x, 0.0),
+    (lambda x: jnp.exp(x), 1000.0),
+    (lambda x: jnp.arcsin(x / 2), 4.0),
+    (lambda x: jnp.arccosh(x), 0.5),
+    (lambda x: jnp.arctanh(x / 2), 3.0),
+    (lambda x: jnp.log1p(x), -3.0),
+    (lambda x: lax.rsqrt(x), 0.0),
+    (lambda x: x**2.5, -1.0),
+    (lambda x: x**-3, 0.0),
+    (lambda x: jnp.expm1(x), 500.0),
+    (lambda x: jnp.sinh(x), 200.0),
+    (lambda x: jnp.square(x), 1e30),
+    (lambda x: x * 1e38, 1e5),
+    (lambda x: x + 3e38, 3e38),
+    (lambda x: lax.lgamma(x), 0.0),
+    (lambda x: jnp.stack([x, x]) @ jnp.stack([x, x]), 1e30),
+    (lambda x: jnp.sum(jnp.full(5, x)), 3e38),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NANS)))
+def test_values_that_are_not_finite(number):
+    fun, bad = NANS[number]
+    run = olympus.checked(lambda values: in_a_loop(fun, values), bounds=False, keys=False)
+    with pytest.raises(FloatingPointError) as caught:
+        run([1.1, 1.2, bad, 1.3])
+    assert f"{HERE}:{line_of(fun)}" in str(caught.value)
+    assert "iteration 2 of the loop" in str(caught.value)
+
+
+INDICES = [
+    lambda x, i: x[i],
+    lambda x, i: x[i, 1:],
+    lambda x, i: x[jnp.stack([0, i])],
+    lambda x, i: x.at[i].set(1.0),
+    lambda x, i: x.at[i].add(1.0),
+    lambda x, i: x.at[i].max(1.0),
+    lambda x, i: x.at[i, 0].multiply(2.0),
+    lambda x, i: lax.dynamic_slice(x, (i, 0), (1, 2)),
+    lambda x, i: lax.dynamic_index_in_dim(x, i),
+    lambda x, i: lax.dynamic_update_index_in_dim(x, x[0], i, 0),
+]
+
+
+@pytest.mark.parametrize("where", ["plain", "loop", "vmap"])
+@pytest.mark.parametrize("number", range(len(INDICES)))
+def test_indices_out_of_bounds(number, where):
+    fun = INDICES[number]
+    if where == "plain":
+        run, indices = (lambda i: fun(jnp.asarray(ROWS), i)), jnp.asarray(5)
+    elif where == "loop":
+        run, indices = (lambda i: in_a_loop(lambda k: fun(jnp.asarray(ROWS), k), i)), [0, 2, 5, 1]
+    else:
+        run = olympus.vmap(lambda i: fun(jnp.asarray(ROWS), i))
+        indices = jnp.array([0, 5, 2])
+    checked = olympus.checked(run, nans=False, keys=False)
+    with pytest.raises(IndexError) as caught:
+        checked(indices)
+    assert "index 5 is out of bounds for axis" in str(caught.value)
+    assert f"{HERE}:{line_of(fun)}" in str(caught.value)
+    assert ("iteration 2 of the loop" in str(caught.value)) == (where == "loop")
+
+
+DRAWS = [
+    lambda key: olympus.random.normal(key),
+    lambda key: olympus.random.uniform(key, (3,)),
+    lambda key: olympus.random.bernoulli(key).astype(float),
+    lambda key: olympus.random.normal(olympus.random.split(key)[0]),
+    lambda key: olympus.random.permutation(key, 4).astype(float),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DRAWS)))
+@pytest.mark.parametrize("where", ["twice", "mixed", "loop", "branch"])
+def test_keys_that_are_used_twice(number, where):
+    draw = DRAWS[number]
+    uses = {
+        "twice": lambda key: draw(key).sum() + draw(key).sum(),
+        "mixed": lambda key: olympus.random.exponential(key) + draw(key).sum(),
+        "loop": lambda key: lax.fori_loop(0, 3, lambda i, c: c + draw(key).sum(), 0.0),
+        "branch": lambda key: (
+            lax.cond(True, lambda k: draw(k).sum(), lambda k: 0.0, key) + draw(key).sum()
+        ),
+    }
+    with pytest.raises(KeyReuseError, match=HERE):
+        olympus.checked(uses[where], nans=False, bounds=False)(olympus.random.key(0))
+
+
+def test_results_are_those_of_the_function():
+    def fun(x, *, scale):
+        masked = jnp.where(x > 1, x, -jnp.inf)  # an infinity that no operation has made
+        return {"best": masked.max() * scale, "softmax": olympus.nn.softmax(masked)}
+
+    found = olympus.checked(fun)(jnp.asarray(ROWS[0]), scale=2.0)
+    expected = fun(jnp.asarray(ROWS[0]), scale=2.0)
+    np.testing.assert_allclose(found["best"], expected["best"])
+    np.testing.assert_allclose(found["softmax"], expected["softmax"], rtol=1e-6)
+
+
+def test_messages():
+    def nested(x):
+        def outer(i, c):
+            return lax.fori_loop(0, 3, lambda j, d: d / (5.0 * i + j - 11.0), c)
+
+        return lax.fori_loop(0, 4, outer, x)
+
+    with pytest.raises(FloatingPointError) as caught:
+        olympus.checked(nested)(1.0)
+    message = str(caught.value)
+    assert message.startswith("`div` gave -inf; its operands there are -")
+    assert message.index("iteration 1 of the loop") < message.index("iteration 2 of the loop")
+    with pytest.raises(FloatingPointError, match=r"element \(1, 1\).* are -4.0"):
+        olympus.checked(olympus.vmap(lambda x: jnp.log(x).sum()))(jnp.array([[1, 2], [3, -4.0]]))
+    with pytest.raises(FloatingPointError, match="`div` gave inf"):
+        olympus.checked(olympus.grad(jnp.sqrt))(0.0)
+    with pytest.raises(ZeroDivisionError, match="`div` of integers by zero"):
+        olympus.checked(lambda a, b: a // b)(3, 0)
+    with pytest.raises(TypeError, match="outside of other transformations"):
+        olympus.jit(olympus.checked(jnp.sin))(1.0)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of errors: the iteration of each loop around the check that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import summarize
+from olympus_ir.programs.olympuspr import Equation
+
+from .errors import CheckError, Error, ErrorCategory, ErrorEffect, Site, new_code
+from .tables import Enabled
+
+__all__ = ["IterationError", "Position"]
+
+
+class IterationError(CheckError):
+    """The iteration in which the first check of a loop's body failed; one subclass a loop."""
+
+    @staticmethod
+    def message(site: Site, payload: Sequence[Any]) -> str:
+        return f"iteration {int(payload[0])} of the loop at {summarize(site.source)}"
+
+
+class Position:
+    """The iteration of one loop, as an entry of the error.
+
+    Attributes:
+      site: the entry's site, whose kind belongs to the loop.
+      code: its number.
+    """
+
+    def __init__(self, equation: Equation) -> None:
+        self.code = new_code()
+        kind: ErrorCategory = type(f"IterationError{self.code:06d}", (IterationError,), {})
+        self.site = Site(kind, (), equation.source_info)
+
+    @staticmethod
+    def of(equation: Equation, enabled: Enabled) -> Position | None:
+        """Returns the position of a loop; None if it is not asked for."""
+        if IterationError not in enabled:
+            return None
+        key = "jaxpr" if "jaxpr" in equation.params else "body_jaxpr"
+        memo = equation.params[key].memo
+        found = memo.get(("position", id(equation)))
+        if found is None:
+            found = memo["position", id(equation)] = Position(equation)
+        return found
+
+    @property
+    def effect(self) -> ErrorEffect:
+        return ErrorEffect(self.site.kind, (((), "int32", False),))
+
+    def noted(self, before: Any, error: Error, step: Any, effects: Sequence[ErrorEffect]) -> Error:
+        """Returns the error with the number of the iteration, if a check failed in it.
+
+        Args:
+          before: whether a check had failed before the iteration.
+          error: the error after it.
+          step: the number of the iteration.
+          effects: the entries of the body's checks.
+        """
+        failed = lax.bitwise_and(lax.bitwise_not(before), any_failed(error, effects))
+        error = error.merged(self.effect, failed, self.code, [step], {self.code: self.site})
+        return error
+
+
+def any_failed(error: Error, effects: Sequence[ErrorEffect]) -> Any:
+    """Returns whether any of some entries has an error."""
+    result: Any = np.asarray(False)
+    for effect in effects:
+        pred = error._pred[effect]
+        pred = lax.reduce_or(pred, tuple(range(np.ndim(pred)))) if np.ndim(pred) else pred
+        result = lax.bitwise_or(result, pred)
+    return result
