@@ -7,6 +7,7 @@ Sessions come from packages/*/pyproject.toml, so that a new package is tested be
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -444,6 +445,61 @@ def peers(session: nox.Session) -> None:
         pythons.append(f"{library}={python}")
     output = () if "--output" in session.posargs else ("--output", "docs/benchmarks.md")
     session.run("python", "-m", "benchmarks.peers", *pythons, *output, *session.posargs)
+
+
+def build_distributions(session: nox.Session, package: str) -> list[Path]:
+    """Builds the wheel and the source distribution of a package, the same bytes each time."""
+    folder = DIST / "release"
+    shutil.rmtree(folder, ignore_errors=True)
+    committed = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
+    session.install("hatchling>=1.27", "twine>=6.1", "check-wheel-contents>=0.6")
+    with session.chdir(ROOT / "packages" / package):
+        command = ("hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(folder))
+        session.run(*command, env={"SOURCE_DATE_EPOCH": str(committed).strip()}, silent=True)
+    found = sorted(folder.iterdir())
+    session.run("twine", "check", "--strict", *map(str, found))
+    wheels = [str(path) for path in found if path.suffix == ".whl"]
+    session.run("check-wheel-contents", "--toplevel", import_name(package), *wheels)
+    return found
+
+
+@nox.session(requires=["wheels"])
+def build(session: nox.Session) -> None:
+    """Builds and checks the distributions of a package; ``-- olympus-random``."""
+    if len(session.posargs) != 1 or session.posargs[0] not in PROJECTS:
+        session.error(f"give one package: {', '.join(PACKAGES)}")
+    (package,) = session.posargs
+    group = test_group(package)
+    for path in build_distributions(session, package):
+        needed = [wheel(name) for name in closure([package]) if name != package]
+        session.install("--force-reinstall", "--no-deps", str(path))
+        session.install(*needed, *map(wheel, closure(members(group))), *external(group), str(path))
+        with session.chdir(session.create_tmp()):
+            run_pytest(session, "-p", "no:cacheprovider", f"{ROOT}/packages/{package}/tests")
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Prepares a release: ``-- olympus-random minor``. Tags, builds and tests; uploads nothing."""
+    if len(session.posargs) != 2:
+        session.error("give a package and the part of its version: olympus-random minor")
+    sys.path.insert(0, str(ROOT / "tools"))
+    from release import prepare
+
+    package, part = session.posargs
+    try:
+        tag = prepare(package, part)
+    except ValueError as error:
+        session.error(str(error))
+    session.log(f"committed and tagged {tag}; now building it")
+    session.notify("build", posargs=[package])
+
+
+@nox.session(name="release-rehearsal", requires=["wheels"])
+def release_rehearsal(session: nox.Session) -> None:
+    """Releases olympus-random alone in a copy, to a local index, and installs every combination."""
+    session.install("pypiserver>=2.3", "hatchling>=1.27", "packaging", "uv")
+    session.run("python", "tools/rehearse_release.py", str(DIST), session.create_tmp())
 
 
 nox.options.default_venv_backend = "uv|virtualenv"
