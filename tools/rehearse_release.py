@@ -2,9 +2,9 @@
 """Rehearses the release of olympus-random alone, against a local package index.
 
 In a copy of the repository, olympus-random gets a compatible release and then one that older
-packages do not accept. Both go to an index on this machine, with the wheels of all packages as they are. Then
-the meta-package is installed as it was and as it is after the release, and must find the newest
-version that it accepts. ``python tools/rehearse_release.py DIST FOLDER``
+packages do not accept. Both go to an index on this machine, with the wheels of all packages as they
+are. Then the meta-package is installed as it was and as it is after the release, and must find the
+newest version that it accepts. ``python tools/rehearse_release.py DIST FOLDER``
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def versions_installed(requirement: str, address: str, folder: Path) -> list[str
     subprocess.run(("uv", "venv", "--quiet", str(folder)), check=True)
     python = next(path for path in folder.glob("*/python*") if path.stem == "python")
     command = ("uv", "pip", "install", "--quiet", "--python", str(python), requirement)
-    subprocess.run((*command, "--extra-index-url", address), check=True)
+    # The other packages of the index are development versions.
+    options = ("--prerelease", "allow", "--extra-index-url", address)
+    subprocess.run((*command, *options), check=True)
     shown = subprocess.run((python, "-c", PROGRAM), check=True, capture_output=True, text=True)
     return shown.stdout.split()
 
@@ -81,7 +83,8 @@ def main() -> None:
     parser.add_argument("dist", type=Path, help="the wheels of all packages as they are")
     parser.add_argument("folder", type=Path, help="a folder for the copy and the index")
     given = parser.parse_args()
-    copy, wheels = given.folder / "copy", given.folder / "index"
+    work = given.folder.resolve()
+    copy, wheels = work / "copy", work / "index"
     for folder in (copy, wheels):
         shutil.rmtree(folder, ignore_errors=True)
     git(ROOT, "clone", "--quiet", str(ROOT), str(copy))
@@ -91,19 +94,22 @@ def main() -> None:
 
     print("tagged", prepare("olympus-random", "first", copy))
     build("olympus-random", copy, wheels)
-    (change,) = [copy / "packages" / "olympus-random" / "changes"]
+    change = copy / "packages" / "olympus-random" / "changes"
     change.mkdir(exist_ok=True)
     (change / "rehearsal.changed.md").write_text("A change that older packages do not accept.\n")
     git(copy, "add", "--all")
     git(copy, "commit", "--quiet", "--message", "Change olympus-random")
     print("tagged", prepare("olympus-random", "minor", copy))
     build("olympus-random", copy, wheels)
-    print("tagged", prepare("olympus", "first", copy))
-    build("olympus", copy, wheels)
+    for project in sorted(copy.glob("packages/*/pyproject.toml")):
+        package = project.parent.name
+        if '"olympus-random>=' in project.read_text("utf-8"):  # those whose range is wider now
+            print("tagged", prepare(package, "first", copy))
+            build(package, copy, wheels)
 
     with index(wheels) as address:
-        old = versions_installed("olympus==0.1.0.dev0", address, given.folder / "old")
-        new = versions_installed("olympus>=0.1.0", address, given.folder / "new")
+        old = versions_installed("olympus==0.1.0.dev0", address, work / "old")
+        new = versions_installed("olympus>=0.1.0", address, work / "new")
     print(f"the older olympus {old[0]} runs with olympus-random {old[1]}")
     print(f"the newer olympus {new[0]} runs with olympus-random {new[1]}")
     if old != ["0.1.0.dev0", "0.1.0"] or new != ["0.1.0", "0.2.0"]:
