@@ -82,6 +82,7 @@ def test_no_flag_is_missing():
         "olympus_jax2tf_associative_scan_reductions",
         "olympus_mock_num_gpu_processes",
         "olympus_outline_repeated_blocks",
+        "olympus_program_cache",
         "olympus_show_compilation",
     }
     assert set(config) - extra == {ours(name) for name in RECORD}

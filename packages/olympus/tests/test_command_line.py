@@ -136,18 +136,20 @@ def test_the_cache_is_shown_and_cleared(folder, capsys):
     assert command_line.main(["cache"]) == 0
     for number in range(3):
         (folder / "executables" / f"jit_f-{number}-cache").write_bytes(bytes(1000))
+    (folder / "programs" / "f-0-cache").write_bytes(bytes(1000))
     (folder / "executables" / "usage").write_text("5 3\nnonsense\n2 1\n")
     assert cache_usage.total_usage(folder / "executables") == (7, 4)
     capsys.readouterr()
     assert command_line.main(["cache", "show"]) == 0
     printed = capsys.readouterr().out.split("\n")
-    assert [line.split(maxsplit=1) for line in printed[1:4]] == [
+    assert [line.split(maxsplit=1) for line in printed[1:5]] == [
         ["entries", "3"],
-        ["size", "2.9 KiB"],
+        ["size", "3.9 KiB"],
+        ["programs", "1, found without tracing (olympus_program_cache)"],
         ["hits", "7, and 4 misses, since it was cleared"],
     ]
     assert command_line.main(["cache", "clear"]) == 0
-    assert capsys.readouterr().out.startswith("Removed 3 entries from")
+    assert capsys.readouterr().out.startswith("Removed 4 entries from")
     assert list((folder / "executables").iterdir()) == []
 
 

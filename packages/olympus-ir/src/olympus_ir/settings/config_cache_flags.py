@@ -23,6 +23,13 @@ cache_dir = declare_flag(
     "The user's cache folder, which only its owner may write to; None for the platform's "
     "convention, such as ~/.cache/olympus.",
 )
+program_cache = declare_flag(
+    "program_cache",
+    False,
+    truth,
+    "Keep programs of jitted functions on disk so that later processes need not trace them, if the "
+    "function and all that it reads are provably the same.",
+)
 compilation_cache_max_size = declare_flag(
     "compilation_cache_max_size",
     -1,

@@ -99,6 +99,7 @@ def compile_lowered(
     *,
     compiler_options: dict[str, Any] | None = None,
     is_inspected: bool = False,
+    keeps_bytes: bool = False,
 ) -> Compiled:
     """Compiles a module for the devices of a placement.
 
@@ -107,6 +108,8 @@ def compile_lowered(
       placement: the devices, and the shardings of operands and results.
       compiler_options: XLA's options by name.
       is_inspected: whether the executable is for inspection; see `compile_module`.
+      keeps_bytes: whether the bytes of an executable that was found on disk are kept, because the
+        executable will be written. Those of executables for inspection always are.
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
@@ -157,7 +160,7 @@ def compile_lowered(
         calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
         spans_processes=spans_processes,
-        serialized=serialized if is_inspected else None,
+        serialized=serialized if is_inspected or keeps_bytes else None,
     )
     return Compiled(lowered, wrapped, placement, constants)
 

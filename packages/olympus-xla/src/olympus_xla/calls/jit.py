@@ -33,6 +33,7 @@ from ..compiling.placement import check_constrained
 from ..platforms.backends import are_backends_initialized, clear_backends
 from . import effect_tokens
 from .cpp_functions import clear_call_caches, make_cpp_function
+from .executables import Executable
 from .operand_layouts import check_layouts
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types
 
+    from ..compiling import program_cache
     from . import cold_evaluation, interpreter_exit, nested_shardings, stages
     from .jit_types import JitKeywords, JittedFunction
 else:
@@ -51,6 +53,7 @@ else:
     plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
     interpreter_exit = deferred(".interpreter_exit", milliseconds=1.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
+    program_cache = deferred("..compiling.program_cache", milliseconds=15.0)
     stages = deferred(".stages", milliseconds=190.0)
 
 P = ParamSpec("P")
@@ -81,6 +84,7 @@ def jit(
     control_flow: bool = False,
     max_traces: int | None = None,
     compile_budget: float | str = "auto",
+    cache: bool | None = None,
 ) -> Any:
     """Compiles a function with XLA when it is called.
 
@@ -112,6 +116,9 @@ def jit(
         program are kept apart, so that it is expected to compile within the budget.
         ``compiled.report()`` says where. "auto" does so where it saves much. `float("inf")` leaves
         all programs as they are.
+      cache: whether a process may use, in place of tracing the function, a program that another
+        process has left on disk. It does so if the function and all that it reads are provably the
+        same (docs/caches.md). None for the flag ``olympus_program_cache``.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -144,6 +151,7 @@ def jit(
         "compiler_options": compiler_options,
         "max_traces": max_traces,
         "compile_budget": compile_budget,
+        "cache": cache,
     }
 
     def compiled(fun: Callable[..., Any]) -> Any:
@@ -229,10 +237,18 @@ def _cache_miss(
     def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
             return call_under_trace(fun_inside, options, args, kwargs), None, False
+        request = None
+        if options.is_cached and run_arrays is _run_arrays and not checks_results():
+            request = program_cache.request(fun, options, args, kwargs)
+            found = program_cache.find(request, Executable)
+            if found is not None:
+                return found
         program, leaves = trace_call(fun, options, args, kwargs)
         if sharded and program.kind == "references":
             return call_with_references(args, kwargs)
         results, fastpath = program.run(run_arrays, options, leaves)
+        if request is not None:
+            program_cache.keep(request, program, compiled_for(program, options, leaves))
         is_cold = fastpath is None and program.is_cold
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, is_cold
 

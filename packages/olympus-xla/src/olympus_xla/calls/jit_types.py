@@ -29,6 +29,7 @@ class JitKeywords(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
     control_flow: bool
     max_traces: int | None
+    cache: bool | None
 
 
 class JittedFunction(Protocol, Generic[P, R]):

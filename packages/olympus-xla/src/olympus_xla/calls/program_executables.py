@@ -67,7 +67,10 @@ def _compile(
 ) -> compiled_programs.Compiled:
     lowered = lowered_for(program, (platform_of(placement.devices[0]),), placement, options)
     return compiled_programs.compile_lowered(
-        lowered, placement, compiler_options=dict(options.compiler_options)
+        lowered,
+        placement,
+        compiler_options=dict(options.compiler_options),
+        keeps_bytes=options.is_cached,
     )
 
 

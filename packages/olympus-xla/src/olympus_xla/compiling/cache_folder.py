@@ -9,14 +9,17 @@ it is opened.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import sys
 from pathlib import Path
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.settings import config_cache_flags as flags
+from olympus_ir.settings.naming import logger_name
 
-__all__ = ["CacheFolderError", "check_file", "folder_location", "prepared_folder"]
+__all__ = ["CacheFolderError", "check_file", "folder_location", "prepared_folder", "warn_quietly"]
 
 # Windows has neither owners nor modes in this sense; a user's profile is closed to other users.
 _HAS_OWNERS = hasattr(os, "geteuid")
@@ -93,6 +96,14 @@ def check_folder(path: Path) -> None:
     if not stat.S_ISDIR(status.st_mode):
         raise CacheFolderError(f"{path} is not a directory; remove it or set OLYMPUS_CACHE_DIR")
     _check_owner(path, status, "chmod go-w")
+
+
+def warn_quietly(message: str) -> None:
+    """Warns of a failure of the user's folder; no filter for warnings makes it an error."""
+    try:
+        warn_user(message)
+    except UserWarning:
+        logging.getLogger(logger_name("compilation_cache")).warning("%s", message)
 
 
 def check_file(path: Path, status: os.stat_result) -> None:

@@ -23,13 +23,19 @@ import os
 import platform
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags
 
 from .. import _jaxlib
 from ..__about__ import __version__
-from .lowering import mlir
+
+if TYPE_CHECKING:
+    from .lowering import mlir
+else:
+    # A program that is found on disk by its function needs no MLIR.
+    mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
 # Must change when the format or the use of entries changes.
 _FORMAT_VERSION = 2
@@ -84,14 +90,28 @@ def executable_key(
         return None
     if not is_asked_for and not _calls_only_known(module, program):
         return None
-    parts = (
-        f"{_FORMAT_VERSION} {__version__}".encode(),
-        program,
-        options.SerializeAsString(),
-        *_environment(),
-        _jaxlib.build_identity().encode(),
-        *(part.encode() for part in host),
-    )
+    return digest_of(program, options.SerializeAsString(), *_versions(host))
+
+
+def circumstances(devices: Sequence[Any]) -> list[bytes] | None:
+    """Returns all that executables depend on besides the program and the options.
+
+    Returns:
+      The versions, the environment and the machine; None if executables must not be stored.
+    """
+    host = _host_of(devices)
+    if host is None or _has_effects() or _jaxlib.compiler_passes:
+        return None
+    return _versions(host)
+
+
+def _versions(host: tuple[str, ...]) -> list[bytes]:
+    versions = f"{_FORMAT_VERSION} {__version__} {_jaxlib.build_identity()}"
+    return [versions.encode(), *_environment(), *(part.encode() for part in host)]
+
+
+def digest_of(*parts: bytes) -> str:
+    """Returns a digest of a sequence of bytes in hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))

@@ -190,7 +190,10 @@ class ProgramCache:
 
 
 class UserCache(ProgramCache):
-    """Executables in the user's cache folder, which is used without being asked for.
+    """Files in the user's cache folder, which is used without being asked for.
+
+    Args:
+      name: the name of the folder inside it.
 
     Raises:
       OSError: the folder cannot be used.
@@ -198,8 +201,8 @@ class UserCache(ProgramCache):
 
     is_asked_for = False
 
-    def __init__(self) -> None:
-        super().__init__(os.fspath(cache_folder.prepared_folder("executables")))
+    def __init__(self, name: str = "executables") -> None:
+        super().__init__(os.fspath(cache_folder.prepared_folder(name)))
 
     @property
     def most_bytes(self) -> int:

@@ -31,7 +31,7 @@ from olympus_ir.settings import config_states
 from olympus_ir.settings.naming import logger_name
 
 from .. import _jaxlib
-from . import cache_key, cache_usage
+from . import cache_folder, cache_key, cache_usage
 from .cache_store import SUFFIX, ProgramCache, UserCache
 from .lowering import mlir
 
@@ -133,21 +133,13 @@ def _opened_user_cache() -> UserCache | None:
     try:
         cache = UserCache()
     except OSError as error:
-        _warn_quietly(
+        cache_folder.warn_quietly(
             f"compiled programs are not kept on disk: {error}. OLYMPUS_ENABLE_COMPILATION_CACHE=0 "
             "turns the cache off"
         )
         return None
     cache_usage.directory = cache.directory
     return cache
-
-
-def _warn_quietly(message: str) -> None:
-    """Warns of a failure of the user's folder; no filter for warnings makes it an error."""
-    try:
-        warn_user(message)
-    except UserWarning:
-        logging.getLogger(logger_name("compilation_cache")).warning("%s", message)
 
 
 # ---- compiling through the cache ----
@@ -260,7 +252,7 @@ def _report_failure(cache: ProgramCache, kind: str, name: str, error: Exception)
     if cache.is_asked_for:
         warn_user(message)
     else:
-        _warn_quietly(message)
+        cache_folder.warn_quietly(message)
 
 
 class CacheContentsError(RuntimeError):

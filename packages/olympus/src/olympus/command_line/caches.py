@@ -46,6 +46,7 @@ def described(cache: installation.Cache | None) -> dict[str, str]:
         "folder": str(cache.directory),
         "entries": str(cache.entries),
         "size": bytes_text(cache.size),
+        "programs": f"{cache.programs}, found without tracing (olympus_program_cache)",
     }
     if cache.hits is not None:
         facts["hits"] = f"{cache.hits}, and {cache.misses} misses, since it was cleared"
@@ -75,6 +76,9 @@ def _clear(options: argparse.Namespace) -> int:
     directory = _directory()
     try:
         removed = cache_store.ProgramCache(str(directory)).clear()
+        if not config_cache_flags.compilation_cache_dir.value:
+            programs = cache_folder.folder_location() / "programs"
+            removed += cache_store.ProgramCache(str(programs)).clear()
         cache_usage.forget(directory)
     except OSError as error:
         print(f"The cache cannot be cleared: {error}", file=sys.stderr)

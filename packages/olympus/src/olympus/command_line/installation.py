@@ -58,9 +58,10 @@ class Cache(NamedTuple):
     Attributes:
       directory: its directory.
       entries: the number of executables.
-      size: the number of their bytes.
+      size: the number of bytes of executables and programs.
       hits: the number of programs that processes have found there; None if it is not counted.
       misses: the number of programs that processes have not found there; None likewise.
+      programs: the number of programs that can be found without tracing.
     """
 
     directory: Path
@@ -68,6 +69,7 @@ class Cache(NamedTuple):
     size: int
     hits: int | None
     misses: int | None
+    programs: int = 0
 
 
 # ---- packages ----
@@ -238,8 +240,13 @@ def cache_in_force() -> Cache | None:
     if not directory.is_dir():
         return Cache(directory, 0, 0, None, None)
     contents = cache_store.DirectoryContents(directory)
-    hits, misses = (None, None) if named else cache_usage.total_usage(directory)
-    return Cache(directory, len(contents.entries), contents.size, hits, misses)
+    entries, size = len(contents.entries), contents.size
+    if named:
+        return Cache(directory, entries, size, None, None)
+    programs = cache_store.DirectoryContents(cache_folder.prepared_folder("programs"))
+    hits, misses = cache_usage.total_usage(directory)
+    size += programs.size
+    return Cache(directory, entries, size, hits, misses, len(programs.entries))
 
 
 def _cache_problems() -> Iterator[Problem]:

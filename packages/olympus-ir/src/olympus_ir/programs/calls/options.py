@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...settings.config_cache_flags import program_cache
 from ...trees.flattening import function_name
 
 __all__ = ["JitOptions", "jit_options"]
@@ -33,10 +34,13 @@ class JitOptions:
       max_traces: the number of traces after which another one is an error; None for no limit. A
         limit counts the traces with the same options only.
       compile_budget: the wanted compile time in seconds; None for the default.
+      cache: whether a program on disk may take the place of tracing; None for the flag. Options
+        that differ in it are equal, because the programs are the same.
     """
 
     __slots__ = (
         "_key",
+        "cache",
         "compile_budget",
         "compiler_options",
         "donate_argnames",
@@ -63,6 +67,7 @@ class JitOptions:
         compiler_options: tuple = (),
         max_traces: int | None = None,
         compile_budget: float | None = None,
+        cache: bool | None = None,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -75,6 +80,7 @@ class JitOptions:
         self.compiler_options = compiler_options
         self.max_traces = max_traces
         self.compile_budget = compile_budget
+        self.cache = cache
         self._key = (
             static_argnums,
             static_argnames,
@@ -88,6 +94,11 @@ class JitOptions:
             compile_budget,
             max_traces,
         )
+
+    @property
+    def is_cached(self) -> bool:
+        """Returns whether a program on disk may take the place of tracing."""
+        return program_cache.value if self.cache is None else self.cache
 
     def replace(self, **changes: Any) -> JitOptions:
         """Returns the same options with some changed."""
@@ -118,6 +129,7 @@ def jit_options(
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
     compile_budget: float | str = "auto",
+    cache: bool | None = None,
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -166,6 +178,7 @@ def jit_options(
         tuple(sorted((compiler_options or {}).items())),
         max_traces if max_traces is None else _limit(max_traces),
         None if compile_budget == "auto" else _seconds(compile_budget),
+        cache if cache is None else bool(cache),
     )
 
 
