@@ -65,7 +65,8 @@ def test_values_that_differ(one, other):
 
 def test_sets_have_no_order():
     names = [f"name{number}" for number in range(20)]
-    assert same(set(names), set(names[::-1]))
+    names_backwards = names[::-1]
+    assert same(set(names), set(names_backwards))
 
 
 def test_cycles():
