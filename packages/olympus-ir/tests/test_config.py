@@ -217,6 +217,8 @@ def test_transfer_guard_sets_all_directions(restored):
     assert config.olympus_transfer_guard_host_to_device is None
     config.update("olympus_transfer_guard", "disallow")
     assert {config.read(f"olympus_transfer_guard_{way}") for way in directions} == {"disallow"}
+    config.update("olympus_transfer_guard", None)
+    assert {config.read(f"olympus_transfer_guard_{way}") for way in directions} == {None}
     with pytest.raises(ValueError, match="disallow_explicit"):
         transfer_guard("foo")
 

@@ -113,17 +113,21 @@ _TRANSFER_GUARDS = (
 
 
 def _guard_all_transfers(level: Any) -> None:
-    if level is not None:
-        for guard in _TRANSFER_GUARDS:
-            guard.update(level)
+    for guard in _TRANSFER_GUARDS:
+        guard.update(level)
 
 
-declare_flag(
+_of_directions = [guard.get_global() for guard in _TRANSFER_GUARDS]
+_of_all = declare_flag(
     "transfer_guard",
     None,
     config_states.GUARD_LEVELS,
     "Sets the three flags transfer_guard_<from>_to_<to> at once.",
-).add_global_hook(_guard_all_transfers)
+)
+_of_all.add_global_hook(_guard_all_transfers)
+if _of_all.get_global() is None:  # the environment may set single directions
+    for _guard, _level in zip(_TRANSFER_GUARDS, _of_directions, strict=True):
+        _guard.update(_level)
 
 
 def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
