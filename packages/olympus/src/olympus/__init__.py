@@ -83,6 +83,14 @@ _SOURCES = {
         "value_and_grad",
         "vjp",
     ),
+    **_lazy.names_from("olympus_autodiff.implicit.solutions", "argmin", "fixed_point", "root"),
+    **_lazy.names_from(
+        "olympus_autodiff.implicit.products",
+        "fisher_product",
+        "gauss_newton_product",
+        "hessian_product",
+        "taylor",
+    ),
     **_lazy.names_from("olympus_batching", "vmap"),
     # olympus_numpy adds the methods and properties to this class.
     **_lazy.names_from("olympus_numpy", "Array"),
@@ -173,7 +181,7 @@ _SOURCES = {
         "process_indices",
     ),
     **_lazy.names_from("olympus_xla.calls.effect_tokens", "effects_barrier=barrier"),
-    **_lazy.names_from("olympus_xla.calls.custom_rule", "custom_rule"),
+    **_lazy.names_from("olympus_xla.custom_rules.custom_rule", "custom_rule"),
     **_lazy.names_from("olympus_xla.calls.jit", "clear_caches", "jit"),
     **_lazy.names_from("olympus_xla.compiling.time_report", "TimeReport", "time_report"),
     **_lazy.names_from(

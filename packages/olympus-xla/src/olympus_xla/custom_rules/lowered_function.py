@@ -13,8 +13,8 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types.avals import get_aval
 
+from ..calls.eager import compile_and_run
 from ..compiling.lowering.adapters.rules_of_libraries import lower_fun, register_lowering
-from .eager import compile_and_run
 
 __all__ = ["with_lowering"]
 
