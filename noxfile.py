@@ -324,6 +324,15 @@ def fuzz_calls(session: nox.Session) -> None:
     )
 
 
+@nox.session
+def mistakes(session: nox.Session) -> None:
+    """Compares the errors of common mistakes with JAX's; ``-- --write`` writes docs/mistakes.md."""
+    install_workspace(session)
+    peer_python = install_peer(session)
+    mistakes = ("tools/differential/mistakes.py", "--jax", peer_python)
+    session.run("python", *mistakes, *session.posargs)
+
+
 @nox.session(reuse_venv=True)
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""

@@ -145,7 +145,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         raise TypeError(f"check takes a scalar pred as argument, got {pred}")
     leaves, tree = pytrees.tree_flatten((fmt_args, fmt_kwargs))
     for leaf in leaves:
-        if not isinstance(leaf, Array | np.ndarray):
+        if not isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex):
             raise TypeError(
                 "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
                 f"{leaf!r} of type {type(leaf)}."

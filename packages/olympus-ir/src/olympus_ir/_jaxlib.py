@@ -118,8 +118,12 @@ def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
 
 
 def _check_named_sharding(mesh: Any, spec: Any) -> None:
-    for check in _named_sharding_checks:
-        check(mesh, spec)
+    try:
+        for check in _named_sharding_checks:
+            check(mesh, spec)
+    except Exception as error:  # users see the call of the constructor, not this frame
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        raise
 
 
 def _give_named_shardings_their_check() -> None:

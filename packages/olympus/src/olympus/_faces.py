@@ -91,6 +91,7 @@ def present(module: str) -> None:
     names.setdefault("__getattr__", functools.partial(_report, module))
 
 
+@api_boundary
 def _report(module: str, name: str) -> NoReturn:
     raise missing_name(module, name, lambda: dir(sys.modules[module]))
 

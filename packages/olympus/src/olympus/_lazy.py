@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import filter_exception
+
 from ._faces import face, missing_name, present
 
 # JAX's words in names and their replacements, the longer words first. Modules accept both.
@@ -75,7 +77,11 @@ def lazy_attributes(
             source = moved[present_name]
             warnings.warn(_deprecation(module_name, name, source), DeprecationWarning, stacklevel=2)
             return face(module_name, name, _look_up(present_name, source))
-        value = find(name)
+        try:
+            value = find(name)
+        except AttributeError as error:
+            filter_exception(error)
+            raise
         setattr(importlib.import_module(module_name), name, value)
         return value
 

@@ -146,7 +146,8 @@ def check_scalar(result: Any) -> None:
         aval = aval_of(result)
     except TypeError:
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was {result!r}."
+            f"Gradient only defined for scalar-output functions. Output was {result!r}. Return a "
+            "scalar array; to return other values beside it, pass has_aux=True and return a pair."
         ) from None
     if aval.is_ref:
         raise TypeError(
@@ -155,5 +156,8 @@ def check_scalar(result: Any) -> None:
         )
     if aval.shape != ():
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
+            f"Reduce it to a scalar, with {naming.module}.numpy.sum or mean; for the derivative of "
+            f"each element use {naming.module}.jacrev or jacfwd. Results beside the scalar are "
+            "returned with has_aux=True."
         )

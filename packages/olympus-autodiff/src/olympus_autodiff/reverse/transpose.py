@@ -12,6 +12,7 @@ from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.diagnostics.name_stacks import NameStack, TransformationName
 from olympus_ir.diagnostics.source_info import SourceInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traced_lines import add_line
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
@@ -106,7 +107,11 @@ def backward_pass(
             if equation.source_info.traceback is not None:
                 source = equation.source_info
                 current.source = _as_transposed(source) if named else source
-            results = rule(cotangent, *operands, **equation.params)
+            try:
+                results = rule(cotangent, *operands, **equation.params)
+            except Exception as error:
+                add_line(error, primitive.name, equation.source_info)
+                raise
             for atom, result in zip(equation.invars, results, strict=True):
                 if result is None or result.__class__ is Zero or atom.__class__ is Literal:
                     if atom.__class__ is not Literal:

@@ -22,7 +22,20 @@ def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
       True
     """
     checker = _FormatChecker()
-    checker.vformat(fmt, args, kwargs)
+    try:
+        checker.vformat(fmt, args, kwargs)
+    except KeyError as error:
+        name = error.args[0]
+        raise KeyError(
+            f"{name!r}: the format string {fmt!r} names {name!r}, which is not among the keyword "
+            f"arguments ({', '.join(kwargs) or 'none are given'}). Pass it: "
+            f"`debug.print({fmt!r}, {name}=...)`"
+        ) from None
+    except IndexError:
+        raise IndexError(
+            f"tuple index out of range: the format string {fmt!r} has more fields than the "
+            f"{len(args)} values that follow it. Pass a value for each field"
+        ) from None
     return checker.has_fields
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..loading import deferred
 from ..settings.config_flags import traceback_filtering
+from ..settings.configuration import Configuration, State
 from ..settings.naming import naming
 from .source_info import is_user_file, register_library_folder
 
@@ -107,7 +108,7 @@ def _is_helper(frame: Any) -> bool:
     return frame.f_globals.get("__name__", "").partition(".")[0] in _HELPERS
 
 
-_HELPERS = frozenset({"jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy"})
+_HELPERS = frozenset({"jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy", "string"})
 
 
 def _mode() -> str:
@@ -143,21 +144,35 @@ def filter_exception(error: BaseException) -> None:
     if mode == "remove_frames":
         _keep_all_frames(error, filtered)
     else:
-        _unchain(error)
+        _unchain(error, filtered)
     error.__traceback__ = filtered
     if NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
 
 
-def _unchain(error: BaseException) -> None:
-    """Cuts an error off from the one before it, where that one never left the library."""
+def _unchain(error: BaseException, shown: TracebackType | None) -> None:
+    """Cuts an error off from the one before it, where that one never left the library.
+
+    Args:
+        error: the error.
+        shown: its traceback as users see it; None if the library raised it.
+    """
+    if _is_raised_by_user(error):  # such as an error of NumPy's about a tracer
+        return
     before = error.__cause__
     if before is None and not error.__suppress_context__:
         before = error.__context__
-    if before is None or before.__traceback__ is None:
+    if before is None or (before.__traceback__ is None and shown is not None):
         return
     if filter_traceback(before.__traceback__, is_below=True) is None:
         error.__cause__ = error.__context__ = None
+
+
+def _is_raised_by_user(error: BaseException) -> bool:
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    return entry is not None and include_frame(entry.tb_frame) and not _is_helper(entry.tb_frame)
 
 
 def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> None:
@@ -263,3 +278,8 @@ def boundary_class(kind: C) -> C:
         if name not in _UNTOUCHED and member is not vars(kind)[name]:
             setattr(kind, name, member)
     return kind
+
+
+# Settings lie below this module and cannot use the decorator themselves.
+for _kind in (Configuration, State):
+    boundary_class(_kind)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..diagnostics.traceback_filtering import api_boundary
 from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
 from ..programs.wide_constants import wide_constants_allowed
@@ -270,6 +271,7 @@ def _debug_print(
     )
 
 
+@api_boundary
 def run_debug_print(
     *arrays: Any,
     fmt: str,
@@ -347,6 +349,7 @@ def debug_callback(
     )
 
 
+@api_boundary
 def run_debug_callback(*arrays: Any, callback: _FlatCallback, **params: Any) -> list[Any]:
     """Calls the function of a `debug_callback`."""
     callback(*arrays)
@@ -470,6 +473,7 @@ def io_callback(
     return pytrees.tree_unflatten(out_tree, results)
 
 
+@api_boundary
 def run_callback(
     *arrays: Any, callback: _FlatCallback, result_avals: tuple[ShapedArray, ...], **params: Any
 ) -> list[np.ndarray]:

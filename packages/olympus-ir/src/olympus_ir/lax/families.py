@@ -33,6 +33,13 @@ AnythingExtended = (np.generic, dtypes.extended)
 DTypeRule = Callable[..., Any]
 
 
+# Advice for operations of bits that were given floats.
+_PRECEDENCE = (
+    " In Python `&`, `|` and `^` bind more tightly than comparisons: write `(x > 0) & (x < 2)`."
+)
+_ADVICE = dict.fromkeys(("and", "or", "xor"), _PRECEDENCE)
+
+
 def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position: int = -1) -> None:
     """Raises TypeError if an operand's dtype is of none of the accepted kinds."""
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
@@ -40,9 +47,10 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position
         where = "" if position < 0 else f" at position {position}"
         if aval.dtype == dtypes.float0:
             dtypes.refuse_float0(f"{name}{where and ','}{where}{where and ','}")
+        advice = _ADVICE.get(name, "") if dtypes.issubdtype(aval.dtype, np.inexact) else ""
         raise TypeError(
             f"{name} does not accept dtype {dtypes.name_of(aval.dtype)}{where}. Accepted dtypes"
-            f"{where} are subtypes of {kinds}."
+            f"{where} are subtypes of {kinds}.{advice}"
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from ..diagnostics.traced_lines import add_line
 from ..loading import deferred
 from ..types.avals import AbstractValue
 from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
@@ -144,6 +145,9 @@ def eval_olympuspr(
             environment.update(zip(equation.outvars, results, strict=True))
             for var in last_use.get(position, ()):
                 environment.pop(var, None)
+    except Exception as error:
+        add_line(error, equation.primitive.name, equation.source_info)  # no operation, no error
+        raise
     finally:
         current.source, current.name_stack = saved_source, outer_names
     return [

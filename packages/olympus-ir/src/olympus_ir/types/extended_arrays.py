@@ -7,6 +7,7 @@ import operator
 from typing import Any, NoReturn
 
 from .._jaxlib import call_registry
+from ..diagnostics.traceback_filtering import boundary_class
 from . import layouts
 from .arrays import ConcreteArray, register_array_class
 from .avals import ShapedArray, register_value_type
@@ -43,6 +44,7 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
     return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
 
 
+@boundary_class
 class ExtendedArray(ConcreteArray):
     """A concrete array of an extended dtype, such as an array of typed random keys.
 

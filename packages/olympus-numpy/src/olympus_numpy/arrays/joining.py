@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
@@ -185,7 +186,11 @@ def _stacked(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
     operands = [ensure_array(array) for array in arrays]
     for operand in operands:
         if operand.shape != operands[0].shape:
-            raise ValueError("All input arrays must have the same shape.")
+            shapes = ", ".join(str(each.shape) for each in operands)
+            raise ShapeError(
+                f"All input arrays must have the same shape. stack got the shapes {shapes}. "
+                "concatenate joins arrays along a dimension that differs."
+            )
     axis = canonical_axis(axis, operands[0].ndim + 1)
     if dtype is None:
         operands = promote_dtypes(*operands)

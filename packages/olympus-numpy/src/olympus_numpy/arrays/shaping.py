@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation, ShapeError
 from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
@@ -122,7 +122,7 @@ def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
             length = _size(length)
         if length == -1:
             if unknown >= 0:
-                raise ValueError(f"reshape: only one size may be -1, got {tuple(new)}")
+                raise ShapeError(f"reshape: only one size may be -1, got {tuple(new)}")
             unknown = position
         sizes.append(length)
     if unknown >= 0:

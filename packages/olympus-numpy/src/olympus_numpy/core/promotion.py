@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.values import recording_trace, typed_scalar
 from olympus_ir.programs.evaluation import evaluator
@@ -370,9 +371,18 @@ def _broadcast(function: str, shapes: Sequence[tuple]) -> tuple:
 
 
 def _raise_incompatible(function: str, shapes: Sequence[tuple]) -> NoReturn:
-    raise TypeError(
-        f"{function} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. "
-        "Sizes must be equal, counted from the last dimension, or 1."
+    if len({len(shape) for shape in shapes if shape}) > 1:
+        problem = f"Incompatible shapes for broadcasting: shapes={list(shapes)} in {function}."
+    else:
+        given = ", ".join(map(str, shapes))
+        problem = f"{function} got incompatible shapes for broadcasting: {given}."
+    longest = max(shapes, key=len)
+    leading = any(
+        0 < len(each) < len(longest) == len(each) + 1 and each == longest[:-1] for each in shapes
+    )
+    repair = " To align the first dimensions, write `y[..., None]`." if leading else ""
+    raise ShapeError(
+        f"{problem} Sizes must be equal, counted from the last dimension, or 1.{repair}"
     )
 
 

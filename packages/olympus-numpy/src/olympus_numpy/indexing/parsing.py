@@ -284,7 +284,7 @@ def _add_other(
     if not dtypes.issubdtype(part.dtype, np.integer):
         raise TypeError(
             "Indexer must have integer or boolean type, got indexer with type "
-            f"{dtypes.name_of(part.dtype)}"
+            f"{dtypes.name_of(part.dtype)}. Convert it with `.astype(int)`"
         )
     _check_rank(axis, shape, parts)
     if part.ndim == 0:
@@ -323,7 +323,7 @@ def _as_index_array(part: Any) -> Any:
             ) from None
         raise TypeError(
             "Indexer must have integer or boolean type, got indexer with type "
-            f"{dtypes.name_of(dtype)}"
+            f"{dtypes.name_of(dtype)}: {part!r}. Divide lengths with `//`, or convert with `int`"
         ) from None
 
 

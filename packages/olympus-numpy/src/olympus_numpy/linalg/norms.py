@@ -59,7 +59,10 @@ def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         return _vector_norm(x, ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, ord, axes, keepdims)
-    raise ValueError(f"Improper number of dimensions to norm: axis={axes}")
+    raise ValueError(
+        f"Improper number of axes for norm: axis={axes}. Give one axis for norms of vectors, "
+        "`axis=-1`, or two for norms of matrices, `axis=(-2, -1)`."
+    )
 
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

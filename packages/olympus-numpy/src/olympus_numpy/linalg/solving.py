@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
@@ -114,11 +115,22 @@ def _solve_of(a: Any, b: Any) -> Any:
     a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
     if a.ndim < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={a.shape}")
+    rows = b.shape[0 if b.ndim == 1 else -2] if b.ndim else None
+    if a.shape[-1] != a.shape[-2]:
+        raise ShapeError(
+            f"solve takes square matrices `a`, got a.shape={a.shape}, b.shape={b.shape}. For "
+            "more or fewer equations than unknowns use olympus.numpy.linalg.lstsq."
+        )
     # As in NumPy 2, b is a vector only if it has one dimension.
     if b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
         raise ValueError(
             f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
             "vectors are given by solve(a, b[..., None]).squeeze(-1)."
+        )
+    if rows != a.shape[-1]:
+        raise ShapeError(
+            f"solve: `b` must have as many rows as `a`, got a.shape={a.shape}, b.shape={b.shape}. "
+            "A vector has shape (n,), and right-hand sides in columns have shape (..., n, k)."
         )
     if _is_aligned(a, b):
         return _solution(a, b)  # the common case: nothing to vectorize

@@ -7,12 +7,13 @@ import functools
 import inspect
 import operator
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.traceback_filtering import boundary_members
+from olympus_ir.diagnostics.traceback_filtering import boundary_members, filter_exception
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
@@ -28,6 +29,11 @@ from ..ordering import searching, sorting
 from ..products import contractions, matrices
 from ..reductions import cumulative, extremes, moments, sums, truth
 from .operators import array_operators, tracer_operators
+
+if TYPE_CHECKING:
+    from . import missing_members
+else:
+    missing_members = deferred(".missing_members", milliseconds=0.5)
 
 __all__ = ["attach"]
 
@@ -393,6 +399,18 @@ _PROPERTIES: dict[str, Any] = {
 }
 
 
+def _missing(self: Any, name: str) -> Any:
+    """Raises AttributeError; Python calls it for names that an array does not have."""
+    try:
+        if name.startswith("__"):  # NumPy and others ask for special names all the time
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise missing_members.missing_member(type(self), name)
+    except AttributeError as error:
+        if not name.startswith("__"):
+            filter_exception(error)
+        raise
+
+
 def attach() -> None:
     """Attaches operators, methods and properties to all classes of arrays and tracers."""
     # Device arrays inherit from `Array`. `Array` replaces some methods by descriptions, for `help`
@@ -414,6 +432,7 @@ def attach() -> None:
             setattr(array_class, name, method)
     for name, method in functions.items():
         setattr(Array, name, _Described(method, _LEFT_OUT.get(name, ())))
+    Array.__getattr__ = Tracer.__getattr__ = _missing  # type: ignore[attr-defined]
     for name, method in {**tracer_operators(), **_TRACER_METHODS}.items():
         setattr(Tracer, name, method)
     _attach_to_types()

@@ -185,7 +185,7 @@ class _DataAlone:
     __slots__ = ("off",)
 
     def __init__(self) -> None:
-        self.off = False
+        self.off = bool(config_states.debug_key_reuse.value)  # it may be on before keys are used
         config_states.debug_key_reuse.add_global_hook(self._note)
         config_states.debug_key_reuse.add_local_hook(self._note)
 

@@ -16,6 +16,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import custom_jvp, custom_linear_solve
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
@@ -114,7 +115,7 @@ def cho_factor(
 def _lu_of(a: Any, permute_l: bool) -> Any:
     (a,) = floating("lu", a)
     if a.ndim != 2:
-        raise ValueError(
+        raise ShapeError(
             f"lu takes a matrix, got an array of shape {a.shape}; use vmap for several"
         )
     packed, _, permutation = lax_linalg.lu(a)

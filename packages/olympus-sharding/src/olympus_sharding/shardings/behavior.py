@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir.diagnostics import reports
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types.placement import (
     UNCONSTRAINED,
     AxisType,
@@ -422,6 +423,7 @@ def _shard_shape(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[int, 
     return tuple(size // factor for size, factor in zip(shape, factors))
 
 
+@api_boundary
 def _check_arguments(mesh: Any, spec: Any) -> None:
     """Checks that a spec is legal on a mesh; the C++ constructor of `NamedSharding` calls it."""
     if type(spec) is PartitionSpec and isinstance(mesh, BaseMesh):

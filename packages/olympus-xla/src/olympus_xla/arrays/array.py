@@ -47,7 +47,11 @@ def is_wide(dtype: Any) -> bool:
 def check_not_deleted(array: ArrayImpl) -> None:
     """Raises RuntimeError if the array's memory has been deleted or donated."""
     if array.is_deleted():
-        raise RuntimeError(f"Array has been deleted with shape={array.aval.str_short()}.")
+        raise RuntimeError(
+            f"Array has been deleted with shape={array.aval.str_short()}. Its memory was given up "
+            "by `x.delete()`, or by a call of a function with `donate_argnums` or "
+            "`donate_argnames` that took it: use the result of that call, or pass `x.copy()`."
+        )
 
 
 def make_array(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.naming import naming
@@ -41,11 +42,13 @@ def make_compiled_call(
             check_results(array_program, arrays, results)
         return program.results_of_arrays(operands, results)
 
+    @api_boundary
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = flatten_operands((args, kwargs))
         check(program, in_tree, compiled, leaves, given_tree)
         return pytrees.tree_unflatten(program.out_tree, call(leaves))
 
+    @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         result = run(*args, **kwargs)
         fastpath = None

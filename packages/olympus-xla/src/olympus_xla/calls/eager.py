@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, filter_exception
 from olympus_ir.lax import callbacks, jit_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
@@ -231,6 +231,7 @@ def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequen
         try:
             return run(*args, **params)
         except Exception as error:
+            filter_exception(error)
             trace = traceback.format_exc()
             raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.name_stacks import name_stack_text
+from olympus_ir.diagnostics.traced_lines import add_line
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, subolympusprs
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
@@ -522,7 +523,11 @@ class LoweringContext:
             rule = special[primitive] if primitive in special else rules.get(primitive)
             if rule is None or len(self.platforms) > 1:
                 rule = self.find_rule(primitive)
-            results = rule(self, *operands, **equation.params)
+            try:
+                results = rule(self, *operands, **equation.params)
+            except Exception as error:
+                add_line(error, primitive.name, equation.source_info)
+                raise
             if explicit:
                 results = lay_out(self, equation, results)
             if primitive.multiple_results:

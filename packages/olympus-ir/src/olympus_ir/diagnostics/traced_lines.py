@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user's line of a traced operation, added to errors that come up after tracing."""
+
+from __future__ import annotations
+
+import linecache
+
+from .source_info import SourceInfo, user_frame
+from .traceback_filtering import filter_traceback
+
+__all__ = ["add_line", "traced_at"]
+
+_MARK = "was traced at "
+
+
+def traced_at(name: str, source: SourceInfo) -> str:
+    """Returns a sentence that says where an operation was traced, with the line; empty if unknown.
+
+    Args:
+      name: the name of the operation.
+      source: its origin.
+
+    Example:
+      >>> from .source_info import unknown_source
+      >>> traced_at("while", unknown_source)
+      ''
+    """
+    frame = user_frame(source)
+    if frame is None:
+        return ""
+    place = f"{frame.file_name}:{frame.start_line} ({frame.function_name})"
+    line = linecache.getline(frame.file_name, frame.start_line).strip()
+    return f"`{name}` {_MARK}{place}" + (f":\n    {line}" if line else "")
+
+
+def add_line(error: Exception, name: str, source: SourceInfo) -> None:
+    """Adds the user's line of an operation to an error that one of its rules raised.
+
+    Errors of the user's own functions, and errors that name a line already, stay as they are.
+
+    Args:
+      error: the error, which is changed in place.
+      name: the name of the operation.
+      source: its origin.
+    """
+    if len(error.args) != 1 or not isinstance(error.args[0], str) or _MARK in error.args[0]:
+        return
+    if filter_traceback(error.__traceback__, is_below=True) is not None:
+        return
+    place = traced_at(name, source)
+    if place:
+        error.args = (f"{error.args[0]}\n{place}",)

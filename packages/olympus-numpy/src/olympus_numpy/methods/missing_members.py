@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors about members that arrays do not have, with what to write in their place."""
+
+from __future__ import annotations
+
+from olympus_ir.diagnostics.suggestions import hint
+
+__all__ = ["missing_member"]
+
+_NEW = "arrays are immutable; use "
+_DEVICE = "use `olympus.device_put(x, olympus.devices({!r})[0])`"
+
+# Advice for members of the arrays of PyTorch, NumPy and TensorFlow.
+_HABITS = {
+    "append": "use `olympus.numpy.append(x, values)`, which returns a new array",
+    "backward": "use `olympus.grad` of the function that computes the value",
+    "bool": "use `x.astype(bool)`",
+    "contiguous": "arrays are always contiguous",
+    "cpu": _DEVICE.format("cpu"),
+    "cuda": _DEVICE.format("cuda"),
+    "detach": "use `olympus.lax.stop_gradient(x)`",
+    "dim": "use `x.ndim`",
+    "double": "use `x.astype('float64')`",
+    "expand": "use `olympus.numpy.broadcast_to(x, shape)`",
+    "extend": "use `olympus.numpy.concatenate`",
+    "fill": f"{_NEW}`olympus.numpy.full_like(x, value)`",
+    "float": "use `x.astype('float32')`",
+    "grad": "arrays do not record gradients: use `olympus.grad` of a function",
+    "grad_fn": "arrays do not record gradients: use `olympus.grad` of a function",
+    "half": "use `x.astype('float16')`",
+    "int": "use `x.astype('int32')`",
+    "itemset": f"{_NEW}`x.at[index].set(value)`",
+    "long": "use `x.astype('int32')`",
+    "masked_fill": "use `olympus.numpy.where(mask, value, x)`",
+    "numel": "use `x.size`",
+    "numpy": "use `numpy.asarray(x)`",
+    "permute": "use `x.transpose(axes)`",
+    "put": f"{_NEW}`x.at[index].set(value)`",
+    "requires_grad": "arrays do not record gradients: use `olympus.grad` of a function",
+    "requires_grad_": "arrays do not record gradients: use `olympus.grad` of a function",
+    "resize": f"{_NEW}`olympus.numpy.resize(x, shape)`",
+    "setflags": f"{_NEW}`numpy.array(x)` for a copy that can be written",
+    "setfield": f"{_NEW}`x.at[index].set(value)`",
+    "softmax": "use `olympus.nn.softmax(x)`",
+    "t": "use `x.T`",
+    "to": "use `x.astype(dtype)` to convert elements, `olympus.device_put(x, device)` to move them",
+    "tofile": "use `numpy.asarray(x).tofile(file)`",
+    "type": "use `x.astype(dtype)`",
+    "unsqueeze": "use `olympus.numpy.expand_dims(x, axis)` or `x[None]`",
+    "zero_": f"{_NEW}`olympus.numpy.zeros_like(x)`",
+    **{
+        f"{name}_": f"{_NEW}`x = x {symbol} y`"
+        for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))
+    },
+    **{name: f"{_NEW}`x.at[index].{name}(value)`" for name in ("index_add", "scatter_add")},
+}
+
+
+def missing_member(kind: type, name: str) -> AttributeError:
+    """Returns the error for a member that a class of arrays does not have.
+
+    Args:
+      kind: the class.
+      name: the name of the member.
+
+    Example:
+      >>> print(missing_member(type("Array", (), {}), "detach"))
+      'Array' object has no attribute 'detach'; use `olympus.lax.stop_gradient(x)`
+    """
+    text = f"{kind.__name__.rpartition('.')[2]!r} object has no attribute {name!r}"
+    if name[0] != "_":
+        text += hint(name, dir(kind), _HABITS)
+    return AttributeError(text, name=name)

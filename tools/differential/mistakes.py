@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the mistakes of the folder ``mistakes`` in OLYMPUS and in JAX, and compares the errors.
+
+Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
+
+    python tools/differential/mistakes.py --jax ../jax/bin/python
+
+Each file is a section. A mistake is an expression; below it, after ``=>``, stands the mended code.
+An error is worse than JAX's if its type is not one of JAX's, if its text is shorter than half of
+JAX's, if it shows frames of the library or errors from inside, or if there is none; a line after
+``~`` says why another outcome than JAX's is meant. Mended code must run. ``--write`` writes the
+page docs/mistakes.md, what users see and what to write in its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import fuzz_calls
+import numpy as np
+
+FOLDER = pathlib.Path(__file__).with_name("mistakes")
+PAGE = pathlib.Path(__file__).parent.parent.parent / "docs" / "mistakes.md"
+
+TITLES = {
+    "arrays": "Arrays",
+    "loops": "Loops and branches",
+    "operations": "Operations, networks, meshes",
+    "randomness": "Random numbers",
+    "transformations": "Transformations",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mistake:
+    """A mistake, the code that was meant, and why the outcome is not JAX's, where that is so."""
+
+    section: str
+    code: str
+    mended: str
+    reason: str
+
+
+def mistakes() -> Iterator[Mistake]:
+    """Yields the mistakes of all sections."""
+    for path in sorted(FOLDER.glob("*.txt")):
+        for block in re.split(r"\n\s*\n", path.read_text("utf-8").strip()):
+            block, _, reason = block.partition("\n~ ")
+            code, _, mended = block.partition("\n=> ")
+            yield Mistake(path.stem, code.strip(), mended.strip(), reason.strip())
+
+
+def names(library: str) -> dict[str, Any]:
+    """Returns the names that the snippets use."""
+    found = dict(fuzz_calls.calls.namespace(library))
+    root = found["root"]
+    for name in (
+        *("jit", "grad", "vmap", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev"),
+        *("hessian", "checkpoint", "eval_shape", "custom_jvp", "custom_vjp", "pure_callback"),
+        *("ShapeDtypeStruct", "debug", "device_put", "device_get", "tree", "P"),
+    ):
+        found[name] = getattr(root, name)
+    __import__(f"{library}.export")
+    found["mesh"] = root.sharding.Mesh(root.devices()[:1], ("x",))
+    found["np"] = np
+    return found
+
+
+def run(library: str) -> list[dict[str, Any]]:
+    """Returns the outcomes of all mistakes, and of the mended code."""
+    found = names(library)
+    outcomes = []
+    for mistake in mistakes():
+        outcome = evaluated(mistake.code, found)
+        if mistake.mended and library == "olympus":
+            mended = evaluated(mistake.mended, found)
+            outcome["mended"] = mended.get("text", "") if mended["status"] == "error" else ""
+        outcomes.append(outcome)
+    return outcomes
+
+
+def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Evaluates an expression; returns its error as users see it."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            eval(code, found)
+        except Exception as error:
+            outcome = fuzz_calls.description(error)
+            here = __file__
+            outcome["frames"] = [frame for frame in outcome["frames"] if here not in frame]
+            return outcome
+    return {"status": "ok"}
+
+
+def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Returns in what our outcome is worse than JAX's."""
+    if ours.get("mended"):
+        return [f"the mended code fails: {ours['mended'][:200]}"]
+    if ours["status"] == "ok":
+        return ["no error"] if theirs["status"] == "error" else []
+    faults = []
+    if ours["frames"]:
+        faults.append(f"shows {ours['frames'][-1]}")
+    if ours["chained"]:
+        faults.append(f"chained to {ours['chained'][:80]}")
+    if theirs["status"] == "error":
+        if not fuzz_calls.agree(ours, theirs):
+            faults.append(f"{ours['type']} where JAX has {theirs['type']}")
+        if len(ours["text"]) < len(theirs["text"]) / 2:
+            faults.append("shorter than half of JAX's text")
+    return faults
+
+
+def page(outcomes: list[dict[str, Any]]) -> str:
+    """Returns the page of mistakes."""
+    lines = [
+        "# Mistakes\n",
+        "Mistakes, the words of OLYMPUS, and the code that was meant. `nox -s mistakes -- --write`",
+        "makes this page, and runs each line. [Errors](errors.md) explains the classes.\n",
+        "The names are those of `import olympus as root`, `import olympus.numpy as jnp`,",
+        "`import olympus.scipy as jsp` and of `olympus` itself.\n",
+    ]
+    section = None
+    for mistake, outcome in zip(mistakes(), outcomes, strict=True):
+        if mistake.section != section:
+            section = mistake.section
+            lines.append(f"## {TITLES[section]}\n")
+        if outcome["status"] == "ok":
+            continue
+        text = re.sub(r" at 0x[0-9a-f]+", "", outcome["text"])
+        text = text.replace(str(pathlib.Path(__file__).parent) + "/", "")
+        wrapped = "\n".join(textwrap.fill(line, 100) for line in text.splitlines()[:12])
+        lines.append(
+            f"```python\n{mistake.code}\n```\n\n```text\n{outcome['type']}: {wrapped}\n```\n"
+        )
+        if mistake.mended:
+            lines.append(f"Write\n\n```python\n{mistake.mended}\n```\n")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs the mistakes in both libraries and lists what is worse than in JAX."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax", help="an interpreter that has jax")
+    parser.add_argument("--write", action="store_true", help="write docs/mistakes.md")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--show", action="store_true", help="print both texts")
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(run(options.run)))
+        return 0
+    ours = run("olympus")
+    if options.write:
+        PAGE.write_text(page(ours), "utf-8")
+    if not options.jax:
+        return 0
+    command = [options.jax, __file__, "--run", "jax"]
+    theirs = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    worse = 0
+    for mistake, own, other in zip(mistakes(), ours, theirs, strict=True):
+        faults = [] if mistake.reason else judged(own, other)
+        worse += bool(faults)
+        if faults or options.show:
+            print(f"{mistake.code}\n    {'; '.join(faults)}")
+            print(f"    OLYMPUS {own.get('type')}: {own.get('text', '')[:400]}")
+            print(f"    JAX     {other.get('type')}: {other.get('text', '')[:400]}")
+    print(f"{len(ours)} mistakes, {worse} worse than in JAX")
+    return int(worse > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
