@@ -32,7 +32,8 @@ import fuzz_calls
 import numpy as np
 
 FOLDER = pathlib.Path(__file__).with_name("mistakes")
-PAGE = pathlib.Path(__file__).parent.parent.parent / "docs" / "mistakes.md"
+ROOT = pathlib.Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs" / "mistakes.md"
 
 TITLES = {
     "arrays": "Arrays",
@@ -140,15 +141,13 @@ def page(outcomes: list[dict[str, Any]]) -> str:
             lines.append(f"## {TITLES[section]}\n")
         if outcome["status"] == "ok":
             continue
-        text = re.sub(r" at 0x[0-9a-f]+", "", outcome["text"])
-        text = text.replace(str(pathlib.Path(__file__).parent) + "/", "")
-        wrapped = "\n".join(textwrap.fill(line, 100) for line in text.splitlines()[:12])
-        lines.append(
-            f"```python\n{mistake.code}\n```\n\n```text\n{outcome['type']}: {wrapped}\n```\n"
-        )
-        if mistake.mended:
-            lines.append(f"Write\n\n```python\n{mistake.mended}\n```\n")
-    return "\n".join(lines)
+        text = re.sub(r" at 0x[0-9a-f]+", "", f"{outcome['type']}: {outcome['text']}")
+        text = text.replace(f"{ROOT}/", "")
+        said = [textwrap.fill(line, 98) for line in text.splitlines()[:8] if line.strip()]
+        lines.append(f"```python\n{mistake.code}")
+        lines.append(textwrap.indent("\n".join(said), "# "))
+        lines.append(f"# Write:\n{mistake.mended}\n```\n" if mistake.mended else "```\n")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> int:

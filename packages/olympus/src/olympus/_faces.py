@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from olympus_ir.diagnostics import errors
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, is_boundary
 from olympus_ir.loading import deferred
 
@@ -109,3 +110,8 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
         text += ": OLYMPUS does not have it"
         text += suggestions.hint(name, names(), habits.HABITS.get(module, {}))
     return AttributeError(text)
+
+
+# Errors are shown by users' programs that never name the module.
+for _name in errors.__all__:
+    face("olympus.errors", _name, getattr(errors, _name))

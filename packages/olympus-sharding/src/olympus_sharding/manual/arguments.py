@@ -269,7 +269,9 @@ def check_operands(
             raise ValueError(
                 f"shard_map applied to the function {name!r} was given an in_specs entry which is "
                 f"too long: {spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
-                "dimensions"
+                "dimensions. An entry of in_specs has at most one element for each dimension of "
+                f"its argument: write {PartitionSpec(*spec[: aval.ndim])}, or pass an array with "
+                f"{len(spec)} dimensions."
             )
         for dimension, (size, extent) in enumerate(
             zip(aval.shape, extents(mesh, spec, aval.ndim), strict=True)
