@@ -86,6 +86,8 @@ def present(module: str) -> None:
 
     Names that the module does not have are reported with the name to use instead.
     """
+    if module not in sys.modules:  # a module that is only made for other names of the library
+        return
     names = vars(sys.modules[module])
     faces = {name: face(module, name, value) for name, value in names.items() if name[0] != "_"}
     names.update(faces)
