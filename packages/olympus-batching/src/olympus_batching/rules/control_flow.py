@@ -8,6 +8,7 @@ its own path.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.effects import OrderedIOEffect
 
 from ..batched_programs import batch_olympuspr, uses_axis
+from ..split_choices import run_split
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
 from ..trace import call_batched
 from .references import apply_to_arrays
@@ -63,6 +65,11 @@ def _cond(
         if _has_refs(operands):
             all_params = {"branches": branches, **params}
             return apply_to_arrays(axis, lax.cond_p, args, batch_dims, all_params)
+        if params.get("batch") == "split" and _can_split(axis, branches):
+            runs = [functools.partial(_run, branch) for branch in branches]
+            out_avals = branches[0].out_avals
+            outs = run_split(axis, index, operands, batched_in, runs, out_avals)
+            return outs, [0] * len(outs)
         return _choose_each(axis, index, operands, batched_in, branches)
     if not any(batched_in) and not any(uses_axis(branch, axis) for branch in branches):
         return lax.cond_p.bind(*args, branches=branches, **params), [None] * len(
@@ -76,6 +83,20 @@ def _cond(
     )
     outs = lax.cond_p.bind(index, *operands, branches=batched, **params)
     return outs, _with_dims(batched_out)
+
+
+def _can_split(axis: BatchAxis, branches: Sequence[ClosedOlympuspr]) -> bool:
+    """Returns whether branches may run on some of the examples.
+
+    They may not if they have effects, communicate between the examples, or if mesh axes shard the
+    examples.
+    """
+    return (
+        axis.layout is None
+        and axis.spmd_name is None
+        and not any(branch.effects or uses_axis(branch, axis) for branch in branches)
+        and not any(dtypes.is_extended(aval.dtype) for aval in branches[0].out_avals)
+    )
 
 
 def _choose_each(

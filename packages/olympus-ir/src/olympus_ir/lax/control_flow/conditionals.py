@@ -44,6 +44,7 @@ def cond(
     false_fun: Callable[..., Any],
     *operands: Any,
     operand: Any = _not_given,
+    batch: str | None = None,
 ) -> Any:
     """Applies one of two functions, chosen by a scalar that may be traced.
 
@@ -56,11 +57,16 @@ def cond(
       false_fun: the function applied otherwise; its results must have the same structure and types.
       *operands: the arguments of both functions, arrays or pytrees of them.
       operand: the only argument, as an alternative to ``*operands``.
+      batch: what `vmap` over ``pred`` does: with ``"select"`` or None, both functions run on all
+        examples; with ``"split"``, each function runs on its own examples, some at a time, which is
+        cheaper where a function is expensive and few examples take it. Functions with effects or
+        with collectives over the examples run on all of them.
 
     Returns:
       The result of the selected function.
 
     Raises:
+      ValueError: if ``batch`` is neither of the two.
       TypeError: if ``pred`` is not a scalar, or the results differ in structure or types.
 
     Example:
@@ -80,6 +86,8 @@ def cond(
                 f"operand={operand} and positional operands {operands}"
             )
         operands = (operand,)
+    if batch not in (None, "select", "split"):
+        raise ValueError(f"cond got batch={batch!r}; it must be 'select' or 'split'.")
     predicate = _predicate(pred)
     if config_states.disable_jit.value and not isinstance(predicate, Tracer):
         return true_fun(*operands) if predicate else false_fun(*operands)
@@ -91,6 +99,7 @@ def cond(
         (1, 0),
         ("true_fun", "false_fun"),
         operands,
+        **({"batch": batch} if batch == "split" else {}),
     )
 
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices whose branches run on their own examples only: gather, run, scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.scattering import ScatterDimensionNumbers
+
+from .dimensions import BatchAxis, materialize
+from .trace import call_batched
+
+__all__ = ["run_split"]
+
+# A branch runs on this fraction of the examples at a time. More would waste work on rare branches,
+# fewer would make the loops over frequent branches long.
+_PARTS = 64
+_INT = np.dtype(np.int32)
+
+
+def run_split(
+    axis: BatchAxis,
+    index: Any,
+    operands: Sequence[Any],
+    batched: Sequence[bool],
+    branches: Sequence[Callable[..., list[Any]]],
+    out_avals: Sequence[Any],
+) -> list[Any]:
+    """Runs each branch on the examples that take it.
+
+    Args:
+      axis: the axis of the examples.
+      index: for each example, the number of its branch.
+      operands: the operands of the branches, with batch dimensions at 0.
+      batched: for each operand, whether it has a batch dimension.
+      branches: the branches.
+      out_avals: the types of the results of one example.
+
+    Returns:
+      The results, with batch dimensions at 0.
+    """
+    results = [lax.full((axis.size, *aval.shape), 0, aval.dtype) for aval in out_avals]
+    index = lax.clamp(_int(0), index, _int(len(branches) - 1))
+    for number, branch in enumerate(branches):
+        is_taken = lax.eq(index, lax.full_like(index, number))
+        results = _run_branch(axis, is_taken, operands, batched, branch, results)
+    return results
+
+
+def _run_branch(
+    axis: BatchAxis,
+    is_taken: Any,
+    operands: Sequence[Any],
+    batched: Sequence[bool],
+    branch: Callable[..., list[Any]],
+    results: list[Any],
+) -> list[Any]:
+    """Returns the results with those of the examples that take a branch."""
+    size = axis.size
+    lanes = -(-size // _PARTS)
+    parts = axis._replace(size=lanes, name=None)
+    others = lax.convert_element_type(lax.bitwise_not(is_taken), _INT)
+    order = lax.sort([others, np.arange(size, dtype=_INT)], num_keys=1)[1]
+    count = lax.sub(_int(size), lax.reduce_sum(others, (0,)))
+    first = lax.index_in_dim(order, 0, keepdims=False)
+    # Lanes after the last example compute the first one again, and their results are dropped.
+    order = lax.concatenate([order, np.zeros(lanes, _INT)], 0)
+    dims = [0 if each else None for each in batched]
+
+    def compute(carry: Any) -> Any:
+        start, results = carry
+        lane = lax.add(lax.broadcast(start, (lanes,)), np.arange(lanes, dtype=_INT))
+        is_real = lax.lt(lane, lax.broadcast(count, (lanes,)))
+        places = lax.dynamic_slice_in_dim(order, start, lanes)
+        sources = lax.select(is_real, places, lax.broadcast(first, (lanes,)))
+        targets = lax.select(is_real, places, np.full(lanes, size, _INT))
+        given = [
+            _rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)
+        ]
+        outs, out_dims = call_batched(branch, parts, given, dims)
+        outs = [materialize(out, lanes, dim) for out, dim in zip(outs, out_dims, strict=True)]
+        results = [_with_rows(x, targets, out) for x, out in zip(results, outs, strict=True)]
+        return lax.add(start, _int(lanes)), results
+
+    _, results = lax.while_loop(
+        lambda carry: lax.lt(carry[0], count), compute, (_int(0), results), checkpoints=8
+    )
+    return results
+
+
+def _rows(x: Any, places: Any) -> Any:
+    shape = x.shape
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
+    indices = lax.reshape(places, (*places.shape, 1))
+    return lax.gather(x, indices, numbers, (1, *shape[1:]), mode=GatherScatterMode.CLIP)
+
+
+def _with_rows(x: Any, places: Any, rows: Any) -> Any:
+    numbers = ScatterDimensionNumbers(tuple(range(1, len(x.shape))), (0,), (0,))
+    indices = lax.reshape(places, (*places.shape, 1))
+    return lax.scatter(x, indices, rows, numbers, mode=GatherScatterMode.FILL_OR_DROP)
+
+
+def _int(value: int) -> Any:
+    return np.asarray(value, _INT)
