@@ -96,3 +96,77 @@ def _(lib: Any) -> Callable:
             return _in_fresh_process(lib.name, "exact", **variables)
 
     return run
+
+
+# ---- tiers ----
+
+# 200 small jitted functions, each called once, as in a test suite.
+_SUITE = """
+import sys, time, importlib
+import numpy as np
+name = sys.argv[1]
+top = importlib.import_module(name)
+jnp, lax, nn = (importlib.import_module(f"{name}.{part}") for part in ("numpy", "lax", "nn"))
+if name == "olympus":
+    top.config.update("olympus_tiers", True)
+functions = [
+    lambda x: jnp.sin(x) * 2 + x,
+    lambda x: nn.softmax(x),
+    lambda x: (x @ x.T).sum(),
+    lambda x: jnp.where(x > 0, x, -x).mean(0),
+    lambda x: top.grad(lambda y: jnp.sum(jnp.tanh(y) ** 2))(x),
+    lambda x: top.vmap(lambda row: row / jnp.linalg.norm(row))(x),
+    lambda x: jnp.cumsum(x, 1),
+    lambda x: lax.fori_loop(0, 3, lambda i, y: y * 0.5 + x, x),
+    lambda x: lax.scan(lambda c, row: (c + row, c * row), jnp.zeros(x.shape[1]), x)[1],
+    lambda x: jnp.sort(x, 1),
+]
+rng = np.random.default_rng(0)
+started, wall = time.process_time(), time.perf_counter()
+for number in range(20):
+    x = rng.normal(size=(2 + number, 3 + number % 7)).astype(np.float32)
+    for function in functions:
+        top.block_until_ready(top.jit(lambda x: function(x) + number)(x))
+print(time.process_time() - started, time.perf_counter() - wall)
+"""
+
+# The gradient of 24 recurrent steps, until the first result is there.
+_UNROLLED = """
+import sys, time, importlib
+import numpy as np
+name = sys.argv[1]
+top = importlib.import_module(name)
+jnp, nn = (importlib.import_module(f"{name}.{part}") for part in ("numpy", "nn"))
+def f(w, u, b, xs):
+    h = jnp.zeros((8, 32))
+    for t in range(24):
+        z = nn.sigmoid(xs[t] @ u + h @ w + b)
+        h = (1 - z) * h + z * jnp.tanh(h @ w + b)
+    return jnp.sum(h**2)
+rng = np.random.default_rng(0)
+shapes = (32, 32), (16, 32), (32,), (24, 8, 16)
+operands = [jnp.asarray(rng.normal(size=shape) * 0.1, jnp.float32) for shape in shapes]
+tiers = {"tiers": True} if name == "olympus" else {}
+gradient = top.jit(top.grad(f, (0, 1, 2)), **tiers)
+started, wall = time.process_time(), time.perf_counter()
+top.block_until_ready(gradient(*operands))
+print(time.process_time() - started, time.perf_counter() - wall)
+"""
+
+
+def _of_program(program: str, name: str) -> tuple[float, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", program, name], capture_output=True, text=True, check=True
+    )
+    processor, wall = map(float, done.stdout.split()[-2:])
+    return processor, wall
+
+
+@workload("200 small jitted functions, with tiers", "first use", quantity="seconds")
+def _(lib: Any) -> Callable:
+    return lambda: _of_program(_SUITE, lib.name)
+
+
+@workload("first gradient of 24 recurrent steps, with tiers", "first use", quantity="seconds")
+def _(lib: Any) -> Callable:
+    return lambda: _of_program(_UNROLLED, lib.name)

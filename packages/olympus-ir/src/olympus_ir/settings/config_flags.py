@@ -103,6 +103,13 @@ cold_evaluation = declare_flag(
     "Which eager programs NumPy runs, on CPUs, until they are worth compiling: those whose results "
     "equal the compiled program's bit for bit, all, or none.",
 )
+tiers = declare_flag(
+    "tiers",
+    False,
+    truth,
+    "Run the first calls of compiled functions on NumPy, on CPUs, while they compile in another "
+    "thread.",
+)
 show_compilation = declare_flag(
     "show_compilation",
     True,

@@ -33,10 +33,11 @@ from .result_checks import check_results, checks_results
 if TYPE_CHECKING:
     import traceback
 
-    from . import cold_evaluation, references
+    from . import references
+    from .on_reference import cold_evaluation
 else:
     traceback = deferred("traceback", milliseconds=0.7)
-    cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
+    cold_evaluation = deferred(".on_reference.cold_evaluation", milliseconds=20.0)
     references = deferred(".references", milliseconds=50.0)
 
 _DEFAULT_OPTIONS = JitOptions()

@@ -21,6 +21,7 @@ from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
 from olympus_ir.programs.tracing import current, escaped_tracer_error, evaluation_trace
+from olympus_ir.settings.config_flags import tiers as tiers_by_default
 from olympus_ir.settings.sentinels import NOT_GIVEN, NotGiven
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
@@ -45,16 +46,19 @@ if TYPE_CHECKING:
     from olympus_ir.programs import mutable_types
 
     from ..compiling import program_cache
-    from . import cold_evaluation, interpreter_exit, nested_shardings, stages
+    from . import interpreter_exit, nested_shardings, stages
     from .jit_types import JitKeywords, JittedFunction
+    from .on_reference import cold_evaluation
+    from .on_reference import tiers as tiered
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
-    cold_evaluation = deferred(".cold_evaluation", milliseconds=20.0)
+    cold_evaluation = deferred(".on_reference.cold_evaluation", milliseconds=20.0)
     plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
     interpreter_exit = deferred(".interpreter_exit", milliseconds=1.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     program_cache = deferred("..compiling.program_cache", milliseconds=15.0)
     stages = deferred(".stages", milliseconds=190.0)
+    tiered = deferred(".on_reference.tiers", milliseconds=20.0)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,6 +89,7 @@ def jit(
     max_traces: int | None = None,
     compile_budget: float | str = "auto",
     cache: bool | None = None,
+    tiers: bool | None = None,
 ) -> Any:
     """Compiles a function with XLA when it is called.
 
@@ -119,6 +124,10 @@ def jit(
       cache: whether a process may use, in place of tracing the function, a program that another
         process has left on disk. It does so if the function and all that it reads are provably the
         same (docs/caches.md). None for the flag ``olympus_program_cache``.
+      tiers: whether the first calls run on NumPy, equation by equation, while the program compiles
+        in another thread; None for the flag ``olympus_tiers``. The attribute ``tier`` of the
+        function is "reference" or "compiled", and its method ``wait()`` waits for the compilation.
+        The digits of results may differ between the two as they do between compilers.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -152,6 +161,7 @@ def jit(
         "max_traces": max_traces,
         "compile_budget": compile_budget,
         "cache": cache,
+        "tiers": tiers,
     }
 
     def compiled(fun: Callable[..., Any]) -> Any:
@@ -247,9 +257,11 @@ def _cache_miss(
         if sharded and program.kind == "references":
             return call_with_references(args, kwargs)
         results, fastpath = program.run(run_arrays, options, leaves)
-        if request is not None:
-            program_cache.keep(request, program, compiled_for(program, options, leaves))
         is_cold = fastpath is None and program.is_cold
+        if is_cold and run_arrays is _run_arrays:
+            tiered.note_call(fun, program)
+        if request is not None and not is_cold:
+            program_cache.keep(request, program, compiled_for(program, options, leaves))
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, is_cold
 
     def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
@@ -283,6 +295,10 @@ def _run_arrays(
     if program.hoisted:
         name = program.params["name"]
         raise escaped_tracer_error(program.hoisted[0], f"was used by `{name}` under jit")
+    if _has_tiers(options):
+        results = tiered.evaluate(program, options, operands)
+        if results is not None:
+            return results, None
     compiled = compiled_for(program, options, operands)
     check_layouts(compiled, operands)
     results = compiled.call(operands)
@@ -290,6 +306,10 @@ def _run_arrays(
         check_results(program, operands, results)
         return results, None
     return results, compiled.fastpath(program.out_tree, operands)
+
+
+def _has_tiers(options: JitOptions) -> bool:
+    return tiers_by_default.value if options.tiers is None else options.tiers
 
 
 def _run_eagerly(
@@ -358,6 +378,23 @@ def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _trace(self, *args, **kwargs).out_info
 
 
+def _tier(self: Any) -> str:
+    """The tier that runs the signature of the last call: "reference" or "compiled"."""
+    found = tiered.tier_of(self.__wrapped__)
+    if found is None:
+        is_new = _has_tiers(self._olympus_options) and not self._cache_size()
+        found = "reference" if is_new else "compiled"
+    return found
+
+
+def _wait(self: Any) -> None:
+    """Waits until all signatures that were called are compiled.
+
+    The error of a compilation that failed is raised by the next call.
+    """
+    tiered.wait(self.__wrapped__)
+
+
 def _clear_cache(self: Any) -> None:
     """Forgets the compiled forms of the function."""
     self._clear_cache()
@@ -366,4 +403,6 @@ def _clear_cache(self: Any) -> None:
 PjitFunction.trace = _trace
 PjitFunction.lower = _lower
 PjitFunction.eval_shape = _eval_shape
+PjitFunction.tier = property(_tier)
+PjitFunction.wait = _wait
 PjitFunction.clear_cache = _clear_cache

@@ -24,6 +24,7 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_computation
 from ..arrays.layouts import Format, Layout
+from ..compiling import compile_report
 from ..compiling.lowering import mlir
 from ..compiling.placement import (
     Placement,
@@ -33,7 +34,6 @@ from ..compiling.placement import (
     resolve_placement,
 )
 from ..compiling.program_lowering import Lowered as LoweredModule
-from . import compile_report
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
 from .program_executables import lowered_module

@@ -36,6 +36,8 @@ class JitOptions:
       compile_budget: the wanted compile time in seconds; None for the default.
       cache: whether a program on disk may take the place of tracing; None for the flag. Options
         that differ in it are equal, because the programs are the same.
+      tiers: whether the first calls run on the reference; None for the flag ``olympus_tiers``.
+        Options that differ in it are equal, because the programs are the same.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class JitOptions:
         "placement",
         "static_argnames",
         "static_argnums",
+        "tiers",
     )
 
     def __init__(
@@ -68,6 +71,7 @@ class JitOptions:
         max_traces: int | None = None,
         compile_budget: float | None = None,
         cache: bool | None = None,
+        tiers: bool | None = None,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -81,6 +85,7 @@ class JitOptions:
         self.max_traces = max_traces
         self.compile_budget = compile_budget
         self.cache = cache
+        self.tiers = tiers
         self._key = (
             static_argnums,
             static_argnames,
@@ -130,6 +135,7 @@ def jit_options(
     max_traces: int | None = None,
     compile_budget: float | str = "auto",
     cache: bool | None = None,
+    tiers: bool | None = None,
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -179,6 +185,7 @@ def jit_options(
         max_traces if max_traces is None else _limit(max_traces),
         None if compile_budget == "auto" else _seconds(compile_budget),
         cache if cache is None else bool(cache),
+        tiers if tiers is None else bool(tiers),
     )
 
 

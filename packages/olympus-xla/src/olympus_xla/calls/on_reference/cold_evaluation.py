@@ -37,16 +37,23 @@ from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
 from olympus_ir.types.memory_spaces import on_host
 
-from .._jaxlib import ArrayImpl
-from ..arrays.array import host_value, make_array
-from ..arrays.layouts import layouts_in_use
-from ..arrays.transfer_guards import guards_in_use
-from ..compiling.placement import committed_sharding, resolve_placement
-from ..platforms import backends
+from ..._jaxlib import ArrayImpl
+from ...arrays.array import host_value, make_array
+from ...arrays.layouts import layouts_in_use
+from ...arrays.transfer_guards import guards_in_use
+from ...compiling.placement import committed_sharding, resolve_placement
+from ...platforms import backends
+from ..result_checks import checks_results
 from .exactness import Exactness, exactness_rules, is_narrow
-from .result_checks import checks_results
 
-__all__ = ["evaluate"]
+__all__ = [
+    "device_array",
+    "evaluate",
+    "is_common",
+    "is_of_instruction_set",
+    "plain_circumstances",
+    "reference_array",
+]
 
 # An evaluation takes a hundredth of the time of a compilation. Even a program that is called this
 # often and then never again costs less than its compilation.
@@ -82,7 +89,7 @@ class ColdProgram:
             and not closed.effects
             and not any(program.params["donated_invars"])
             and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
-            and all(_is_common(aval.dtype) for aval in avals)
+            and all(is_common(aval.dtype) for aval in avals)
             and not on_host(avals)
             and all(_is_small(aval) for aval in avals)
         )
@@ -94,13 +101,13 @@ def _is_small(aval: ShapedArray) -> bool:
     return all(type(size) is int for size in aval.shape) and aval.size <= _MOST_ELEMENTS
 
 
-def _is_of_instruction_set(primitive: Primitive) -> bool:
+def is_of_instruction_set(primitive: Primitive) -> bool:
     """Returns whether the reference evaluates a primitive; kernels run on simulated machines."""
     expansion = expansion_rules.rules.get(primitive)
     return expansion is None or expansion.__module__.startswith("olympus_ir.")
 
 
-def _is_common(dtype: Any) -> bool:
+def is_common(dtype: Any) -> bool:
     """Returns whether both NumPy and XLA have the dtype; some small dtypes exist in only one."""
     if dtypes.is_extended(dtype):
         return True
@@ -131,7 +138,9 @@ def evaluate(
       operands: the flat operands.
     """
     level = cold_evaluation.value
-    if level == "off" or program.executables or not _plain_circumstances(options):
+    if level == "off" or program.executables or options.compiler_options:
+        return None
+    if not plain_circumstances(options):
         return None
     if any(isinstance(operand, Tracer) for operand in operands):
         return None
@@ -150,7 +159,7 @@ def evaluate(
     try:
         with set_current_trace(trace), np.errstate(all="ignore"):
             values = eval_olympuspr(
-                closed.jaxpr, closed.consts, *map(_reference_array, operands, closed.in_avals)
+                closed.jaxpr, closed.consts, *map(reference_array, operands, closed.in_avals)
             )
     except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
         # NumPy raises the last two for arrays that are too large.
@@ -158,16 +167,15 @@ def evaluate(
         return None
     sharding, committed = placement.replicated, placement.committed
     return [
-        _device_array(value, aval, sharding, committed)
+        device_array(value, aval, sharding, committed)
         for value, aval in zip(values, closed.out_avals, strict=True)
     ]
 
 
-def _plain_circumstances(options: JitOptions) -> bool:
+def plain_circumstances(options: JitOptions) -> bool:
     """Returns whether no option or flag is set that only compiled programs obey."""
     return not (
         options.placement
-        or options.compiler_options
         or checks_results()
         or layouts_in_use.in_use
         or backends.distributed_runtime is not None
@@ -182,11 +190,11 @@ def _plain_circumstances(options: JitOptions) -> bool:
 # ---- arrays ----
 
 
-def _reference_array(operand: Any, aval: ShapedArray) -> Any:
+def reference_array(operand: Any, aval: ShapedArray) -> Any:
     """Returns a NumPy view of an operand's memory, to which the reference does not write."""
     if isinstance(operand, ExtendedArray):
         physical = operand.physical
-        return ExtendedArray(_reference_array(physical, get_aval(physical)), aval)
+        return ExtendedArray(reference_array(physical, get_aval(physical)), aval)
     if type(operand) is ArrayImpl:
         return ReferenceArray(host_value(operand), aval)
     convert = array_conversion(operand)  # for objects that define their own conversion to arrays
@@ -194,11 +202,11 @@ def _reference_array(operand: Any, aval: ShapedArray) -> Any:
     return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
 
-def _device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
+def device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
     """Returns a result as a device array with memory of its own, as compiled programs do."""
     if isinstance(value, ExtendedArray):
         physical = value.physical
-        return ExtendedArray(_device_array(physical, physical.aval, sharding, committed), aval)
+        return ExtendedArray(device_array(physical, physical.aval, sharding, committed), aval)
     return make_array(np.asarray(value, aval.dtype), aval, sharding, committed)
 
 
@@ -222,7 +230,7 @@ class _CloseTrace(EvaluationTrace):
     def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         self._left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
-        if not _is_of_instruction_set(primitive):
+        if not is_of_instruction_set(primitive):
             raise _AbandonedError
         if self._left < 0 or any(get_aval(arg).size > most for arg in args):
             raise _AbandonedError

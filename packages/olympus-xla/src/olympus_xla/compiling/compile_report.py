@@ -8,9 +8,9 @@ from collections import Counter
 from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.types.records import Record
 
-from ..compiling.lowering.fusion_cuts import estimated_seconds
-from ..compiling.lowering.repetition import block_p
-from ..compiling.program_lowering import Lowered
+from .lowering.fusion_cuts import estimated_seconds
+from .lowering.repetition import block_p
+from .program_lowering import Lowered
 
 __all__ = ["CompileReport", "report_of"]
 

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers of compiled functions: the NumPy reference first, the executable once it is compiled.
+
+With ``jit(f, tiers=True)`` or the flag ``olympus_tiers``, a call whose program is not compiled yet
+runs equation by equation on the reference. The program compiles in another thread: from its second
+call on, after `_PATIENCE` seconds, or when somebody waits for it. A program that is called once and
+then dropped, as in most tests, is never compiled. A call takes the executable as soon as there is
+one, even between two equations, unless the program has called Python functions already: these run
+once.
+
+Programs that the reference cannot run as the executable would, such as those over several devices,
+are compiled by their first call.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import EvaluationTrace, Tracer, set_current_trace
+from olympus_ir.reference import reference_evaluator
+from olympus_ir.settings.config import config
+from olympus_ir.settings.configuration import State
+from olympus_ir.trees.function_caches import FunctionCache
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.memory_spaces import on_host
+
+from ..._jaxlib import ArrayImpl
+from ...compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
+from .. import effect_tokens
+from ..compiled import Compiled, compile_lowered
+from ..program_executables import lowered_module
+from .cold_evaluation import (
+    device_array,
+    is_common,
+    is_of_instruction_set,
+    plain_circumstances,
+    reference_array,
+)
+
+__all__ = ["evaluate", "note_call", "tier_of", "wait"]
+
+# A program compiles after this many seconds, even if it is not called again.
+_PATIENCE = 0.25
+# With more elements, reference rules that loop in Python take longer than a compilation.
+_MOST_ELEMENTS = 1 << 22
+_MOST_ELEMENTS_IN_A_LOOP = 1 << 14
+_LOOPS = frozenset(("convolution", "fft", "linalg", "ragged", "special", "windows"))
+
+
+class _Compilation:
+    """Compilation of one program for one placement, in the thread of the compiler.
+
+    Attributes:
+      done: an event that is set when `compiled` or `error` is known.
+      calls: the number of calls so far.
+    """
+
+    def __init__(self, program: TracedProgram, options: JitOptions, placement: Placement) -> None:
+        self._program, self._options, self._placement = program, options, placement
+        # Overrides by this thread of flags that lowering reads.
+        self._overrides = [(state, state.get_local()) for state in _states()]
+        self.done = threading.Event()
+        self.calls = 0
+        self.compiled: Compiled | None = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        before = [state.swap_local(value) for state, value in self._overrides]
+        try:
+            platform = platform_of(self._placement.devices[0])
+            lowered = lowered_module(self._program, (platform,), self._placement, self._options)
+            options = dict(self._options.compiler_options)
+            self.compiled = compile_lowered(lowered, self._placement, compiler_options=options)
+        except BaseException as error:  # raised by the next call
+            self.error = error
+        finally:
+            for (state, _), value in zip(self._overrides, before, strict=True):
+                state.swap_local(value)
+            self.done.set()
+
+
+def _states() -> list[State]:
+    return [flag for flag in config._flags.values() if isinstance(flag, State)]
+
+
+class _Compiler:
+    """Thread that compiles programs one after the other, each when it is due.
+
+    It refers weakly to programs that are not due, so that those of functions that are no longer in
+    use are not compiled. The thread ends when nothing is left to do.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._numbers = itertools.count()
+        self._waiting: list[tuple[float, int, Callable[[], _Compilation | None]]] = []
+        self._is_running = False
+
+    def submit(self, compilation: _Compilation, delay: float) -> None:
+        """Compiles after a delay in seconds; without delay, before all that wait."""
+        reference = weakref.ref(compilation) if delay else lambda: compilation
+        with self._changed:
+            entry = (time.monotonic() + delay if delay else 0.0, next(self._numbers), reference)
+            heapq.heappush(self._waiting, entry)
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="olympus-tiers", daemon=True).start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while (compilation := self._next()) is not None:
+            if not compilation.done.is_set():
+                compilation.run()
+            del compilation
+
+    def _next(self) -> _Compilation | None:
+        """Waits for the next compilation that is due; returns None if none is left."""
+        with self._changed:
+            while self._waiting:
+                due, _, reference = self._waiting[0]
+                remaining = due - time.monotonic()
+                if remaining > 0:
+                    self._changed.wait(remaining)
+                    continue
+                heapq.heappop(self._waiting)
+                compilation = reference()
+                if compilation is not None:
+                    return compilation
+            self._is_running = False
+            return None
+
+
+_compiler = _Compiler()
+
+
+class _Pending:
+    """Compilations of a program that no call has taken over yet, by placement."""
+
+    __slots__ = ("by_placement", "fits")
+
+    def __init__(self, program: TracedProgram) -> None:
+        closed = program.closed
+        avals = (*closed.in_avals, *closed.out_avals)
+        self.by_placement: dict[Placement, _Compilation] = {}
+        self.fits = (
+            type(program) is TracedProgram
+            and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
+            and all(is_common(aval.dtype) for aval in avals)
+            and all(type(size) is int for aval in avals for size in aval.shape)
+            and not on_host(avals)
+        )
+
+
+# For each function, its pending compilations under the key _ALL, the latest one last.
+_of_functions = FunctionCache()
+_ALL = "compilations"
+
+
+def note_call(fun: Callable[..., Any], program: TracedProgram) -> None:
+    """Records that a function has called a program, for `tier_of` and `wait`."""
+    pending = program.uncompiled
+    if type(pending) is _Pending and pending.by_placement:
+        known = _of_functions.of(fun).setdefault(_ALL, [])
+        for compilation in pending.by_placement.values():
+            if compilation in known:
+                known.remove(compilation)
+            known.append(compilation)
+        known[:-1] = [each for each in known[:-1] if not each.done.is_set()]
+
+
+def tier_of(fun: Callable[..., Any]) -> str | None:
+    """Returns the tier of the signature of a function's last call.
+
+    Returns:
+      "reference" or "compiled"; None if no call of the function ran on the reference.
+    """
+    known = _of_functions.of(fun).get(_ALL)
+    if not known:
+        return None
+    return "compiled" if known[-1].done.is_set() else "reference"
+
+
+def wait(fun: Callable[..., Any]) -> None:
+    """Waits for the compilations of all signatures of a function."""
+    pending = [each for each in _of_functions.of(fun).get(_ALL, ()) if not each.done.is_set()]
+    for each in pending:
+        _compiler.submit(each, 0)
+    for each in pending:
+        each.done.wait()
+
+
+# ---- evaluation ----
+
+
+def evaluate(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> list[Any] | None:
+    """Evaluates a program on the reference; returns None if it is compiled, or must be.
+
+    Args:
+      program: the program.
+      options: the options of its compilation.
+      operands: the flat operands.
+
+    Raises:
+      Exception: the error of its compilation since the last call, or of a Python function that it
+        calls.
+    """
+    pending = program.uncompiled
+    if type(pending) is not _Pending:
+        pending = program.uncompiled = _Pending(program)
+    if not pending.fits or not plain_circumstances(options):
+        return None
+    if any(isinstance(operand, Tracer) for operand in operands):
+        return None
+    placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
+    device = placement.single_device
+    if placement.mesh is not None or device is None or device.platform != "cpu":
+        return None
+    if placement in program.executables:
+        return None
+    compilation = pending.by_placement.get(placement)
+    if compilation is None:
+        compilation = pending.by_placement[placement] = _Compilation(program, options, placement)
+    if not compilation.done.is_set():
+        compilation.calls += 1
+        if compilation.calls < 3:
+            _compiler.submit(compilation, _PATIENCE if compilation.calls == 1 else 0)
+        results = _on_reference(program, operands, placement, compilation)
+        if results is not None:
+            return results
+        _compiler.submit(compilation, 0)
+        compilation.done.wait()
+    pending.by_placement.pop(placement, None)
+    if compilation.error is not None:
+        raise compilation.error
+    program.executables[placement] = compilation.compiled
+    return None
+
+
+def _on_reference(
+    program: TracedProgram,
+    operands: Sequence[Any],
+    placement: Placement,
+    compilation: _Compilation,
+) -> list[Any] | None:
+    """Returns the results of the reference; None if the executable is to run instead."""
+    closed = program.closed
+    if closed.effects:
+        effect_tokens.barrier()  # effects of programs that still run come first
+    trace = _TierTrace(compilation)
+    try:
+        with set_current_trace(trace), np.errstate(all="ignore"):
+            arrays = map(reference_array, operands, closed.in_avals)
+            values = eval_olympuspr(closed.jaxpr, closed.consts, *arrays)
+    except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
+        if trace.has_called_python:
+            raise
+        return None  # an error that is not the reference's own comes again from the executable
+    results = [
+        device_array(value, aval, placement.replicated, placement.committed)
+        for value, aval in zip(values, closed.out_avals, strict=True)
+    ]
+    if any(program.params["donated_invars"]):
+        _delete_donated(program, operands)
+    return results
+
+
+def _delete_donated(program: TracedProgram, operands: Sequence[Any]) -> None:
+    """Deletes the donated operands whose memory results of the compiled program would take."""
+    closed = program.closed
+    used = {atom for equation in closed.jaxpr.eqns for atom in equation.invars}
+    used.update(closed.jaxpr.outvars)
+    free = [_bytes(aval) for aval in closed.out_avals]
+    donated = program.params["donated_invars"]
+    for operand, var, is_donated in zip(operands, closed.jaxpr.invars, donated, strict=True):
+        if is_donated and var in used and type(operand) is ArrayImpl and _bytes(var.aval) in free:
+            free.remove(_bytes(var.aval))
+            operand.delete()
+
+
+def _bytes(aval: Any) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+class _AbandonedError(Exception):
+    """Signal that the evaluation stops because the executable is sooner."""
+
+
+class _TierTrace(EvaluationTrace):
+    """Interpreter that evaluates primitives by their reference rules until the program is compiled.
+
+    Attributes:
+      has_called_python: whether the program has called a Python function, which must happen once.
+    """
+
+    __slots__ = ("_compilation", "has_called_python")
+
+    def __init__(self, compilation: _Compilation) -> None:
+        super().__init__()
+        self._compilation = compilation
+        self.has_called_python = False
+        self.process_primitive = self._evaluate
+
+    def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not self.has_called_python:
+            if self._compilation.done.is_set() and self._compilation.error is None:
+                raise _AbandonedError
+            most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
+            if not is_of_instruction_set(primitive):
+                raise _AbandonedError
+            if any(get_aval(arg).size > most for arg in args):
+                raise _AbandonedError
+            self.has_called_python = primitive.family == "callbacks"
+        return reference_evaluator.evaluate(primitive, args, params)
