@@ -8,6 +8,7 @@ import pytest
 
 import olympus_numpy as jnp
 from olympus_ir.programs.jit import jit
+from olympus_ir.settings.config import enable_x64
 
 FLOATS = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 1.5]], np.float32)
 INTEGERS = np.array([[3, 1, 2], [7, 4, 1]], np.int32)
@@ -300,3 +301,16 @@ def test_messages_of_reductions_and_vectorize_name_what_is_wrong():
         jnp.vectorize(lambda a: a, signature="(n)->()")(x, 1)
     with pytest.raises(TypeError, match="output must be a tuple when multiple outputs are expect"):
         jnp.vectorize(lambda a: a, signature="()->(),()")(x)
+
+
+def test_slices_and_sets_with_numbers_of_64_bits():
+    with enable_x64():
+        x = jnp.asarray([3, 1, 1, 2], np.float32)
+        np.testing.assert_array_equal(jnp.add.reduceat(x, jnp.asarray([0, 2])), [4, 3])
+        options = {"return_index": True, "return_inverse": True, "return_counts": True}
+        results = jnp.unique(x, **options)
+        for found, expected in zip(results, np.unique(np.asarray(x), **options), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+        results = jnp.intersect1d(x, x[:2], return_indices=True)
+        assert [each.dtype for each in results] == [np.float32, np.int64, np.int64]

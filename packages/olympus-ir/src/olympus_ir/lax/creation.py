@@ -284,4 +284,4 @@ def shape_as_value(shape: Sequence[int]) -> Array:
       >>> lax.shape_as_value((2, 3))
       Array([2, 3], dtype=int32)
     """
-    return as_array(np.asarray(canonicalize_shape(shape), dtypes.default_int_dtype()))
+    return as_array(np.asarray(canonicalize_shape(shape), np.int32))

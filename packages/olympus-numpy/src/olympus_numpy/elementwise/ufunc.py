@@ -438,7 +438,8 @@ class ufunc:
             first = lax.dynamic_index_in_dim(a, start, 0, keepdims=False)
 
             def step(i: Any, carry: Any) -> Any:
-                inside = lax.bitwise_and(lax.gt(i, start), lax.lt(i, end))
+                place = convert(i, start.dtype)
+                inside = lax.bitwise_and(lax.gt(place, start), lax.lt(place, end))
                 combined = self._function(carry, lax.dynamic_index_in_dim(a, i, 0, keepdims=False))
                 return lax.select_n(inside, carry, convert(combined, a.dtype))
 

@@ -178,15 +178,17 @@ def unique(
     values = _values(ordered, starts, found, fill_value)
     values = lax.reshape(values, (values.shape[0], *rest))
     result = [values if axis is None else moveaxis(values, 0, axis)]
+    index_dtype = dtypes.default_int_dtype()
     if return_index:
         first_of_group = order[starts] if count else starts
-        result.append(_filled(first_of_group, found, None))
+        result.append(convert(_filled(first_of_group, found, None), index_dtype))
     if return_inverse:
         groups = lax.sub(lax.cumsum(convert(is_first, _int32), 0), np.int32(1))
         inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
+        inverse = convert(inverse, index_dtype)
         result.append(lax.reshape(inverse, ar.shape) if axis is None else inverse)
     if return_counts:
-        result.append(where(found, lax.sub(following, starts), 0))
+        result.append(convert(where(found, lax.sub(following, starts), 0), index_dtype))
     return result[0] if len(result) == 1 else tuple(result)
 
 
@@ -526,7 +528,8 @@ def intersect1d(
     second_places = _filled(
         _clip_take(by_value, in_second), found, None if size is None else len(second)
     )
-    return values, first_places, second_places
+    index_dtype = dtypes.default_int_dtype()
+    return values, convert(first_places, index_dtype), convert(second_places, index_dtype)
 
 
 def _clip_take(x: Any, places: Any) -> Any:

@@ -88,6 +88,7 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
         end = onp.argmax(lengths, axis=-1, keepdims=True)
         values = onp.take_along_axis(ordered, end, axis=-1)[..., 0]
         counts = onp.take_along_axis(lengths, end, axis=-1)[..., 0]
+        counts = counts.astype(dtypes.default_int_dtype())
     if keepdims:
         return onp.reshape(values, kept), onp.reshape(counts, kept)
     return values, counts
