@@ -117,6 +117,17 @@ def test_products_with_curvature_matrices():
     )
 
 
+def test_diagonals_of_hessians():
+    def f(x):
+        return jnp.sum(x**3) + x[0] * x[1] ** 2
+
+    x = np.array([1.0, 2.0, 3.0])
+    diagonal = np.diag(olympus.hessian(f)(x))
+    np.testing.assert_allclose(olympus.hessian_diagonal(f, x), diagonal, rtol=1e-12)
+    signs = np.array([[1.0, 1, 1], [1, -1, 1], [1, 1, -1], [1, -1, -1]])  # orthogonal
+    np.testing.assert_allclose(olympus.hessian_diagonal(f, x, signs), diagonal, rtol=1e-12)
+
+
 def test_taylor_coefficients():
     np.testing.assert_allclose(
         np.array(olympus.taylor(jnp.exp, 0.0, 4)), [1, 1, 1 / 2, 1 / 6, 1 / 24], rtol=1e-12

@@ -88,6 +88,7 @@ _SOURCES = {
         "olympus_autodiff.implicit.products",
         "fisher_product",
         "gauss_newton_product",
+        "hessian_diagonal",
         "hessian_product",
         "taylor",
     ),

@@ -66,7 +66,6 @@ def root(
       ValueError: ``differentiate`` has none of the values above.
 
     Example:
-      >>> import olympus_numpy as jnp
       >>> from olympus_autodiff import grad
       >>> square_root = lambda a: root(lambda x, a: x * x - a, 1.0, a)
       >>> float(square_root(4.0)), float(grad(square_root)(4.0))
@@ -116,9 +115,9 @@ def fixed_point(
       ValueError: ``differentiate`` is unknown.
 
     Example:
-      >>> import olympus_numpy as jnp
       >>> from olympus_autodiff import grad
-      >>> f = lambda a: fixed_point(lambda x, a: jnp.cos(a * x), 0.5, a)
+      >>> from olympus_ir import lax
+      >>> f = lambda a: fixed_point(lambda x, a: lax.cos(lax.mul(a, x)), 0.5, a)
       >>> round(float(f(1.0)), 4), round(float(grad(f)(1.0)), 4)
       (0.7391, -0.2975)
     """
