@@ -45,7 +45,7 @@ BUDGETS = {
     "sorting": 0.50,
     "extremes": 0.50,
     "scans": 0.50,
-    "convolutions": 0.50,
+    "networks": 1.00,
     "elementwise": 0.50,
 }
 

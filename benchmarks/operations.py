@@ -538,7 +538,7 @@ _GUARDED = {"sorting", "extremes", "scans", "networks"}
 
 
 def _define(operation: Operation) -> None:
-    @workload(f"{operation.name}, 10^6", operation.group)
+    @workload(f"{operation.name}, large arrays", operation.group, short=operation.name == "sin")
     def _(lib: Any) -> Callable[[], Any]:
         names = names_of(lib.top.__name__)
         arrays = [lib.np.asarray(each) for each in operation.operands()]

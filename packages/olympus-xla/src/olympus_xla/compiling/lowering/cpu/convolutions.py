@@ -10,7 +10,7 @@ as one convolution for each group.
 
 Other convolutions are XLA's.
 
-The group ``convolutions`` of the benchmarks covers this module.
+The group ``networks`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations
