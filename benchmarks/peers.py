@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
     return lambda: module.block_until_ready(compiled(*own))
 
 
-def measured(library: str) -> dict[str, Any]:
+def measured(library: str, clock: Callable[[], float]) -> dict[str, Any]:
     """Returns the best time in seconds of each operation, and the sum of its result."""
     figures = {}
     for operation in OPERATIONS:
@@ -86,9 +86,9 @@ def measured(library: str) -> dict[str, Any]:
         result = np.asarray(call(), np.float64)
         times = []
         for _ in range(_REPETITIONS):
-            started = time.perf_counter()
+            started = clock()
             call()
-            times.append(time.perf_counter() - started)
+            times.append(clock() - started)
         # Positions weigh elements, so that their order counts.
         weights = np.cos(np.arange(result.size))
         figures[operation.name] = {
@@ -99,12 +99,14 @@ def measured(library: str) -> dict[str, Any]:
     return figures
 
 
-def collected(pythons: dict[str, str], rounds: int) -> dict[str, dict[str, Any]]:
+def collected(
+    pythons: dict[str, str], rounds: int, options: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """Returns the figures of all libraries, the best of the rounds, in which they take turns."""
     best: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
         for library, python in pythons.items():
-            command = [python, "-m", "benchmarks.peers", "--measure", library]
+            command = [python, "-m", "benchmarks.peers", "--measure", library, *options]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
             found = json.loads(done.stdout.splitlines()[-1])
             known = best.setdefault(library, found)
@@ -130,11 +132,11 @@ def times_of(figures: dict[str, dict[str, Any]], operation: Operation) -> dict[s
     return {library: found[name]["seconds"] for library, found in figures.items() if name in found}
 
 
-def table(figures: dict[str, dict[str, Any]]) -> str:
+def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        "Milliseconds, best of several rounds in which the libraries take turns; 10^6 elements or",
+        f"Milliseconds of {kind}, best of rounds in which the libraries take turns; 10^6 elements or",
         "1000 x 1000 of float32 if the name says nothing else. All libraries on the same processor",
         f"cores: {cores}, load {os.getloadavg()[0]:.1f}. `nox -s peers` measures anew.",
     ]
@@ -198,17 +200,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.peers")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
     parser.add_argument("--measure", choices=LIBRARIES, help="measure one library in this process")
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="measure the processor time of all threads, on one core of a machine in use",
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=None, help="the page with the table")
     arguments = parser.parse_args()
     if arguments.measure:
-        print(json.dumps(measured(arguments.measure)))
+        clock = time.process_time if arguments.processor_time else time.perf_counter
+        print(json.dumps(measured(arguments.measure, clock)))
         return
     given = dict(each.split("=", 1) for each in arguments.peers)
     own = {"numpy": sys.executable, "olympus": sys.executable}
     pythons = {name: (given | own)[name] for name in LIBRARIES if name in given | own}
-    figures = collected(pythons, arguments.rounds)
-    text = table(figures)
+    options = ["--processor-time"] if arguments.processor_time else []
+    figures = collected(pythons, arguments.rounds, options)
+    text = table(figures, "processor time" if arguments.processor_time else "wall time")
     print(text)
     if arguments.output is not None:
         picture = arguments.output.with_name("operations.svg")
