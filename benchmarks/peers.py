@@ -136,7 +136,7 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        f"Milliseconds of {kind}, best of rounds in which the libraries take turns, of 10^6 float32",
+        f"Milliseconds of {kind}, best of rounds in which the libraries take turns; 10^6 float32",
         "elements or 1000 x 1000 if the name says nothing else. All libraries have the same number",
         f"of cores: {cores}. The load was {os.getloadavg()[0]:.1f}. `nox -s peers` measures anew.",
     ]
