@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, members and keyword arguments that do not exist are reported with what was meant."""
+
+import traceback
+
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax, nn, random
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "meant"),
+    [
+        (olympus, "vamp", "'vmap'"),
+        (lax, "fori_lop", "'fori_loop'"),
+        (jnp, "concatenat", "'concatenate'"),
+        (jnp.linalg, "slove", "'solve'"),
+        (nn, "rleu", "'relu'"),
+        (jnp, "cat", "`concatenate`"),
+        (jnp, "random", "olympus.random"),
+        (random, "rand", "`uniform"),
+    ],
+)
+def test_modules_name_what_was_meant(module, name, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+        getattr(module, name)
+    assert meant in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert {frame.filename for frame in frames} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("backward", "olympus.grad"),
+        ("detach", "stop_gradient"),
+        ("to", "astype"),
+        ("suum", "'sum'"),
+    ],
+)
+def test_arrays_name_what_was_meant(name, meant):
+    for array in (jnp.ones(3), olympus.jit(lambda x: x)(jnp.ones(3))):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+            getattr(array, name)
+        assert meant in str(caught.value)
+
+
+def test_keyword_arguments_of_other_libraries():
+    with pytest.raises(TypeError, match="Did you mean: 'axis'"):
+        jnp.sum(jnp.ones(3), dim=0)
+    with pytest.raises(TypeError, match="Did you mean: 'argnums'"):
+        olympus.grad(jnp.sum, argnum=0)
+
+
+def _grows(carry):
+    return 2.0 * carry
+
+
+def test_errors_of_the_backward_pass_name_the_line():
+    def looped(x):
+        return lax.while_loop(lambda carry: carry < 10.0, _grows, x)
+
+    with pytest.raises(ValueError, match="was traced at .*test_missing_names.py") as caught:
+        olympus.jit(olympus.grad(looped))(1.0)
+    assert "return lax.while_loop(lambda carry: carry < 10.0, _grows, x)" in str(caught.value)
