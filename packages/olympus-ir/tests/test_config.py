@@ -84,6 +84,7 @@ def test_no_flag_is_missing():
         "olympus_outline_repeated_blocks",
         "olympus_program_cache",
         "olympus_show_compilation",
+        "olympus_tiers",
     }
     assert set(config) - extra == {ours(name) for name in RECORD}
 

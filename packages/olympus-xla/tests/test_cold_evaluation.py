@@ -24,7 +24,8 @@ from olympus_testing import cases
 from olympus_xla.arrays import transfer_guards
 from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.arrays.transfer import put_leaf
-from olympus_xla.calls.on_reference import cold_evaluation, eager
+from olympus_xla.calls import eager
+from olympus_xla.calls.on_reference import cold_evaluation
 from olympus_xla.calls.on_reference.exactness import exactness_rules
 from olympus_xla.calls.program_executables import compiled_for
 
