@@ -84,6 +84,7 @@ def test_no_flag_is_missing():
         "olympus_outline_repeated_blocks",
         "olympus_program_cache",
         "olympus_show_compilation",
+        "olympus_strong_zeros",
         "olympus_tiers",
     }
     assert set(config) - extra == {ours(name) for name in RECORD}
@@ -315,7 +316,7 @@ def test_tracing_key_does_not_depend_on_other_flags(restored):
 
 def test_tracing_key_is_short():
     # Each entry costs about 5 ns in every call of a compiled function.
-    assert len(config_trace_context_names()) <= 25
+    assert len(config_trace_context_names()) <= 26
 
 
 def test_scopes():
