@@ -49,6 +49,14 @@ from olympus_autodiff.custom.closures import closure_convert as closure_convert
 from olympus_autodiff.custom.closures import custom_gradient as custom_gradient
 from olympus_autodiff.forward.jvp import jvp as jvp
 from olympus_autodiff.forward.linearize import linearize as linearize
+from olympus_autodiff.implicit.products import fisher_product as fisher_product
+from olympus_autodiff.implicit.products import gauss_newton_product as gauss_newton_product
+from olympus_autodiff.implicit.products import hessian_diagonal as hessian_diagonal
+from olympus_autodiff.implicit.products import hessian_product as hessian_product
+from olympus_autodiff.implicit.products import taylor as taylor
+from olympus_autodiff.implicit.solutions import argmin as argmin
+from olympus_autodiff.implicit.solutions import fixed_point as fixed_point
+from olympus_autodiff.implicit.solutions import root as root
 from olympus_autodiff.rematerialization.checkpoint import checkpoint as checkpoint
 from olympus_autodiff.rematerialization.checkpoint import remat as remat
 from olympus_autodiff.reverse.grad import grad as grad
@@ -61,6 +69,7 @@ from olympus_autodiff.reverse.transpose import linear_transpose as linear_transp
 from olympus_autodiff.reverse.vjp import fwd_and_bwd as fwd_and_bwd
 from olympus_autodiff.reverse.vjp import vjp as vjp
 from olympus_batching.vmap import vmap as vmap
+from olympus_checkify.checked import checked as checked
 from olympus_insight.explanations import explain as explain
 from olympus_insight.profiles import profile as profile
 from olympus_insight.program_pictures import show as show
@@ -105,6 +114,7 @@ from olympus_ir.settings.config import numpy_dtype_promotion as numpy_dtype_prom
 from olympus_ir.settings.config import numpy_rank_promotion as numpy_rank_promotion
 from olympus_ir.settings.config import remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type
 from olympus_ir.settings.config import softmax_custom_jvp as softmax_custom_jvp
+from olympus_ir.settings.config import strong_zeros as strong_zeros
 from olympus_ir.settings.config import thread_guard as thread_guard
 from olympus_ir.settings.config import threefry_partitionable as threefry_partitionable
 from olympus_ir.settings.config import transfer_guard as transfer_guard
@@ -133,12 +143,12 @@ from olympus_xla.arrays.transfer import block_until_ready as block_until_ready
 from olympus_xla.arrays.transfer import copy_to_host_async as copy_to_host_async
 from olympus_xla.arrays.transfer import device_get as device_get
 from olympus_xla.arrays.transfer import device_put as device_put
-from olympus_xla.calls.custom_rule import custom_rule as custom_rule
 from olympus_xla.calls.effect_tokens import barrier as _barrier
 from olympus_xla.calls.jit import clear_caches as clear_caches
 from olympus_xla.calls.jit import jit as jit
 from olympus_xla.compiling.time_report import TimeReport as TimeReport
 from olympus_xla.compiling.time_report import time_report as time_report
+from olympus_xla.custom_rules.custom_rule import custom_rule as custom_rule
 from olympus_xla.platforms.backends import default_backend as default_backend
 from olympus_xla.platforms.backends import device_count as device_count
 from olympus_xla.platforms.backends import devices as devices

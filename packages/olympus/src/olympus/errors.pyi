@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_ir.diagnostics.errors import ComplexOperandError as ComplexOperandError
 from olympus_ir.diagnostics.errors import ConcretizationTypeError as ConcretizationTypeError
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from olympus_ir.diagnostics.errors import JAXIndexError as JAXIndexError

@@ -37,7 +37,7 @@ DTypeRule = Callable[..., Any]
 _PRECEDENCE = (
     " In Python `&`, `|` and `^` bind more tightly than comparisons: write `(x > 0) & (x < 2)`."
 )
-_ADVICE = dict.fromkeys(("and", "or", "xor"), _PRECEDENCE)
+_ADVICE: dict[str, str] = dict.fromkeys(("and", "or", "xor"), _PRECEDENCE)
 
 
 def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position: int = -1) -> None:

@@ -146,7 +146,8 @@ def eval_olympuspr(
             for var in last_use.get(position, ()):
                 environment.pop(var, None)
     except Exception as error:
-        add_line(error, equation.primitive.name, equation.source_info)  # no operation, no error
+        failed = equation  # pyright: ignore[reportPossiblyUnbound]  # an operation raised it
+        add_line(error, failed.primitive.name, failed.source_info)
         raise
     finally:
         current.source, current.name_stack = saved_source, outer_names

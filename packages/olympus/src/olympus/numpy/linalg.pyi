@@ -11,6 +11,7 @@ from olympus_numpy.linalg.factoring import eigvalsh as eigvalsh
 from olympus_numpy.linalg.factoring import qr as qr
 from olympus_numpy.linalg.factoring import svd as svd
 from olympus_numpy.linalg.factoring import svdvals as svdvals
+from olympus_numpy.linalg.matrix_functions import matrix_function as matrix_function
 from olympus_numpy.linalg.norms import matrix_norm as matrix_norm
 from olympus_numpy.linalg.norms import norm as norm
 from olympus_numpy.linalg.norms import vector_norm as vector_norm

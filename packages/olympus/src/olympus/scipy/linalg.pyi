@@ -16,6 +16,7 @@ from olympus_scipy.linalg.eigenvalues import schur as schur
 from olympus_scipy.linalg.functions import expm as expm
 from olympus_scipy.linalg.functions import expm_frechet as expm_frechet
 from olympus_scipy.linalg.functions import funm as funm
+from olympus_scipy.linalg.functions import logm as logm
 from olympus_scipy.linalg.functions import sqrtm as sqrtm
 from olympus_scipy.linalg.solving import cho_solve as cho_solve
 from olympus_scipy.linalg.solving import det as det

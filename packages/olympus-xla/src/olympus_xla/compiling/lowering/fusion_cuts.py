@@ -335,7 +335,7 @@ def _with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
             renamed.update(zip(cut, barred, strict=True))
             source = equation.source_info
             equations.append(
-                Equation(cut, barred, lax.optimization_barrier_p, {}, source_info=source)
+                Equation([*cut], barred, lax.optimization_barrier_p, {}, source_info=source)
             )
     results = [renamed.get(each, each) for each in olympuspr.outvars]
     return olympuspr.replace(eqns=equations, outvars=results)

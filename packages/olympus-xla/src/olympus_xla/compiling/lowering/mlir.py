@@ -557,8 +557,9 @@ def _strip_locations() -> Any:
 
 
 def module_name(module: Any) -> str:
-    """Returns the name of a module."""
-    return module.operation.attributes["sym_name"].value
+    """Returns the name of a module; "module" if it has none."""
+    attributes = module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "module"
 
 
 def custom_call_targets(module: Any) -> set[str]:
