@@ -58,7 +58,7 @@ LEAF = tree_structure(0)
 def add(devices):
     place = device_sharding(devices[0])
     return Executable(
-        compile_module(parse(ADD), devices[:1]),
+        compile_module(parse(ADD), devices[:1]).loaded,
         in_avals=[VECTOR, VECTOR],
         in_shardings=[place, place],
         out_avals=[VECTOR],
@@ -70,7 +70,7 @@ def add(devices):
 @pytest.fixture
 def total(devices, mesh):
     return Executable(
-        compile_module(parse(ALL_REDUCE), devices, partitions=4),
+        compile_module(parse(ALL_REDUCE), devices, partitions=4).loaded,
         in_avals=[ShapedArray((8, 2), np.float32)],
         in_shardings=[NamedSharding(mesh, P(("x", "y")))],
         out_avals=[ShapedArray((2,), np.float32)],
@@ -159,7 +159,7 @@ def test_collectives_stay_on_the_python_path_where_they_are_bounded(total, add):
 
 def test_compiler_options(devices):
     options = {"xla_cpu_enable_fast_math": True}
-    assert compile_module(parse(ADD), devices[:1], compiler_options=options)
+    assert compile_module(parse(ADD), devices[:1], compiler_options=options).loaded
     with pytest.raises(TypeError, match="compiler option 'xla_dump_to' must be"):
         compile_module(parse(ADD), devices[:1], compiler_options={"xla_dump_to": [1]})
     with pytest.raises(_jaxlib.JaxRuntimeError, match="No such compile option"):

@@ -146,7 +146,7 @@ def eval_olympuspr(
             for var in last_use.get(position, ()):
                 environment.pop(var, None)
     except Exception as error:
-        failed = equation  # pyright: ignore[reportPossiblyUnbound]  # an operation raised it
+        failed = equation  # pyright: ignore[reportPossiblyUnboundVariable]  # an operation raised it
         add_line(error, failed.primitive.name, failed.source_info)
         raise
     finally:
