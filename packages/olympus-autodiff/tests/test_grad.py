@@ -233,3 +233,40 @@ def test_gradients_of_parts_of_python_numbers_have_a_dtype(part):
 def test_an_argument_named_twice_is_refused(derivative, argnums):
     with pytest.raises(ValueError, match=f"{re.escape(str(argnums))} names an argument twice"):
         derivative(lax.mul, argnums=argnums)(2.0, 3.0)
+
+
+@pytest.mark.parametrize("make", [grad, jacfwd, jacrev, hessian, value_and_grad])
+@pytest.mark.parametrize(
+    "given, path, mended",
+    [
+        (np.arange(3), "is int32[3]", "pass `params['layers'][0].astype('float32')`"),
+        (3, "is int32[]", "pass `float(params['layers'][0])`"),
+        ("relu", "is a str", "take params['layers'][0] out of the argument"),
+    ],
+)
+def test_leaves_that_are_not_differentiated_by_are_named(make, given, path, mended):
+    def loss(x, params):
+        return x
+
+    with pytest.raises(TypeError) as caught:
+        make(loss, argnums=(0, 1))(1.0, {"bias": 0.0, "layers": [given]})
+    message = str(caught.value)
+    assert f"params['layers'][0] {path}" in message
+    assert mended in message
+
+
+def test_the_mended_code_of_integer_leaves_is_right():
+    def loss(params):
+        return total(lax.mul(params["w"], params["w"]))
+
+    params = {"w": np.arange(3)}
+    with pytest.raises(TypeError) as caught:
+        grad(loss)(params)
+    mended = re.search("pass `(.*?)`", str(caught.value))
+    assert mended is not None
+    np.testing.assert_array_equal(grad(loss)({"w": eval(mended[1])})["w"], [0.0, 2.0, 4.0])
+
+
+def test_real_leaves_of_holomorphic_functions_are_named():
+    with pytest.raises(TypeError, match=r"got float32: z\['real'\] is float32\[\]\."):
+        grad(lambda z: z["real"], holomorphic=True)({"real": 1.0})

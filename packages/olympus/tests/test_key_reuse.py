@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flag ``debug_key_reuse``: random keys that are used twice are errors."""
 
+import inspect
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -180,3 +185,63 @@ def test_what_is_computed_again_uses_no_key_again():
         assert gradient == random.normal(random.key(0))
         with pytest.raises(KeyReuseError):
             olympus.grad(make(twice))(1.0, random.key(0))
+
+
+def lines_of_reuse(message):
+    """Returns the lines of this file at which a key was used again, and first."""
+    found = re.findall(r"test_key_reuse\.py:(\d+):", message)
+    assert len(found) == 2, message
+    return [int(line) for line in found]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_both_uses_are_shown(compiled):
+    @jit
+    def helper(k):
+        return random.uniform(k)
+
+    def draw(k):
+        first = helper(k)
+        second = helper(k)
+        return first + second
+
+    helper(key())  # keeps the program, and with it the line of another call
+    start = inspect.getsourcelines(draw)[1]
+    with pytest.raises(KeyReuseError) as caught:
+        (jit(draw) if compiled else draw)(key())
+    assert lines_of_reuse(str(caught.value)) == [start + 2, start + 1]
+    assert "random.split(key)" in str(caught.value)
+
+
+def test_both_uses_in_and_after_a_loop_are_shown():
+    def draw(k):
+        parts = random.split(k)
+        sums, _ = lax.scan(lambda c, part: (c + random.normal(part), None), 0.0, parts)
+        return sums + random.normal(parts[0])
+
+    start = inspect.getsourcelines(draw)[1]
+    with pytest.raises(KeyReuseError) as caught:
+        jit(draw)(key())
+    assert lines_of_reuse(str(caught.value)) == [start + 3, start + 2]
+
+
+def test_a_line_that_runs_twice_is_shown_once():
+    with pytest.raises(KeyReuseError, match="the same line, in a loop or a function called twice"):
+        k = key()
+        for _ in range(2):
+            random.normal(k)
+
+
+def test_keys_are_followed_where_the_check_begins_before_the_first_key():
+    program = """
+import olympus
+with olympus.debug_key_reuse(True):
+    key = olympus.random.key(0)
+    olympus.random.normal(key)
+    try:
+        olympus.random.normal(key)
+    except olympus.errors.KeyReuseError:
+        print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "refused\n", done.stderr

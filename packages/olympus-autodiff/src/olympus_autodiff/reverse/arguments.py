@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.source_info import FunctionOrigin
 from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes
 
 from ..zeros import aval_of
 
 __all__ = [
+    "Inputs",
     "argument_numbers",
+    "check_complex",
     "check_function",
     "check_input",
     "check_output",
@@ -82,17 +87,74 @@ _REAL_DTYPES = frozenset(dtypes.floats)
 _DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
 
 
-def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
+@dataclass(slots=True)
+class Inputs:
+    """The arguments that a transformation differentiates by, as its messages name them.
+
+    Attributes:
+      transformation: the name of the transformation, such as ``"grad"``.
+      fun: the function.
+      numbers: the positions of the arguments to differentiate by.
+      args: all positional arguments.
+    """
+
+    transformation: str
+    fun: Callable[..., Any]
+    numbers: Sequence[int]
+    args: Sequence[Any]
+
+    def path(self, leaf: Any) -> str:
+        """Returns the parameter and the key path that hold a leaf, such as ``params['w']``."""
+        origin = FunctionOrigin(self.fun)
+        for number in self.numbers:
+            for keys, each in pytrees.tree_leaves_with_path(self.args[number]):
+                if each is leaf:
+                    return f"{origin.positional_name(number)}{pytrees.keystr(keys)}"
+        return "the argument"
+
+    def aval(self, leaf: Any) -> Any:
+        """Returns the type of a leaf.
+
+        Raises:
+          TypeError: the leaf is not an array or a number.
+        """
+        try:
+            return aval_of(leaf)
+        except TypeError:
+            path = self.path(leaf)
+            raise TypeError(
+                f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type. "
+                f"{path} is a {type(leaf).__name__}, and {self.transformation} differentiates by "
+                f"arrays and numbers: take {path} out of the argument, and pass it as an argument "
+                "that argnums does not name, or in a closure."
+            ) from None
+
+    def wrong_dtype(self, leaf: Any, requirement: str, advice: str = "") -> TypeError:
+        """Returns the error for a leaf that has a type, and not one to differentiate by.
+
+        Args:
+          leaf: the leaf.
+          requirement: what the transformation requires of its inputs.
+          advice: what else the caller may have meant.
+        """
+        aval, path = aval_of(leaf), self.path(leaf)
+        text = (
+            f"{self.transformation} requires {requirement}, but got {dtypes.name_of(aval.dtype)}: "
+            f"{path} is {aval.str_short()}."
+        )
+        if not dtypes.is_extended(aval.dtype) and not dtypes.issubdtype(aval.dtype, np.inexact):
+            is_number = isinstance(leaf, int)
+            number = f"float({path})" if is_number else f"{path}.astype('float32')"
+            text += f" To differentiate by it, pass `{number}`."
+        return TypeError(f"{text} {advice}".rstrip())
+
+
+def check_input(leaf: Any, holomorphic: bool, allow_int: bool, inputs: Inputs) -> None:
     """Raises TypeError if an argument cannot be differentiated by."""
-    try:
-        aval = aval_of(leaf)
-        if getattr(aval, "is_high", False):
-            return  # a user-defined type, which defines its tangents
-        dtype = aval.dtype
-    except TypeError:
-        raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
-        ) from None
+    aval = inputs.aval(leaf)
+    if getattr(aval, "is_high", False):
+        return  # a user-defined type, which defines its tangents
+    dtype = aval.dtype
     if aval.is_ref:
         raise TypeError(
             "functions cannot be differentiated with respect to a reference, of type "
@@ -101,18 +163,24 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> Non
     if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
         return
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtypes.name_of(dtype)}."
-            )
-    elif dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.inexact):
-        if not allow_int:
-            raise TypeError(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
-                f"of np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
-                f"integer-valued inputs, use {naming.module}.vjp or set allow_int to True."
-            )
+        check_complex(leaf, dtype, inputs)
+    elif (dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.inexact)) and not allow_int:
+        raise inputs.wrong_dtype(
+            leaf,
+            "real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact)",
+            f"If you want to use Boolean- or integer-valued inputs, use {naming.module}.vjp or set "
+            "allow_int to True.",
+        )
+
+
+def check_complex(leaf: Any, dtype: Any, inputs: Inputs) -> None:
+    """Raises TypeError if an argument of a holomorphic function is not complex."""
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        aval = aval_of(leaf)
+        raise TypeError(
+            f"{inputs.transformation} with holomorphic=True requires inputs with complex dtype, "
+            f"but got {dtypes.name_of(dtype)}: {inputs.path(leaf)} is {aval.str_short()}."
+        )
 
 
 def check_output(dtype: Any, holomorphic: bool, name: str) -> None:

@@ -16,6 +16,7 @@ from ..forward.linearize import linearize_at
 from ..forward.tangent_trace import TangentTrace
 from ..zeros import Zero, aval_of, ones_like_aval
 from .arguments import (
+    Inputs,
     argument_numbers,
     check_function,
     check_input,
@@ -142,11 +143,12 @@ def _value_and_grad(
     else:
         wanted = operator.index(argnums)  # type: ignore[arg-type]
 
-    def check(leaf: Any) -> None:
-        check_input(leaf, holomorphic, allow_int, "grad")
-
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         numbers = argument_numbers(wanted, len(args))
+        inputs = Inputs("grad", fun, numbers, args)
+
+        def check(leaf: Any) -> None:
+            check_input(leaf, holomorphic, allow_int, inputs)
 
         def of_chosen(*chosen: Any) -> Any:
             every = list(args)

@@ -21,7 +21,9 @@ from olympus_ir.types import dtypes
 from ..forward.jvp import jvp
 from ..zeros import aval_of, float0_zeros
 from .arguments import (
+    Inputs,
     argument_numbers,
+    check_complex,
     check_function,
     check_input,
     check_output,
@@ -79,8 +81,9 @@ def jacfwd(
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         numbers = argument_numbers(argnums, len(args))
         chosen = tuple([args[number] for number in numbers])
+        inputs = Inputs("jacfwd", fun, numbers, args)
         for leaf in pytrees.tree_leaves(chosen):
-            _check_forward_input(leaf, holomorphic)
+            _check_forward_input(leaf, holomorphic, inputs)
         function = function_of_chosen(fun, numbers, args, kwargs)
 
         def push(basis_vector: Any) -> Any:
@@ -150,8 +153,9 @@ def jacrev(
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         numbers = argument_numbers(argnums, len(args))
         chosen = tuple([args[number] for number in numbers])
+        inputs = Inputs("jacrev", fun, numbers, args)
         for leaf in pytrees.tree_leaves(chosen):
-            check_input(leaf, holomorphic, allow_int, "jacrev")
+            check_input(leaf, holomorphic, allow_int, inputs)
         function = function_of_chosen(fun, numbers, args, kwargs)
         result, pull, *aux = vjp(function, *chosen, has_aux=has_aux)
         for leaf in pytrees.tree_leaves(result):
@@ -245,25 +249,17 @@ def _describe(wrapper: Any, fun: Callable[..., Any], argnums: Any) -> None:
     )
 
 
-def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
-    try:
-        dtype = aval_of(leaf).dtype
-    except TypeError:
-        raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
-        ) from None
+def _check_forward_input(leaf: Any, holomorphic: bool, inputs: Inputs) -> None:
+    dtype = inputs.aval(leaf).dtype
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtypes.name_of(dtype)}."
-            )
+        check_complex(leaf, dtype, inputs)
     elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
-            f"but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            f"inputs or integer inputs, use {naming.module}.jvp directly."
+        raise inputs.wrong_dtype(
+            leaf,
+            "real-valued inputs (input dtype that is a sub-dtype of np.floating)",
+            "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+            "non-holomorphic functions involving complex inputs or integer inputs, use "
+            f"{naming.module}.jvp directly.",
         )
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``debug_key_reuse``: detection of typed random keys that are used twice.
 
-Each key array has an array of booleans, which marks its consumed keys. Slices and reshapes of a key
+Each key array has an array of integers, which marks its consumed keys: 0 for a key that is not
+used, and otherwise the number of the use, whose lines errors show. Slices and reshapes of a key
 array share its marks, so the use of a part marks that part of the whole. The check follows programs
-equation by
-equation, into calls, loops and branches. Unknown operations consume nothing, and their results are
-new keys.
+equation by equation, into calls, loops and branches. Unknown operations consume nothing, and their
+results are new keys.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import numpy as np
 
 from ..diagnostics import source_info
 from ..diagnostics.errors import KeyReuseError
+from ..diagnostics.name_stacks import no_names
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from ..settings.naming import naming
 from ..types import dtypes
 from ..types.avals import get_aval
 
@@ -62,6 +64,20 @@ def check_key_reuse(
     """
     values = [*operands, *closed.consts]
     given = [_used_of(value) if _is_key(value) else None for value in values]
+    _callers.append(_line_of_call())
+    try:
+        _check(name, closed, operands, given, results)
+    finally:
+        _callers.pop()
+
+
+def _check(
+    name: str,
+    closed: ClosedOlympuspr,
+    operands: Sequence[Any],
+    given: Sequence[np.ndarray | None],
+    results: Sequence[Any],
+) -> None:
     fresh = [None if used is None else np.zeros_like(used) for used in given]
     count = len(operands)
     indices = {
@@ -71,9 +87,9 @@ def check_key_reuse(
     }
     _follow(closed.jaxpr, fresh[:count], fresh[count:], indices)
     for position, (used, now) in enumerate(zip(given, fresh, strict=True)):
-        if used is not None and now is not None and (used & now).any():
+        if used is not None and now is not None and (lines := _lines_of_reuse(used, now)):
             where = f"at index {position}" if position < count else "as a constant"
-            raise KeyReuseError(f"Previously-consumed key passed to {name} {where}")
+            raise KeyReuseError(f"Previously-consumed key passed to {name} {where}{lines}")
     used_of_results = _follow(closed.jaxpr, given[:count], given[count:], indices)
     for result, used in zip(results, used_of_results, strict=True):
         if used is not None:
@@ -87,7 +103,7 @@ def _is_key(value: Any) -> bool:
 
 def _used_of(array: Any) -> np.ndarray:
     entry = _used_of_arrays.get(id(array))
-    return _remember(array, np.zeros(array.shape, bool)) if entry is None else entry[1]
+    return _remember(array, np.zeros(array.shape, np.int32)) if entry is None else entry[1]
 
 
 def _remember(array: Any, used: np.ndarray) -> np.ndarray:
@@ -139,7 +155,7 @@ def _follow(
 
 
 def _new(aval: Any) -> np.ndarray | None:
-    return np.zeros(aval.shape, bool) if _is_key(aval) else None
+    return np.zeros(aval.shape, np.int32) if _is_key(aval) else None
 
 
 def _follow_equation(
@@ -149,7 +165,7 @@ def _follow_equation(
     if name in _USING or name in _MOVING:
         for position, used in enumerate(operands):
             if used is not None:
-                _use(equation, position, used, np.ones_like(used))
+                _use(equation, position, used, np.full_like(used, _number_of_use(equation)))
     elif name == "broadcast_in_dim" and operands[0] is not None:
         return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
     elif name in _INDEXED and operands[0] is not None and operands[0].size == 1:
@@ -173,20 +189,30 @@ def _follow_equation(
                 for start, size, whole in zip(starts, sizes, operands[0].shape, strict=True)
             ]
             return [operands[0][tuple(places)]]
-    elif name == "scan":
+    else:
+        _callers.append(_line_of(equation))
+        try:
+            return _follow_programs(equation, operands)
+        finally:
+            _callers.pop()
+    return [None] * len(equation.outvars)
+
+
+def _follow_programs(
+    equation: Equation, operands: list[np.ndarray | None]
+) -> Sequence[np.ndarray | None]:
+    """Marks the keys that the programs of a call, a loop or a conditional consume."""
+    name = equation.primitive.name
+    if name == "scan":
         _follow_scan(equation, operands)
     elif name == "while":
         _follow_while(equation, operands)
     elif name == "cond":
         _follow_branches(equation, operands)
-    elif not params.get("differentiated"):  # a backward pass recomputes uses of keys
+    elif not equation.params.get("differentiated"):  # a backward pass recomputes uses of keys
         program = _called(equation)
         if program is not None:
-            _callers.append(equation)
-            try:
-                return _follow(program, operands)
-            finally:
-                _callers.pop()
+            return _follow(program, operands)
     return [None] * len(equation.outvars)
 
 
@@ -205,25 +231,57 @@ def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
 
 
 def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -> None:
-    if (used & now).any():
+    if lines := _lines_of_reuse(used, now):
         raise KeyReuseError(
-            f"In {equation.primitive.name}, argument {position} is already consumed, at "
-            f"{_line_of(equation)}"
+            f"In {equation.primitive.name}, argument {position} is already consumed{lines}"
         )
-    used |= now
+    np.copyto(used, now, where=used == 0)
 
 
-# The calls around the program that is followed. Library functions have no line of the user.
-_callers: list[Equation] = []
+# ---- lines of uses ----
+
+# The user's lines of the calls around the program that is followed, outermost first. A program that
+# is kept for several calls has lines of its first call alone, so outer lines are told first.
+_callers: list[str] = []
+
+# The lines of each use, outermost first. A use's number is its place, from 1.
+_uses: dict[tuple[str, ...], int] = {}
+
+
+def _number_of_use(equation: Equation) -> int:
+    return _uses.setdefault((*_callers, _line_of(equation)), len(_uses) + 1)
 
 
 def _line_of(equation: Equation) -> str:
-    """Returns the user's line of an equation, or of the innermost call around it that has one."""
-    for each in (equation, *reversed(_callers)):
-        where = source_info.summarize(each.source_info)
-        if where != "unknown":
-            return where
-    return "unknown"
+    """Returns the user's line of an equation; "unknown" for operations of library functions."""
+    return source_info.summarize(equation.source_info)
+
+
+def _line_of_call() -> str:
+    """Returns the user's line that runs now."""
+    return source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
+
+
+def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
+    """Returns the lines of two uses of one key, to end a sentence; "" if there is no such key."""
+    both = (used != 0) & (now != 0)
+    if not both.any():
+        return ""
+    every = list(_uses)
+    first, second = (
+        [line for line in every[marks[both].flat[0] - 1] if line != "unknown"]
+        for marks in (used, now)
+    )
+    for line, other in zip(first, second, strict=False):
+        if line != other:
+            break
+    else:
+        line = other = (min(first, second, key=len) or ["unknown"])[-1]
+    repeated = " (the same line, in a loop or a function called twice)" if line == other else ""
+    return (
+        f", at {other}{repeated}.\nIt was consumed first at {line}.\nGive each use a key of its "
+        f"own, as `key_a, key_b = {naming.module}.random.split(key)`."
+    )
 
 
 def _called(equation: Equation) -> Olympuspr | None:
@@ -242,8 +300,8 @@ def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> N
         in_branch = [None if used is None else used.copy() for used in operands[1:]]
         _follow(branch.jaxpr, in_branch)
         for everywhere, here in zip(used_by_any, in_branch, strict=True):
-            if everywhere is not None:
-                everywhere |= here
+            if everywhere is not None and here is not None:
+                np.copyto(everywhere, here, where=everywhere == 0)
     for used, now in zip(operands[1:], used_by_any, strict=True):
         if used is not None:
             used[...] = now
@@ -255,7 +313,7 @@ def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
     of_body = [_new(var.aval) for var in body.invars]
     results = _follow(body, of_body)
     consts, carry = layout.operands(of_body).consts, layout.results(results).carry
-    _check_repeated(equation, "scan body", consts, carry)
+    _check_repeated("scan body", consts, carry)
     _use_all(equation, operands, of_body)
 
 
@@ -264,14 +322,13 @@ def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
     used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
     _follow(condition, used.of_cond)
-    _check_repeated(equation, "while_loop cond", used.cond_consts, used.carry)
+    _check_repeated("while_loop cond", used.cond_consts, used.carry)
     results = _follow(body, used.of_body)
-    _check_repeated(equation, "while_loop body", used.body_consts, results)
+    _check_repeated("while_loop body", used.body_consts, results)
     _use_all(equation, operands, used.flat)
 
 
 def _check_repeated(
-    loop: Equation,
     what: str,
     constants: Sequence[np.ndarray | None],
     carry: Sequence[np.ndarray | None],
@@ -280,7 +337,7 @@ def _check_repeated(
         if any(used is not None and used.any() for used in values):
             raise KeyReuseError(
                 f"{what} function leads to key reuse when repeatedly executed, because {kind} "
-                f"repeatedly consumed, at {_line_of(loop)}"
+                f"repeatedly consumed, at {_callers[-1]}"
             )
 
 
@@ -292,5 +349,5 @@ def _use_all(
     """Marks the operands that a loop body consumes; marks operands that it slices as a whole."""
     for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
-            whole = now if now.shape == used.shape else np.ones_like(used)
+            whole = now if now.shape == used.shape else np.full_like(used, now.max())
             _use(equation, position, used, whole)

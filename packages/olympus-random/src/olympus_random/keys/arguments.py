@@ -176,24 +176,8 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
 # ---- compilation ----
 
 
-class _DataAlone:
-    """Switch that is off while the reuse of keys is checked.
-
-    While it is on, keys are passed as data, which is faster.
-    """
-
-    __slots__ = ("off",)
-
-    def __init__(self) -> None:
-        self.off = bool(config_states.debug_key_reuse.value)  # it may be on before keys are used
-        config_states.debug_key_reuse.add_global_hook(self._note)
-        config_states.debug_key_reuse.add_local_hook(self._note)
-
-    def _note(self, value: Any) -> None:
-        self.off = bool(value) or bool(config_states.debug_key_reuse.get_global())
-
-
-data_alone = _DataAlone()
+# Eager calls pass the data of keys, which is faster, but where the reuse of keys is checked.
+checks_reuse = config_states.debug_key_reuse
 
 
 class KeyFunction:
@@ -216,7 +200,7 @@ class KeyFunction:
         self._of_data: Callable[..., Any] = None  # type: ignore[assignment]
 
     def __call__(self, key: Any, *operands: Any, **options: Any) -> Any:
-        if data_alone.off:
+        if checks_reuse.value:
             pass
         elif current.trace is evaluation_trace:
             if key.__class__ is ExtendedArray:

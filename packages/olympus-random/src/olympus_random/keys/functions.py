@@ -25,7 +25,7 @@ from ..generators.implementations import (
     find_implementation,
 )
 from ..generators.threefry import threefry_implementation
-from .arguments import check_key, check_keys, compiled, data_alone, sample_shape, wrap
+from .arguments import check_key, check_keys, checks_reuse, compiled, sample_shape, wrap
 from .primitives import (
     random_clone_p,
     random_fold_in_p,
@@ -253,13 +253,21 @@ def _fold_in_data(key: Any, data: Any) -> Any:
 
 
 def _split(keys: Any, *, shape: tuple[int, ...]) -> Any:
-    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace and not data_alone.off:
+    if (
+        keys.__class__ is ExtendedArray
+        and current.trace is evaluation_trace
+        and not checks_reuse.value
+    ):
         return ExtendedArray(_split_data(keys, shape=shape), ShapedArray(shape, keys.dtype))
     return random_split_p.bind(keys, shape=shape)
 
 
 def _fold_in(keys: Any, data: Any) -> Any:
-    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace and not data_alone.off:
+    if (
+        keys.__class__ is ExtendedArray
+        and current.trace is evaluation_trace
+        and not checks_reuse.value
+    ):
         return ExtendedArray(_fold_in_data(keys, data), keys.aval)
     return random_fold_in_p.bind(keys, data)
 
