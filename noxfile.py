@@ -375,6 +375,20 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(reuse_venv=True)
+def site(session: nox.Session) -> None:
+    """Builds the documentation site below docs/_build/html; ``-- linkcheck`` checks its links."""
+    sphinx = ("sphinx>=9.0", "myst-nb>=1.3", "sphinx-design>=0.6", "sphinx-copybutton>=0.5")
+    theme = ("pydata-sphinx-theme>=0.16", "ipykernel>=6.29", "selenium>=4.30")
+    install_workspace(session, *test_requirements(), *sphinx, *theme, extras="[examples]")
+    env = {"MPLBACKEND": "agg"}
+    if session.posargs == ["linkcheck"]:
+        session.run("sphinx-build", "-b", "linkcheck", "docs", "docs/_build/links", env=env)
+        return
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "docs/_build/html", env=env)
+    session.run("python", "tools/check_site.py", "docs/_build/html")
+
+
+@nox.session(reuse_venv=True)
 def example(session: nox.Session) -> None:
     """Trains the network of examples/quickstart.py."""
     install_workspace(session, extras="[examples]")
