@@ -58,7 +58,7 @@ def main() -> None:
             for line in sorted(found ^ marked(path)):
                 kind = "a false error" if line in found else "a mistake not found"
                 wrong.append(f"{checker}: {path.name}:{line}: {kind}")
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
 
 
 if __name__ == "__main__":

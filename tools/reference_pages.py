@@ -195,16 +195,23 @@ def is_own(value: Any) -> bool:
 
 
 def escaped(text: str) -> str:
-    """Escapes the characters of a docstring that reStructuredText would take for markup."""
-    lines = []
-    for line in text.splitlines():
-        if line.lstrip().startswith((">>>", "...", "*")) or line.endswith("::"):
-            lines.append(line)
-            continue
-        parts = re.split(r"(``[^`]*``|`[^`]*`)", line)
-        parts[::2] = [re.sub(r"([*|])|(?<=\w)_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
-        lines.append("".join(parts))
-    return "\n".join(lines)
+    """Escapes the characters of a docstring that reStructuredText would take for markup.
+
+    Literals, examples, blocks of code and the names of arguments stay as they are.
+    """
+    blocks = re.split(r"(\n\s*\n)", text)
+    for number, block in enumerate(blocks[::2]):
+        follows_code = number and blocks[2 * number - 2].endswith("::")
+        if not (">>>" in block or follows_code):
+            parts = re.split(
+                r"(``.*?``|`[^`]*`|^\s*\*+\w+:)", block, flags=re.DOTALL | re.MULTILINE
+            )
+            parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+            blocks[2 * number] = "".join(parts)
+    return "".join(blocks)
+
+
+_MARKUP = re.compile(r"[*|`]|(?<=\w)_(?=\W|$)")
 
 
 def described(value: Any) -> tuple[str, str]:
