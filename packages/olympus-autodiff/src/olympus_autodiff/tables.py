@@ -83,7 +83,9 @@ linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus
 
 def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:
     """Returns whether a primitive makes references or is applied to some."""
-    return primitive.family == "references" or any(getattr(arg, "is_ref", False) for arg in args)
+    return primitive.family == "references" or any(
+        getattr(type(arg), "is_ref", False) for arg in args
+    )
 
 
 # ---- values in rules ----

@@ -183,7 +183,7 @@ class BatchTrace(Trace):
 
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
     """Returns the tracer of a batched value, an array or a reference."""
-    if getattr(value, "is_ref", False):
+    if getattr(type(value), "is_ref", False):
         return ref_tracers.BatchRefTracer(trace, value, batch_dim)
     return BatchTracer(trace, value, batch_dim)
 

@@ -178,7 +178,7 @@ class _MappedFunction:
         )
         if axis.layout is not None and axis.spmd_name is not None:
             axis = without_redundant_spmd_name(axis)
-        if any(getattr(leaf, "is_ref", False) for leaf in leaves):
+        if any(getattr(type(leaf), "is_ref", False) for leaf in leaves):
             check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
         outs, out_dims = _call_on_examples(flat, axis, leaves, dims, fun)
         results = self.with_out_axes(outs, out_dims, flat.out_tree, axis)

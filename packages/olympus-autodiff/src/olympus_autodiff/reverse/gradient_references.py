@@ -66,7 +66,7 @@ def placed(place: Any, cotangent: Any) -> Any:
         return cotangent
     if isinstance(place, DontWant):
         return DidntWant()
-    if getattr(place, "is_ref", False):
+    if getattr(type(place), "is_ref", False):
         if get_aval(place).shape != get_aval(cotangent).shape:  # type: ignore[attr-defined]
             raise ValueError(
                 f"a cotangent of type {get_aval(cotangent).str_short()} cannot be added to a "

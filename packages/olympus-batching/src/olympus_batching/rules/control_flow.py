@@ -156,7 +156,8 @@ def _has_refs(
     With ``dims`` and ``place``, counts only references whose batch dimension is not ``place``.
     """
     return any(
-        getattr(operand, "is_ref", False) and (dims is None or dims[position] not in (None, place))
+        getattr(type(operand), "is_ref", False)
+        and (dims is None or dims[position] not in (None, place))
         for position, operand in enumerate(operands)
     )
 

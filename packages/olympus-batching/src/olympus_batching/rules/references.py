@@ -105,7 +105,7 @@ def apply_to_arrays(
             primitive,
             operands,
             params,
-            is_discharged=lambda operand: getattr(operand, "is_ref", False),
+            is_discharged=lambda operand: getattr(type(operand), "is_ref", False),
             read=lambda ref: references.get(ref),
             write=lambda ref, array: references.set(ref, (), array),
         )

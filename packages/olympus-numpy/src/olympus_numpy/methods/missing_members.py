@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from olympus_ir.diagnostics.suggestions import hint
 
-__all__ = ["missing_member"]
+__all__ = ["MissingMemberError", "missing_member"]
 
 _NEW = "arrays are immutable; use "
 _DEVICE = "use `olympus.device_put(x, olympus.devices({!r})[0])`"
@@ -56,6 +56,31 @@ _HABITS = {
 }
 
 
+class MissingMemberError(AttributeError):
+    """Error about a member that arrays do not have.
+
+    Programs ask arrays for many members that they do not have, by `hasattr` and `getattr` with a
+    default. The suggestion is therefore searched when the message is read.
+    """
+
+    def __init__(self, kind: type, name: str) -> None:
+        text = f"{kind.__name__.rpartition('.')[2]!r} object has no attribute {name!r}"
+        super().__init__(text, name=name)
+        self._kind = kind
+
+    def __str__(self) -> str:
+        text, name = self.args[0], self.name
+        return text if name[0] == "_" else text + hint(name, dir(self._kind), _HABITS)
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+# Tracebacks show the name that users catch.
+MissingMemberError.__qualname__ = MissingMemberError.__name__ = "AttributeError"
+MissingMemberError.__module__ = "builtins"
+
+
 def missing_member(kind: type, name: str) -> AttributeError:
     """Returns the error for a member that a class of arrays does not have.
 
@@ -67,7 +92,4 @@ def missing_member(kind: type, name: str) -> AttributeError:
       >>> print(missing_member(type("Array", (), {}), "detach"))
       'Array' object has no attribute 'detach'; use `olympus.lax.stop_gradient(x)`
     """
-    text = f"{kind.__name__.rpartition('.')[2]!r} object has no attribute {name!r}"
-    if name[0] != "_":
-        text += hint(name, dir(kind), _HABITS)
-    return AttributeError(text, name=name)
+    return MissingMemberError(kind, name)
