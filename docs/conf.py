@@ -72,6 +72,7 @@ suppress_warnings = [
     "ref.python",  # several modules export one class
     "myst.xref_missing",  # links to files of the repository outside docs/
     "mystnb.exec",  # cells that show an error on purpose
+    "misc.highlighting_failure",  # messages of these errors are not Python
     "toc.not_included",  # pages of the reference are listed in tables
 ]
 
