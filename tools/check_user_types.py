@@ -8,7 +8,6 @@ each marked line of integration_tests/typing/rejected.py and nowhere else.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys

@@ -211,6 +211,7 @@ def escaped(text: str) -> str:
     return "".join(blocks)
 
 
+_LITERALS = re.compile(r"(``.*?``|`[^`]*`|^\s*\*+\w+:)", re.DOTALL | re.MULTILINE)
 _MARKUP = re.compile(r"[*|`]|(?<=\w)_(?=\W|$)")
 
 
