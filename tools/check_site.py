@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the built documentation site: every public name has a page, and a browser finds its way.
 
-A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, runs a
-search, and looks at a picture. Where there is no Chromium the last part is left out, with a message.
+A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, runs
+a search, and looks at a picture. Where there is no Chromium the last part is left out, with a
+message.
 
 Usage: python check_site.py docs/_build/html
 """
