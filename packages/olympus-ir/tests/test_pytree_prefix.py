@@ -47,8 +47,16 @@ def test_broadcasting():
         ((1, 2), [1, 2], r"different types at key path.*<class 'tuple'>.*<class 'list'>"),
         ((1, (2, 3)), (1, 2), r"different types at key path\n    tree_map tree\[1\]\n.*'int'>"),
         ((1, None), (1, 2), r"tree\[1\]\n.*<class 'NoneType'>.*<class 'int'>"),
-        ({"a": 1}, {"b": 1}, r"different pytree metadata.*\('a',\).*\('b',\)"),
-        ({"a": 1}, {"a": 1, "c": 2}, r"different numbers of pytree children.*\n    c$"),
+        (
+            {"a": 1},
+            {"b": 1},
+            r"different pytree metadata.*the prefix has the key 'a' and .* has the key 'b'\.$",
+        ),
+        (
+            {"a": 1},
+            {"a": 1, "c": 2},
+            r"numbers of pytree children.*\n    c\n.*only the full pytree has the key 'c'",
+        ),
         ({"a": [1]}, {"a": [1, 2]}, r"different lengths of list at key path\n.*tree\['a'\]\n"),
         (Point(1, 2), (1, 2), r"different types.*Point.*<class 'tuple'>"),
         (Point(1, [2]), Point(1, []), r"tree\.y\n.*list of length 1.*of length 0"),
@@ -78,15 +86,21 @@ def test_all_differences_are_listed_by_name():
 
 
 def test_equality_errors():
-    # What jax 0.10.2 gives for the same trees.
+    # What jax 0.10.2 gives for the same trees, and the keys.
     assert list(equality_errors({"a": 1}, {"b": 1})) == [
         (
             (),
             "<class 'dict'> with pytree metadata ('a',)",
             "<class 'dict'> with pytree metadata ('b',)",
-            "the pytree node metadata does not match",
+            (
+                "the pytree node metadata does not match: only the former has the key 'a' and only "
+                "the latter has the key 'b'"
+            ),
         )
     ]
+    [(path, _, _, difference)] = equality_errors([{1: 1, 2: 2, 3: 3}], [{1: 1}])
+    assert path == (SequenceKey(0),)
+    assert difference.endswith(": only the former has the keys 2, 3")
     assert list(equality_errors([1, (2,)], [1, 2])) == [
         ((SequenceKey(1),), "<class 'tuple'>", "<class 'int'>", "their Python types differ")
     ]

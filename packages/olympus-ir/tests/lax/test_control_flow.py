@@ -371,8 +371,10 @@ class TestScan:
         carry, ys = lax.scan(lambda c, x: (lax.add(c, x), c), np.float32(1), VECTOR[:0])
         check(carry, 1.0)
         assert ys.shape == (0,)
-        with disable_jit(), pytest.raises(ValueError, match="zero-length scan"):
-            lax.scan(lambda c, x: (c, c), 1.0, VECTOR[:0])
+        with disable_jit():
+            carry, ys = lax.scan(lambda c, x: (c, (x, c)), 1.0, np.zeros((0, 3), np.int32))
+        check(carry, 1.0)
+        assert [(y.shape, y.dtype) for y in ys] == [((0, 3), np.int32), ((0,), np.float32)]
 
     @pytest.mark.parametrize(("given", "wanted"), [(True, 3), (False, 1), (2, 2), (0, 0), (1, 1)])
     def test_unroll(self, given, wanted):
@@ -407,7 +409,11 @@ class TestScan:
             (lambda c, x: c, 0.0, "scan body output must be a pair, got"),
             (lambda c, x: {"a": c, "b": x}, 0.0, "scan body output must be a pair, got"),
             (lambda c, x: ((c, c), x), 0.0, "input carry c is a pytree leaf but the correspond"),
-            (lambda c, x: ({"b": c["a"]}, x), {"a": 0.0}, "symmetric difference|metadata"),
+            (
+                lambda c, x: ({"b": c["a"]}, x),
+                {"a": 0.0},
+                "only the former has the key 'a' and only the latter has the key 'b'",
+            ),
             (
                 lambda c, x: (VECTOR, x),
                 np.float32(0),

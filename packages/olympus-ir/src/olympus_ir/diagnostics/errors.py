@@ -14,10 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._jaxlib import JaxRuntimeError
+from ..loading import deferred
 from ..settings.naming import naming
 
 if TYPE_CHECKING:
     from ..programs.tracing import Tracer
+    from . import assignments
+else:
+    assignments = deferred("olympus_ir.diagnostics.assignments", milliseconds=2.0)
 
 __all__ = [
     "ComplexOperandError",
@@ -115,6 +119,7 @@ class ConcretizationTypeError(OlympusTypeError):
                 f"with shape {tracer.aval.str_short()}. Its type is known, its value is not.",
                 context,
                 tracer._origin_message(),
+                assignments.mended_assignment(),
             )
         )
 
@@ -155,7 +160,8 @@ class TracerArrayConversionError(OlympusTypeError):
                 f"shape {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
                 "elements are not known, or what depends on them would not be.",
                 tracer._origin_message(),
-                "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
+                assignments.mended_assignment()
+                or "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
                 "run, call it through `olympus.pure_callback`.",
             )
         )

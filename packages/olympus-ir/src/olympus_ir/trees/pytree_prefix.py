@@ -194,6 +194,7 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
                 f"where the full pytree has {full_length} child keys\n"
                 f"    {' '.join(map(_key_text, full_keys))}\n"
                 f"so the symmetric difference on key sets is\n    {' '.join(only_one_has)}"
+                + only_in_one(keys, full_keys, "the prefix", "the full pytree", "\nthat is, ", ".")
             ),
         )
     if not _same_metadata(metadata, full_metadata):
@@ -203,6 +204,7 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
                 f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
                 f"pytree has one of the same type with metadata\n    {full_metadata}"
                 f"{_difference(metadata, full_metadata)}"
+                + only_in_one(keys, full_keys, "the prefix", "the full pytree", "\nso ", ".")
             ),
         )
     return None
@@ -236,6 +238,31 @@ def _children(node: Any) -> _Node | None:
 
 def _key_text(key: Any) -> str:
     return str(getattr(key, "key", getattr(key, "name", key)))
+
+
+def only_in_one(
+    keys: list[Any], other_keys: list[Any], name: str, other_name: str, before: str, after: str = ""
+) -> str:
+    """Returns which keys only one of two nodes has, in words; "" if their keys are the same.
+
+    Args:
+      keys: the keys of a node.
+      other_keys: the keys of the other node.
+      name: the first node in words.
+      other_name: the other node in words.
+      before: the text before the words.
+      after: the text after the words.
+    """
+    parts = []
+    for who, some, others in ((name, keys, other_keys), (other_name, other_keys, keys)):
+        own = [
+            repr(getattr(key, "key", getattr(key, "name", key)))
+            for key in some
+            if key not in others
+        ]
+        if own:
+            parts.append(f"only {who} has the key{'s' * (len(own) > 1)} {', '.join(own)}")
+    return f"{before}{' and '.join(parts)}{after}" if parts else ""
 
 
 def _same_metadata(first: Any, second: Any) -> bool:
@@ -313,6 +340,7 @@ def _equality_errors(
             (
                 "the numbers of children do not match, with the symmetric difference of key sets: "
                 f"{{{only_one_has}}}"
+                + only_in_one(keys, second_node[0], "the former", "the latter", ": ")
             ),
         )
         return
@@ -321,7 +349,8 @@ def _equality_errors(
             path,
             f"{kind} with pytree metadata {metadata}",
             f"{second_kind} with pytree metadata {other_metadata}",
-            "the pytree node metadata does not match",
+            "the pytree node metadata does not match"
+            + only_in_one(keys, second_node[0], "the former", "the latter", ": "),
         )
         return
     for key, child, other_child in zip(keys, children, other_children, strict=True):

@@ -121,7 +121,7 @@ def scan(
     if progress:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
-    if config_states.disable_jit.value:
+    if config_states.disable_jit.value and length:  # without a step, only a trace knows the types
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
     try:
@@ -220,11 +220,6 @@ def _checked_unroll(unroll: int | bool, length: int) -> int:
 def _scan_in_python(
     f: Callable[..., Any], carry: Any, leaves: list[Any], tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    if length == 0:
-        raise ValueError(
-            "zero-length scan is not supported in disable_jit() mode because the output type is "
-            "unknown."
-        )
     results = []
     for place in reversed(range(length)) if reverse else range(length):
         slices = [index_in_dim(leaf, place, keepdims=False) for leaf in leaves]
