@@ -10,7 +10,8 @@ import re
 import pytest
 
 MODULES = (
-    "custom.closures custom.custom_jvp custom.custom_vjp forward.jvp forward.linearize "
+    "custom.closures custom.custom_jvp custom.custom_vjp custom.stopped_gradients forward.jvp "
+    "forward.linearize implicit.diagonals implicit.products "
     "rematerialization.checkpoint rematerialization.policies rematerialization.saved_residuals "
     "reverse.grad reverse.jacobian reverse.transpose reverse.vjp zeros"
 ).split()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from .__about__ import __version__
 from .batching import check_vmap
 from .completeness import assert_complete
+from .complex_steps import check_complex_step
 from .derivatives import check_grads, check_jvp, check_vjp
 from .rules import check_rule
 from .samples import Binary, Case, Operand, Operation, Unary, cases, sample, samples
@@ -22,6 +23,7 @@ __all__ = [
     "assert_close",
     "assert_complete",
     "cases",
+    "check_complex_step",
     "check_grads",
     "check_jvp",
     "check_rule",

@@ -88,10 +88,17 @@ _SOURCES = {
         "olympus_autodiff.implicit.products",
         "fisher_product",
         "gauss_newton_product",
-        "hessian_diagonal",
         "hessian_product",
         "taylor",
     ),
+    **_lazy.names_from(
+        "olympus_autodiff.implicit.diagonals",
+        "fisher_diagonal",
+        "gauss_newton_diagonal",
+        "hessian_diagonal",
+    ),
+    **_lazy.names_from("olympus_autodiff.custom.stopped_gradients", "stop_gradient_at"),
+    **_lazy.names_from("olympus_random.estimators.smoothing", "smoothed"),
     **_lazy.names_from("olympus_batching", "vmap"),
     # olympus_numpy adds the methods and properties to this class.
     **_lazy.names_from("olympus_numpy", "Array"),

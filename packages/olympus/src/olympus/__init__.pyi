@@ -47,11 +47,14 @@ from olympus_autodiff import custom_jvp as custom_jvp
 from olympus_autodiff import custom_vjp as custom_vjp
 from olympus_autodiff.custom.closures import closure_convert as closure_convert
 from olympus_autodiff.custom.closures import custom_gradient as custom_gradient
+from olympus_autodiff.custom.stopped_gradients import stop_gradient_at as stop_gradient_at
 from olympus_autodiff.forward.jvp import jvp as jvp
 from olympus_autodiff.forward.linearize import linearize as linearize
+from olympus_autodiff.implicit.diagonals import fisher_diagonal as fisher_diagonal
+from olympus_autodiff.implicit.diagonals import gauss_newton_diagonal as gauss_newton_diagonal
+from olympus_autodiff.implicit.diagonals import hessian_diagonal as hessian_diagonal
 from olympus_autodiff.implicit.products import fisher_product as fisher_product
 from olympus_autodiff.implicit.products import gauss_newton_product as gauss_newton_product
-from olympus_autodiff.implicit.products import hessian_diagonal as hessian_diagonal
 from olympus_autodiff.implicit.products import hessian_product as hessian_product
 from olympus_autodiff.implicit.products import taylor as taylor
 from olympus_autodiff.implicit.solutions import argmin as argmin
@@ -128,6 +131,7 @@ from olympus_ir.types.dtypes import float0 as float0
 from olympus_ir.types.placement import NamedSharding as NamedSharding
 from olympus_ir.types.placement import P as P
 from olympus_ir.types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_random.estimators.smoothing import smoothed as smoothed
 from olympus_sharding import set_mesh as set_mesh
 from olympus_sharding.annotations.constraints import reshard as reshard
 from olympus_sharding.manual.pmap import pmap as pmap

@@ -3,6 +3,13 @@
 
 from olympus_random import *  # noqa: F403
 
-from ._faces import present as _present
+from . import _lazy
 
-_present(__name__)
+_SOURCES = {
+    **_lazy.names_from("olympus_random.estimators.expectations", "pathwise", "score_function"),
+    **_lazy.names_from(
+        "olympus_random.estimators.relaxations", "gumbel_softmax", "straight_through"
+    ),
+}
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, _SOURCES)

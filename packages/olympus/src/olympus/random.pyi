@@ -3,6 +3,10 @@
 from olympus_random import KeyType as KeyType
 from olympus_random import PRNGImpl as PRNGImpl
 from olympus_random import random_gamma_p as random_gamma_p
+from olympus_random.estimators.expectations import pathwise as pathwise
+from olympus_random.estimators.expectations import score_function as score_function
+from olympus_random.estimators.relaxations import gumbel_softmax as gumbel_softmax
+from olympus_random.estimators.relaxations import straight_through as straight_through
 from olympus_random.generators.implementations import register_prng as register_prng
 from olympus_random.keys.functions import PRNGKey as PRNGKey
 from olympus_random.keys.functions import clone as clone

@@ -7,9 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 
@@ -22,7 +19,6 @@ from ..zeros import aval_of
 __all__ = [
     "fisher_product",
     "gauss_newton_product",
-    "hessian_diagonal",
     "hessian_product",
     "taylor",
 ]
@@ -44,39 +40,6 @@ def hessian_product(f: Callable[[Any], Any], x: Any, v: Any) -> Any:
       12.0
     """
     return jvp(grad(f), (x,), (v,))[1]
-
-
-def hessian_diagonal(f: Callable[[Any], Any], x: Any, probes: Any = None) -> Any:
-    """Returns the diagonal of the Hessian of a scalar function.
-
-    Without probes it is exact and takes a product for each element. With probes it is the mean of
-    v * (H v) over them, which has the right expectation for vectors of random signs (Hutchinson
-    1989; Bekas, Kokiopoulou and Saad 2007).
-
-    Args:
-      f: a function with a scalar result.
-      x: its argument, an array.
-      probes: vectors v, of shape (count, *x.shape), such as ``random.rademacher(key, shape)``.
-
-    Returns:
-      The diagonal, of the shape of ``x``.
-
-    Example:
-      >>> import numpy as np
-      >>> from olympus_ir import lax
-      >>> cubes = lambda x: lax.reduce_sum(lax.integer_pow(x, 3), (0,))
-      >>> hessian_diagonal(cubes, np.array([1.0, 2.0], np.float32))
-      Array([ 6., 12.], dtype=float32)
-    """
-    aval = aval_of(x)
-    exact = probes is None
-    if exact:
-        size = math.prod(aval.shape)
-        probes = np.eye(size, dtype=aval.dtype).reshape(size, *aval.shape)
-    products = vmap(lambda v: lax.mul(v, hessian_product(f, x, v)))(probes)
-    total = lax.reduce_sum(products, (0,))
-    count = 1 if exact else aval_of(probes).shape[0]
-    return lax.div(total, lax.full_like(total, count))
 
 
 def gauss_newton_product(
