@@ -66,7 +66,7 @@ def check_complex_step(
     if jvp is None and vjp is None:
         raise TypeError("check_complex_step needs a transformation to check: give `jvp` or `vjp`")
     rtol = max(map(_tolerance, pytrees.tree_leaves(args)), default=0.0) if rtol is None else rtol
-    tolerances = {"rtol": rtol, "atol": rtol if atol is None else atol}
+    atol = rtol if atol is None else atol
     generator = np.random.default_rng(seed)
     tangents = random_like(args, generator)
     results = fun(*pytrees.tree_map(_stepped, args, tangents))
@@ -79,7 +79,8 @@ def check_complex_step(
         primals,
         check_dtypes=False,
         message=f"real parts and the function{hint}",
-        **tolerances,
+        rtol=rtol,
+        atol=atol,
     )
     if jvp is not None:
         _, pushed = jvp(fun, args, tangents)
@@ -88,7 +89,7 @@ def check_complex_step(
         ):
             if np.asarray(got).dtype != dtypes.float0:
                 message = f"jvp and complex step{hint}"
-                assert_close(got, wanted, check_dtypes=False, message=message, **tolerances)
+                assert_close(got, wanted, check_dtypes=False, message=message, rtol=rtol, atol=atol)
     if vjp is not None:
         _, pull = vjp(fun, *args)
         cotangents = random_like(primals, generator)
@@ -96,7 +97,8 @@ def check_complex_step(
             pairing(pull(cotangents), tangents),
             pairing(cotangents, expected),
             err_msg=f"vjp and complex step{hint}",
-            **tolerances,
+            rtol=rtol,
+            atol=atol,
         )
 
 
