@@ -13,21 +13,47 @@ closes the stream.
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import errno
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from olympus_ir.settings.naming import logger_name
+
 from .. import _jaxlib
+from .greetings import FIELDS
 from .rendezvous import receive_all, split_address
 
-__all__ = ["CoordinationServiceProcess"]
+__all__ = ["SECRET_VARIABLE", "CoordinationServiceProcess", "greeting"]
+
+# The environment variable that has the secret that the processes share.
+SECRET_VARIABLE = "OLYMPUS_COORDINATOR_SECRET"
+
+# The service process writes its warnings to its standard error, each in a line with this prefix.
+_WARNING = "warning: "
+
+
+def greeting(process_id: int, num_processes: int, heartbeat_timeout: float) -> dict[str, Any]:
+    """Returns the report of a process, whose fields are those that the service asks for."""
+    return {
+        "process_id": process_id,
+        "num_processes": num_processes,
+        "jaxlib": _jaxlib.JAXLIB_VERSION,
+        "heartbeat_timeout_seconds": heartbeat_timeout,
+    }
+
+
+_FIELDS = {**FIELDS, "jaxlib": (str,), "heartbeat_timeout_seconds": (int, float)}
 
 
 class CoordinationServiceProcess:
@@ -39,6 +65,7 @@ class CoordinationServiceProcess:
       initialization_timeout: the time to wait for all processes, in seconds.
       heartbeat_timeout: the seconds without a heartbeat after which a process counts as dead.
       shutdown_timeout: the time to wait at the end, in seconds.
+      secret: the secret that the processes share; None for none.
 
     Raises:
       RuntimeError: the service cannot listen on the address.
@@ -51,6 +78,7 @@ class CoordinationServiceProcess:
         initialization_timeout: float,
         heartbeat_timeout: float,
         shutdown_timeout: float,
+        secret: str | None = None,
     ) -> None:
         options = {
             "bind_address": bind_address,
@@ -63,6 +91,8 @@ class CoordinationServiceProcess:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "TF_CPP_MIN_LOG_LEVEL": "3",
+            # Other users of the machine can read the command line, and not the environment.
+            SECRET_VARIABLE: secret or "",
         }
         self._shutdown_timeout = shutdown_timeout
         self._process = subprocess.Popen(
@@ -75,30 +105,55 @@ class CoordinationServiceProcess:
             start_new_session=True,
             text=True,
         )
+        self._errors: collections.deque[str] = collections.deque(maxlen=20)
+        self._log = threading.Thread(target=self._read_errors, daemon=True)
+        self._log.start()
         assert self._process.stdout is not None
         if self._process.stdout.readline().strip() != "listening":
-            _, errors = self._process.communicate()
-            lines = errors.strip().splitlines() or [f"status {self._process.returncode}"]
+            self._end(None)
+            lines = [*self._errors] or [f"status {self._process.returncode}"]
             raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
+
+    def _read_errors(self) -> None:
+        # Reads all the time, since the service would stop at a full pipe.
+        assert self._process.stderr is not None
+        logger = logging.getLogger(logger_name("distributed"))
+        for line in self._process.stderr:
+            text = line.strip()
+            if text.startswith(_WARNING):
+                logger.warning("%s", text.removeprefix(_WARNING))
+            elif text:
+                self._errors.append(text)
+
+    def _end(self, timeout: float | None) -> None:
+        """Closes the service's input, and waits until the service has ended."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.wait(timeout)
+        self._log.join(10)
+        self._process.stdout.close()
 
     def stop(self) -> None:
         """Ends the service process once all other processes are done."""
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
-            self._process.communicate("shutdown\n", timeout=self._shutdown_timeout)
+            self._process.stdin.write("shutdown\n")
+            self._end(self._shutdown_timeout)
         if self._process.poll() is None:
             self.kill()
 
     def discard(self) -> None:
         """Ends the service process after a failed start, once it has told the other processes."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
-            self._process.communicate(timeout=5)
+            self._end(5)
         if self._process.poll() is None:
             self.kill()
 
     def kill(self) -> None:
         """Ends the service process at once."""
         self._process.kill()
-        self._process.communicate()
+        self._end(None)
 
 
 # ---- inside the process ----
@@ -123,7 +178,15 @@ def _serve(options: dict[str, Any]) -> None:
     timeout = options["initialization_timeout"]
     with _listening(host, port) as listener:
         print("listening", flush=True)
-        receive_all(listener, options["num_processes"], time.monotonic() + timeout, timeout, start)
+        receive_all(
+            listener,
+            options["num_processes"],
+            time.monotonic() + timeout,
+            timeout,
+            start,
+            secret=os.environ.get(SECRET_VARIABLE) or None,
+            fields=_FIELDS,
+        )
     if sys.stdin.readline().strip() != "shutdown":
         _wait_for_survivors(port, 2 * options["heartbeat_timeout"] + 10)
     services.pop().shutdown()
@@ -144,23 +207,27 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if family == socket.AF_INET6 and host == "::":
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    _refuse_taken_port(family, host, port)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    # Port sharing would hide that another process listens on the port, so a socket without it is
+    # bound first.
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _bind(probe, host, port)
+    _bind(listener, host, port)
     listener.listen(128)
     return listener
 
 
-def _refuse_taken_port(family: int, host: str, port: int) -> None:
-    """Raises OSError if another process listens on the port; port sharing would hide this."""
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+def _bind(listener: socket.socket, host: str, port: int) -> None:
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        remedy = ""
+        if error.errno == errno.EADDRNOTAVAIL:
+            remedy = (
+                ". Pass an address of the machine of process 0 to distributed.initialize, such as "
+                f"coordinator_bind_address='[::]:{port}' for all of them"
+            )
+        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}{remedy}") from error
 
 
 def _wait_for_survivors(port: int, longest: float) -> None:
@@ -191,6 +258,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the service until process 0 releases it."""
     # A signal to the group of process 0 is meant for process 0.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(format=f"{_WARNING}%(message)s", stream=sys.stderr, force=True)
     try:
         _serve(json.loads(arguments[0]))
     except Exception as error:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import atexit
 import hashlib
 import logging
+import os
 import re
+import socket
 import sys
 import threading
 import time
@@ -24,14 +26,13 @@ from olympus_ir.settings.naming import logger_name
 from olympus_sharding.meshes.mesh import set_process_conversions
 
 from .._jaxlib import (
-    JAXLIB_VERSION,
     JaxRuntimeError,
     create_preemption_sync_manager,
     distributed_runtime_client,
 )
 from ..platforms import backends
 from . import clusters
-from .coordination_service import CoordinationServiceProcess
+from .coordination_service import SECRET_VARIABLE, CoordinationServiceProcess, greeting
 from .process_monitor import ProcessFailureError, ProcessMonitor
 from .rendezvous import join, split_address
 
@@ -116,6 +117,7 @@ def initialize(
     coordinator_bind_address: str | None = None,
     slice_index: int | None = None,
     partition_index: int | None = None,
+    coordinator_secret: str | None = None,
 ) -> None:
     """Makes this process one of the processes that run a program together.
 
@@ -125,6 +127,11 @@ def initialize(
     Arguments that are not given are read from the environment, from the variables
     ``OLYMPUS_COORDINATOR_ADDRESS``, ``OLYMPUS_NUM_PROCESSES`` and ``OLYMPUS_PROCESS_ID``, or from
     Slurm, Open MPI or mpi4py.
+
+    The coordinator drops and logs connections that send no proper greeting. With a secret, it also
+    drops those that do not prove that they know the secret. The secret guards the start alone:
+    XLA's service, which follows on the same port, asks for none, so keep the port inside a network
+    that you trust.
 
     When a process dies, every other process raises a `ProcessFailureError` in its main thread. This
     takes at most the heartbeat timeout plus a second.
@@ -140,13 +147,16 @@ def initialize(
       heartbeat_timeout_seconds: the seconds without a heartbeat after which a process counts as
         dead.
       shutdown_timeout_seconds: the seconds that `shutdown` waits for the other processes.
-      coordinator_bind_address: the address at which process 0 listens; by default all of its
-        addresses, or only the loopback address if the coordinator address is a loopback one.
+      coordinator_bind_address: host and port at which process 0 listens; by default the
+        coordinator address alone. ``"[::]:1234"`` listens at all addresses of the machine.
       slice_index: the number of this process's slice of devices, if there are several.
       partition_index: the number of this process's partition within the slice.
+      coordinator_secret: the secret that the processes share, a text that is hard to guess; by
+        default the value of ``OLYMPUS_COORDINATOR_SECRET``, if there is one.
 
     Raises:
-      ValueError: an argument is neither given nor found, or the processes do not agree.
+      ValueError: an argument is neither given nor found, or the processes do not agree, also on
+        the secret.
       RuntimeError: the function is called twice or too late, or the port is taken.
       TimeoutError: not all processes call the function in time.
 
@@ -177,7 +187,8 @@ def initialize(
             "heartbeat": heartbeat_timeout_seconds,
             "shutdown": shutdown_timeout_seconds,
         }
-        _membership = _connect(address, count, number, timeouts, coordinator_bind_address)
+        secret = coordinator_secret or os.environ.get(SECRET_VARIABLE) or None
+        _membership = _connect(address, count, number, timeouts, coordinator_bind_address, secret)
         backends.distributed_runtime = DistributedRuntime(
             _membership.client,
             number,
@@ -237,7 +248,12 @@ def _checked(cluster: clusters.Cluster) -> tuple[str, int, int]:
 
 
 def _connect(
-    address: str, count: int, number: int, timeouts: dict[str, float], bind_address: str | None
+    address: str,
+    count: int,
+    number: int,
+    timeouts: dict[str, float],
+    bind_address: str | None,
+    secret: str | None,
 ) -> _Membership:
     deadline = time.monotonic() + timeouts["initialization"]
     service = None
@@ -248,15 +264,11 @@ def _connect(
             timeouts["initialization"],
             timeouts["heartbeat"],
             timeouts["shutdown"],
+            secret,
         )
     try:
-        hello = {
-            "process_id": number,
-            "num_processes": count,
-            "jaxlib": JAXLIB_VERSION,
-            "heartbeat_timeout_seconds": timeouts["heartbeat"],
-        }
-        join(address, hello, deadline, timeouts["initialization"])
+        hello = greeting(number, count, timeouts["heartbeat"])
+        join(address, hello, deadline, timeouts["initialization"], secret)
         client = distributed_runtime_client(
             address,
             number,
@@ -277,8 +289,29 @@ def _connect(
 
 
 def _bind_address(address: str) -> str:
+    """Returns the address of this machine that the coordinator address names."""
     host, port = split_address(address)
-    return address if host in _LOOPBACK else f"[::]:{port}"
+    if host in _LOOPBACK:
+        return address
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise RuntimeError(
+            f"the coordinator address {address!r} names no machine: {error}. Pass the address at "
+            f"which process 0 listens, such as coordinator_bind_address='[::]:{port}'."
+        ) from error
+    # A name may have several addresses. Others may know only the one of IPv4.
+    family, *_, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    number = str(place[0])
+    if number != host and (number.startswith("127.") or number == "::1"):
+        logging.getLogger(logger_name("distributed")).warning(
+            "%s is %s on this machine, so the coordinator listens for processes of this machine "
+            "only. Pass coordinator_bind_address='[::]:%s' to listen at all its addresses.",
+            host,
+            number,
+            port,
+        )
+    return f"{number}:{port}" if family == socket.AF_INET else f"[{number}]:{port}"
 
 
 def _devices_of(processes: frozenset[int]) -> frozenset[Any]:

@@ -3,23 +3,38 @@
 
 XLA's client ends the process if it cannot reach the service or if another process is missing. So
 the processes meet first, on the same port. Each process reports its number. It is told to continue
-once all processes have reported and agree; otherwise it gets an error. Messages are lines of JSON.
+once all processes have reported and agree; otherwise it gets an error.
+
+Other programs may reach the port. The coordinator drops their connections, logs that, and waits on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import dataclasses
+import logging
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from olympus_ir.settings.naming import logger_name
+
+from . import greetings
+from .greetings import BadMessageError
 
 __all__ = ["join", "receive_all", "split_address"]
 
 _RETRY_SECONDS = 0.1
-_LONGEST_MESSAGE = 65536
+# The limits of a connection that has not been admitted: a process reports at once, in 200 bytes.
+_GREETING_SECONDS = 10.0
+_LONGEST_GREETING = 4096
+_LONGEST_ANSWER = 65536
+# The number of connections that may be open without being admitted; more end the oldest one.
+_MOST_GUESTS = 256
+# The number of dropped connections that are logged one by one.
+_MOST_LOGGED = 20
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -39,7 +54,13 @@ def split_address(address: str) -> tuple[str, int]:
 # ---- each process ----
 
 
-def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -> None:
+def join(
+    address: str,
+    hello: dict[str, Any],
+    deadline: float,
+    timeout: float,
+    secret: str | None = None,
+) -> None:
     """Reports to the coordinator, and waits until all processes have reported.
 
     Args:
@@ -47,10 +68,11 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
       hello: the report of the process.
       deadline: the time at which to give up, on the clock `time.monotonic`.
       timeout: the total waiting time in seconds, for error messages.
+      secret: the secret that the processes share; None for none.
 
     Raises:
       TimeoutError: the coordinator is not reached, or other processes are missing.
-      ValueError: the processes do not agree on the program's layout.
+      ValueError: the processes do not agree on the program's layout or on the secret.
     """
     host, port = split_address(address)
     connection = _connect(host, port, deadline)
@@ -62,12 +84,14 @@ def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -
         )
     with connection:
         try:
-            connection.sendall(json.dumps(hello).encode() + b"\n")
-            # The coordinator knows which processes are missing, so it gets more time to answer.
-            connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
-            answer = _read_line(connection)
+            answer = _converse(connection, hello, deadline, secret)
         except OSError:
             answer = None
+        except BadMessageError as error:
+            raise ValueError(
+                f"process {hello['process_id']} was answered at {address} by a program that is not "
+                f"its coordinator: {error}"
+            ) from error
     if answer is None:
         raise TimeoutError(
             f"process {hello['process_id']} lost its connection to the coordinator at {address} "
@@ -89,14 +113,33 @@ def _connect(host: str, port: int, deadline: float) -> socket.socket | None:
             time.sleep(min(_RETRY_SECONDS, left))  # the coordinator may not have started yet
 
 
-def _read_line(connection: socket.socket) -> dict[str, Any] | None:
-    data = b""
-    while not data.endswith(b"\n"):
-        part = connection.recv(4096)
-        if not part or len(data) > _LONGEST_MESSAGE:
-            return None
-        data += part
-    return json.loads(data)
+def _converse(
+    connection: socket.socket, hello: dict[str, Any], deadline: float, secret: str | None
+) -> dict[str, Any] | None:
+    """Greets the coordinator; returns its last answer, or None if the connection ends."""
+    greeting = hello if secret is None else {**hello, "nonce": greetings.nonce()}
+    connection.sendall(greetings.encode(greeting))
+    # The coordinator knows which processes are missing, so it gets more time to answer.
+    connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
+    with connection.makefile("rb") as lines:
+        answer = _read_answer(lines)
+        if secret is None or answer is None or "error" in answer:
+            return answer
+        challenge = answer.get("challenge")
+        if not isinstance(challenge, str):
+            raise BadMessageError("the coordinator does not ask for the shared secret")
+        proof = greetings.prove(secret, "process", challenge, greeting)
+        connection.sendall(greetings.encode({"proof": proof}))
+        answer = _read_answer(lines)
+    if answer is not None and "error" not in answer:
+        expected = greetings.prove(secret, "coordinator", challenge, greeting)
+        greetings.check_proof(answer.get("proof"), expected)
+    return answer
+
+
+def _read_answer(lines: Any) -> dict[str, Any] | None:
+    line = lines.readline(_LONGEST_ANSWER)
+    return greetings.decode(line) if line.endswith(b"\n") else None
 
 
 # ---- the coordinator ----
@@ -108,8 +151,12 @@ def receive_all(
     deadline: float,
     timeout: float,
     start: Callable[[], None],
+    secret: str | None = None,
+    fields: Mapping[str, tuple[type, ...]] = greetings.FIELDS,
 ) -> None:
     """Waits for all processes, then starts the service and tells them to continue.
+
+    A connection whose greeting is malformed, slow or not proven is dropped and logged.
 
     Args:
       listener: a socket that listens on the coordinator's port. It is closed before ``start`` takes
@@ -118,79 +165,213 @@ def receive_all(
       deadline: the time at which to give up, on the clock `time.monotonic`.
       timeout: the total waiting time in seconds, for error messages.
       start: a function that starts the service.
+      secret: the secret that the processes share; None for none.
+      fields: the fields that each greeting has, with their types.
 
     Raises:
       TimeoutError: processes are missing.
       ValueError: the processes do not agree.
     """
-    connections: dict[int, socket.socket] = {}
-    hellos: dict[int, dict[str, Any]] = {}
+    meeting = _Meeting(listener, num_processes, secret, fields)
     try:
-        _gather(listener, num_processes, deadline, timeout, connections, hellos)
+        meeting.gather(deadline, timeout)
         listener.close()
         start()
     except Exception as error:
-        message = {"error": str(error), "timeout": isinstance(error, TimeoutError)}
-        _tell(connections, message)
+        for guest in meeting.members.values():
+            guest.tell({"error": str(error), "timeout": isinstance(error, TimeoutError)})
         raise
-    _tell(connections, {"go": True})
+    else:
+        for guest in meeting.members.values():
+            guest.tell({"go": True, **guest.proof_of_coordinator(secret)})
+    finally:
+        meeting.close()
 
 
-def _gather(
-    listener: socket.socket,
-    num_processes: int,
-    deadline: float,
-    timeout: float,
-    connections: dict[int, socket.socket],
-    hellos: dict[int, dict[str, Any]],
-) -> None:
-    with selectors.DefaultSelector() as selector:
-        selector.register(listener, selectors.EVENT_READ)
-        while len(connections) < num_processes:
-            left = deadline - time.monotonic()
-            if left <= 0 or not selector.select(left):
-                missing = sorted(set(range(num_processes)) - set(connections))
-                raise TimeoutError(
-                    f"processes {missing} of {num_processes} did not report to the coordinator "
-                    f"within {timeout:g} seconds. Start them, or give them more time with "
-                    "initialization_timeout."
-                )
-            connection, _ = listener.accept()
-            connection.settimeout(5.0)
-            hello = None
+@dataclasses.dataclass(eq=False)
+class _Guest:
+    """Connection to the coordinator.
+
+    Attributes:
+      connection: the socket, which does not block.
+      address: the address of the other side, for messages.
+      deadline: the time at which the connection is dropped, unless it is admitted.
+      received: the part of a line that has been received.
+      greeting: the greeting, once it has been received.
+      challenge: the challenge that was sent; None without a secret.
+      admitted: whether the connection is that of a process of the program.
+    """
+
+    connection: socket.socket
+    address: str
+    deadline: float
+    received: bytes = b""
+    greeting: dict[str, Any] | None = None
+    challenge: str | None = None
+    admitted: bool = False
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Sends a message, if the other side can take it at once."""
+        with contextlib.suppress(OSError):
+            self.connection.sendall(greetings.encode(message))
+
+    def proof_of_coordinator(self, secret: str | None) -> dict[str, str]:
+        """Returns the field by which the coordinator proves that it knows the secret, if any."""
+        if secret is None or self.challenge is None or self.greeting is None:
+            return {}
+        return {"proof": greetings.prove(secret, "coordinator", self.challenge, self.greeting)}
+
+
+class _Meeting:
+    """Coordinator's side of a rendezvous.
+
+    One thread serves all connections, none of which can make it wait.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        num_processes: int,
+        secret: str | None,
+        fields: Mapping[str, tuple[type, ...]],
+    ) -> None:
+        self.members: dict[int, _Guest] = {}
+        self._guests: list[_Guest] = []  # those that are not admitted, oldest first
+        self._listener = listener
+        self._num_processes = num_processes
+        self._secret = secret
+        self._fields = fields
+        self._dropped = 0
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def gather(self, deadline: float, timeout: float) -> None:
+        """Admits connections until all processes are members."""
+        while len(self.members) < self._num_processes:
+            now = time.monotonic()
+            if now >= deadline:
+                raise TimeoutError(self._missing(timeout))
+            while self._guests and self._guests[0].deadline <= now:
+                self._drop(self._guests[0], f"no greeting within {_GREETING_SECONDS:g} seconds")
+            soonest = min([deadline, *(guest.deadline for guest in self._guests[:1])])
+            for key, _ in self._selector.select(soonest - now):
+                if key.data is None:
+                    self._accept()
+                elif key.data.connection.fileno() >= 0:  # not dropped since
+                    self._receive(key.data)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._selector.close()
+        for guest in [*self._guests, *self.members.values()]:
+            guest.connection.close()
+
+    def _missing(self, timeout: float) -> str:
+        missing = sorted(set(range(self._num_processes)) - set(self.members))
+        dropped = f" {self._dropped} other connections were dropped." if self._dropped else ""
+        return (
+            f"processes {missing} of {self._num_processes} did not report to the coordinator "
+            f"within {timeout:g} seconds. Start them, or give them more time with "
+            f"initialization_timeout.{dropped}"
+        )
+
+    def _accept(self) -> None:
+        try:
+            connection, address = self._listener.accept()
+        except OSError:  # the other side has left, or too many files are open
+            time.sleep(0.01)
+            return
+        connection.setblocking(False)
+        deadline = time.monotonic() + _GREETING_SECONDS
+        guest = _Guest(connection, f"{address[0]} port {address[1]}", deadline)
+        self._guests.append(guest)
+        self._selector.register(connection, selectors.EVENT_READ, guest)
+        if len(self._guests) > _MOST_GUESTS:
+            self._drop(self._guests[0], "too many connections have not sent a greeting")
+
+    def _receive(self, guest: _Guest) -> None:
+        try:
+            part = guest.connection.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        if not part:
+            self._drop(guest, "the other side closed it")
+        elif not guest.admitted:
+            line, end, rest = (guest.received + part).partition(b"\n")
+            guest.received = rest if end else line
             try:
-                hello = _read_line(connection)
-                process_id = int(hello["process_id"]) if hello else None
-            except (OSError, ValueError, KeyError, TypeError):
-                process_id = None
-            if process_id is None or hello is None:  # a connection from another program
-                connection.close()
-                continue
-            other = connections.get(process_id)
-            connections[process_id] = connection
-            if other is not None:
-                _tell({0: other}, {"error": f"two processes have the process_id {process_id}"})
-                raise ValueError(
-                    f"two processes have the process_id {process_id}; the ids of "
-                    f"{num_processes} processes are 0 to {num_processes - 1}"
-                )
-            hellos[process_id] = hello
-            _check_agreement(hellos, process_id)
+                if len(line) > _LONGEST_GREETING or len(rest) > _LONGEST_GREETING:
+                    raise BadMessageError(f"more than {_LONGEST_GREETING} bytes came")
+                if end:
+                    self._hear(guest, line)
+            except BadMessageError as error:
+                guest.tell({"error": f"the coordinator dropped this connection: {error}"})
+                self._drop(guest, str(error))
+
+    def _hear(self, guest: _Guest, line: bytes) -> None:
+        message = greetings.decode(line)
+        if guest.greeting is None:
+            greetings.check_greeting(message, self._fields, self._num_processes)
+            if self._secret is None and "nonce" in message:
+                raise BadMessageError("the process has a shared secret, the coordinator has none")
+            if self._secret is not None and "nonce" not in message:
+                raise BadMessageError("the coordinator has a shared secret, the process has none")
+            guest.greeting = message
+            if self._secret is not None:
+                guest.challenge = greetings.nonce()
+                guest.tell({"challenge": guest.challenge})
+                return
+        elif self._secret is not None and guest.challenge is not None:
+            expected = greetings.prove(self._secret, "process", guest.challenge, guest.greeting)
+            greetings.check_proof(message.get("proof"), expected)
+        self._admit(guest, guest.greeting)
+
+    def _admit(self, guest: _Guest, greeting: dict[str, Any]) -> None:
+        process_id = greeting["process_id"]
+        if process_id in self.members:
+            message = (
+                f"two processes have the process_id {process_id}; the ids of "
+                f"{self._num_processes} processes are 0 to {self._num_processes - 1}"
+            )
+            guest.tell({"error": message})
+            raise ValueError(message)
+        guest.admitted = True
+        self._guests.remove(guest)
+        self.members[process_id] = guest
+        _check_agreement(self.members, process_id)
+
+    def _drop(self, guest: _Guest, reason: str) -> None:
+        """Closes a connection; the process of an admitted one can report again."""
+        self._selector.unregister(guest.connection)
+        guest.connection.close()
+        if guest.admitted and guest.greeting is not None:
+            del self.members[guest.greeting["process_id"]]
+        else:
+            self._guests.remove(guest)
+        self._dropped += 1
+        if self._dropped <= _MOST_LOGGED:
+            logger = logging.getLogger(logger_name("distributed"))
+            logger.warning(
+                "The coordinator dropped a connection from %s: %s.%s",
+                guest.address,
+                reason,
+                " Further ones are not logged." if self._dropped == _MOST_LOGGED else "",
+            )
 
 
-def _check_agreement(hellos: dict[int, dict[str, Any]], process_id: int) -> None:
-    first_id = next(iter(hellos))
-    first, hello = hellos[first_id], hellos[process_id]
+# The fields in which processes differ.
+_OWN_FIELDS = {"process_id", "nonce"}
+
+
+def _check_agreement(members: Mapping[int, _Guest], process_id: int) -> None:
+    first_id = next(iter(members))
+    first, hello = members[first_id].greeting or {}, members[process_id].greeting or {}
     for name in first:
-        if name != "process_id" and first[name] != hello.get(name):
+        if name not in _OWN_FIELDS and first[name] != hello.get(name):
             raise ValueError(
                 f"the processes do not agree: {name} is {first[name]!r} in process {first_id} and "
                 f"{hello.get(name)!r} in process {process_id}"
             )
-
-
-def _tell(connections: dict[int, socket.socket], message: dict[str, Any]) -> None:
-    data = json.dumps(message).encode() + b"\n"
-    for connection in connections.values():
-        with contextlib.suppress(OSError), connection:
-            connection.sendall(data)

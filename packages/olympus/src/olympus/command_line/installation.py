@@ -36,7 +36,12 @@ __all__ = [
 
 _LIBRARIES = ("jaxlib", "numpy", "ml-dtypes", "opt-einsum", "scipy")
 # Variables of programs of several processes, which set no flag.
-_OTHER_VARIABLES = {"OLYMPUS_COORDINATOR_ADDRESS", "OLYMPUS_NUM_PROCESSES", "OLYMPUS_PROCESS_ID"}
+_OTHER_VARIABLES = {
+    "OLYMPUS_COORDINATOR_ADDRESS",
+    "OLYMPUS_COORDINATOR_SECRET",
+    "OLYMPUS_NUM_PROCESSES",
+    "OLYMPUS_PROCESS_ID",
+}
 _PLUGINS = re.compile(r"jax-(cuda|rocm)\d+-(plugin|pjrt)|libtpu|jax-metal")
 
 
