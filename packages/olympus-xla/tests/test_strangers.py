@@ -33,6 +33,7 @@ class Meeting:
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.deadline = time.monotonic() + TIMEOUT
         self.outcome = None
+        self.failures = []
         self.processes = []
         arguments = (self.listener, 2, self.deadline, TIMEOUT, lambda: None)
         options = {"secret": secret} if secret else {}
@@ -54,13 +55,20 @@ class Meeting:
     def join(self, hello, *secret):
         rendezvous.join(self.address, hello, self.deadline, TIMEOUT, *secret)
 
+    def _join(self, *arguments):
+        try:
+            self.join(*arguments)
+        except (ValueError, TimeoutError) as error:
+            self.failures.append(error)
+
     def start(self, hello, *secret):
-        self.processes.append(threading.Thread(target=self.join, args=(hello, *secret)))
+        self.processes.append(threading.Thread(target=self._join, args=(hello, *secret)))
         self.processes[-1].start()
 
     def end(self):
         for thread in [self.thread, *self.processes]:
             thread.join(2 * TIMEOUT)
+        assert not self.failures
         return self.outcome
 
 
