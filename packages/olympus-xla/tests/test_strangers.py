@@ -244,6 +244,14 @@ def test_a_false_coordinator_is_left(answers, message):
         thread.join(TIMEOUT)
 
 
+def test_the_secret_is_given_or_in_the_environment(monkeypatch):
+    monkeypatch.setenv("OLYMPUS_COORDINATOR_SECRET", "sesame")
+    assert distributed._secret(None) == "sesame"
+    assert distributed._secret("simsim") == "simsim"
+    with pytest.raises(TypeError, match="coordinator_secret must be a string, got a bytes"):
+        distributed._secret(b"sesame")
+
+
 # ---- addresses ----
 
 

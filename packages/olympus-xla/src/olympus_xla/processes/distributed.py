@@ -157,6 +157,7 @@ def initialize(
     Raises:
       ValueError: an argument is neither given nor found, or the processes do not agree, also on
         the secret.
+      TypeError: the secret is not a string.
       RuntimeError: the function is called twice or too late, or the port is taken.
       TimeoutError: not all processes call the function in time.
 
@@ -187,7 +188,7 @@ def initialize(
             "heartbeat": heartbeat_timeout_seconds,
             "shutdown": shutdown_timeout_seconds,
         }
-        secret = coordinator_secret or os.environ.get(SECRET_VARIABLE) or None
+        secret = _secret(coordinator_secret)
         _membership = _connect(address, count, number, timeouts, coordinator_bind_address, secret)
         backends.distributed_runtime = DistributedRuntime(
             _membership.client,
@@ -245,6 +246,12 @@ def _checked(cluster: clusters.Cluster) -> tuple[str, int, int]:
         )
     split_address(cluster.coordinator_address)
     return cluster.coordinator_address, cluster.num_processes, cluster.process_id
+
+
+def _secret(given: str | None) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise TypeError(f"coordinator_secret must be a string, got a {type(given).__name__}")
+    return given or os.environ.get(SECRET_VARIABLE) or None
 
 
 def _connect(
