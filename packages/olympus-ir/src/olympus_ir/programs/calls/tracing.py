@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from ...diagnostics import phases
 from ...diagnostics.debug_info import DebugInfo
 from ...loading import deferred
 from ...settings.config_states import explain_cache_misses, no_tracing
+from ...settings.naming import naming
 from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
@@ -33,6 +35,16 @@ __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_param
 
 # For each function, maps everything that tracing depends on to the traced program.
 _programs = FunctionCache()
+
+
+class _Unfinished(threading.local):
+    """The traces that have begun in a thread, as pairs of a function's identity and a key."""
+
+    def __init__(self) -> None:
+        self.traces: set[tuple[int, tuple]] = set()
+
+
+_unfinished = _Unfinished()
 
 
 def trace_call(
@@ -192,17 +204,34 @@ def _trace_and_record(fun: Any, fun_called: Any, key: tuple, positions: Any) -> 
     options, in_tree, avals = key[:3]
     info = debug_info_of_tree("jit", fun, in_tree, positions)
     check_tracing_allowed(info)
+    trace = id(fun), key
+    if trace in _unfinished.traces:
+        raise _endless_recursion(info)
     record = record_trace(fun, key, info)
     began = time.perf_counter()
+    _unfinished.traces.add(trace)
     try:
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions, info)
     except BaseException:
         forget_trace(record)
         raise
+    finally:
+        _unfinished.traces.discard(trace)
     if record is not None:
         record.seconds = time.perf_counter() - began
         program.record = record
     return program
+
+
+def _endless_recursion(info: DebugInfo) -> RecursionError:
+    name = info.func_name
+    return RecursionError(
+        f"Recursively calling {info.func_src_info}: the function calls itself with arguments of "
+        "the same types while it is traced, which would never end. A condition on traced values "
+        "cannot end it, because the branches of `lax.cond` are all traced. Loop with "
+        f"`{naming.module}.lax.while_loop` or `fori_loop`; or make the argument that counts "
+        f"static, `jit({name}, static_argnums=...)`, and end the recursion with `if`."
+    )
 
 
 def _trace_program(
