@@ -345,3 +345,24 @@ class TestChecks:
         fine, bad = np.ones((8, 3), np.float32), -np.ones((8, 3), np.float32)
         assert checkify(twice)(fine, fine)[0].get() is None
         assert "at mapped index 0: got -3.0" in checkify(twice)(fine, bad)[0].get()
+
+
+def test_carries_that_begin_to_vary_are_told_to_be_cast():
+    mesh = Mesh(np.array(devices()[:1]), ("i",))
+    spec = P("i")
+
+    def total(x, begin):
+        carry, _ = lax.scan(lambda c, row: ({"sum": c["sum"] + row}, None), begin(), x)
+        return carry["sum"][None]
+
+    def run(begin):
+        body = lambda x: total(x, begin)  # noqa: E731
+        return shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec)(
+            np.arange(4, dtype=np.float32)
+        )
+
+    mended = r"`lax\.pcast\(c\['sum'\], \('i',\), to='varying'\)`"
+    with pytest.raises(TypeError, match=rf"varies over the mesh axes \('i',\)\..*{mended}"):
+        run(lambda: {"sum": np.float32(0)})
+    cast = {"sum": np.float32(0)}
+    assert run(lambda: {"sum": lax.pcast(cast["sum"], ("i",), to="varying")}) == 6.0

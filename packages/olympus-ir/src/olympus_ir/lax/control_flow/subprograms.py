@@ -227,11 +227,24 @@ def check_carry_types(
             differences.append(
                 f"the input {component} has type {given.str_short()} but the corresponding output "
                 f"carry component has type {returned.str_short()}, so {difference}"
+                f"{_cast_of_start(f'{name}{pytrees.keystr(path)}', given, returned)}"
             )
     raise TypeError(
         f"{operation} function carry input and carry output must have equal types, but they "
         f"differ:\n\n{listed(differences)}\n\nRevise the function so that all output types "
         "match the corresponding input types."
+    )
+
+
+def _cast_of_start(name: str, given: AbstractValue, returned: AbstractValue) -> str:
+    """Returns the code that makes a carry vary over the mesh axes that its output varies over."""
+    axes = getattr(returned, "vma", frozenset()) - getattr(given, "vma", frozenset())
+    if not axes:
+        return ""
+    names = tuple(sorted(axes))
+    return (
+        f": the output varies over the mesh axes {names}. Cast the value to start with, "
+        f"`lax.pcast({name}, {names}, to='varying')`"
     )
 
 
