@@ -13,6 +13,8 @@ import pytest
 
 from olympus_ir import lax
 from olympus_ir.settings import config_flags
+from olympus_xla.arrays import transfer_guards
+from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import jit
 from olympus_xla.calls.on_reference import tiers
@@ -22,6 +24,9 @@ from olympus_xla.calls.on_reference import tiers
 def _patient(monkeypatch):
     """Programs do not compile by themselves while a test looks at them."""
     monkeypatch.setattr(tiers, "_PATIENCE", 3600.0)
+    # Other tests of the process have set guards and layouts, with which programs are compiled.
+    monkeypatch.setattr(transfer_guards, "_in_use", False)
+    monkeypatch.setattr(layouts_in_use, "in_use", False)
 
 
 def network(x, w):
