@@ -69,7 +69,7 @@ class MissingMemberError(AttributeError):
         self._kind = kind
 
     def __str__(self) -> str:
-        text, name = self.args[0], self.name
+        text, name = self.args[0], str(self.name)
         return text if name[0] == "_" else text + hint(name, dir(self._kind), _HABITS)
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
