@@ -21,7 +21,11 @@ from olympus import lax
 def start(code):
     return subprocess.Popen(
         [sys.executable, "-c", SETUP + code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OLYMPUS_ENABLE_COMPILATION_CACHE": "0",  # another test compiles the same program
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -93,7 +97,7 @@ print("end", flush=True)
 def test_interrupt_during_a_compilation():
     process = start("""
 def many(x):
-    for i in range(70):
+    for i in range(150):
         x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
     return x
 lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
@@ -115,7 +119,7 @@ print(float(jnp.float32(3) * 2), flush=True)
 def test_exit_after_an_interrupted_compilation():
     process = start("""
 def many(x):
-    for i in range(70):
+    for i in range(150):
         x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
     return x
 lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))

@@ -16,6 +16,7 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import config
+from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.compiling import program_cache
 
 X = np.arange(1.0, 5.0, dtype=np.float32)
@@ -387,7 +388,9 @@ EDITS = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    # Other tests of the process have set layouts, with which programs are traced.
+    monkeypatch.setattr(layouts_in_use, "in_use", False)
     config.update("olympus_cache_dir", os.fspath(tmp_path / "olympus"))
     yield tmp_path / "olympus"
     config.update("olympus_cache_dir", None)

@@ -321,7 +321,7 @@ class TestChecks:
         x = np.ones((8, 3), np.float32)
         x[2], x[5] = -1, -2
         error, _ = checkify(self.mapped(mesh))(x)
-        with pytest.raises(ValueError, match=r"^got -6\.0 \(`check` failed\)$"):
+        with pytest.raises(ValueError, match=r"^got -6\.0 \(`check` failed\)"):
             error.throw()
 
         def check_again(x):
