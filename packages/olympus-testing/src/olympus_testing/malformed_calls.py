@@ -44,7 +44,7 @@ def malformed(
 
     Example:
       >>> malformed("jnp.sum(x, axis=0)", random.Random(3))
-      'jnp.sum(x, axis=0, text=(None,))'
+      'jnp.sum(x, axis=0, text=np.arange(3))'
     """
     tree = ast.parse(expression, mode="eval")
     for _ in range(1 + (generator.random() < 0.2)):
