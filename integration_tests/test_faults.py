@@ -10,6 +10,8 @@ import time
 import pytest
 
 SETUP = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
 import sys, threading, time
 import numpy as np
 import olympus
