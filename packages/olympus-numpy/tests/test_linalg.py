@@ -267,7 +267,7 @@ BAD = {
     "solve sizes": (
         lambda: linalg.solve(np.ones((2, 2)), np.ones(3)),
         ValueError,
-        "as many rows as",
+        "inconsistent size",
     ),
     "solve vectors": (
         lambda: linalg.solve(np.ones((4, 3, 3)), np.ones((4, 3))),
