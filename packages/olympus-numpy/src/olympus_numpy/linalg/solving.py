@@ -130,8 +130,8 @@ def _solve_of(a: Any, b: Any) -> Any:
     if rows != a.shape[-1]:
         raise ShapeError(
             f"solve: inconsistent size: `b` must have as many rows as `a`, got a.shape={a.shape}, "
-            f"b.shape={b.shape}. A vector has shape (n,), and right-hand sides in columns have shape "
-            "(..., n, k)."
+            f"b.shape={b.shape}. A vector has shape (n,), and right-hand sides in columns have "
+            "shape (..., n, k)."
         )
     if _is_aligned(a, b):
         return _solution(a, b)  # the common case: nothing to vectorize
