@@ -316,7 +316,26 @@ def test_tracing_key_does_not_depend_on_other_flags(restored):
 
 def test_tracing_key_is_short():
     # Each entry costs about 5 ns in every call of a compiled function.
-    assert len(config_trace_context_names()) <= 26
+    assert len(config_trace_context_names()) <= 25
+
+
+def test_rare_states_share_entries_of_the_key(restored):
+    strong_zeros = config_states.strong_zeros
+    initial = config_trace_context()
+    with strong_zeros(True), scope("metadata", 1):
+        inside = config_trace_context()
+        with strong_zeros(False):
+            assert config_trace_context() not in (initial, inside)
+        assert config_trace_context() == inside
+    assert config_trace_context() == initial
+    config.update("olympus_strong_zeros", True)
+    everywhere = config_trace_context()
+    with strong_zeros(False):
+        assert not strong_zeros.value
+        assert config_trace_context() not in (initial, inside, everywhere)
+    assert config_trace_context() == everywhere != initial
+    config.update("olympus_strong_zeros", False)
+    assert config_trace_context() == initial
 
 
 def test_scopes():

@@ -15,7 +15,7 @@ import enum
 from typing import Any
 
 from .._jaxlib import Config
-from .configuration import Kind, declare_state, member_of, one_of, truth
+from .configuration import Kind, declare_rare_state, declare_state, member_of, one_of, scopes, truth
 from .naming import naming
 
 # --- Types ---------------------------------------------------------------------------------------
@@ -116,12 +116,11 @@ softmax_custom_jvp = declare_state(
     shapes_programs=True,
 )
 
-strong_zeros = declare_state(
+strong_zeros = declare_rare_state(
     "strong_zeros",
     False,
     truth,
     "Let derivatives be finite at hard points: zero times infinity is zero in their products.",
-    shapes_programs=True,
 )
 
 # --- Random numbers ------------------------------------------------------------------------------
@@ -312,8 +311,6 @@ concrete_mesh = Config(
 )
 # Whether shard_map checks the varying axes of types.
 check_vma = Config("check_vma", False, include_in_jit_key=True, include_in_trace_context=True)
-# Rare annotations by name (see `scope`), as sorted pairs in one entry of the key.
-scopes = Config("scopes", (), include_in_jit_key=True, include_in_trace_context=True)
 # A function (function, args, kwargs, outputs) called after each compiled call, or None.
 post_hook = Config("post_hook", None)
 

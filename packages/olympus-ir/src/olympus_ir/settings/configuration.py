@@ -45,6 +45,7 @@ __all__ = [
     "member_of",
     "one_of",
     "program_flags",
+    "scopes",
     "truth",
     "typed",
 ]
@@ -57,6 +58,8 @@ FALSE_WORDS = frozenset({"n", "no", "f", "false", "off", "0"})
 
 # Values of all `Flag`s that affect programs and differ from their defaults, as sorted pairs.
 program_flags = Config("program_flags", (), include_in_jit_key=True, include_in_trace_context=True)
+# Rare annotations of a thread by name (see `config_states.scope`), as sorted pairs.
+scopes = Config("scopes", (), include_in_jit_key=True, include_in_trace_context=True)
 
 
 class NoDefault:
@@ -215,6 +218,27 @@ class State(Flag):
             for hook in self._local_hooks:
                 hook(local)
         return previous
+
+
+class RareState(State):
+    """State that is seldom set, and has no entry of its own in the tracing key.
+
+    Process-wide values are recorded in `program_flags`, the values of a thread in `scopes`.
+    """
+
+    def __init__(
+        self, name: str, default: Any, description: str, kind: Kind, default_override: Any
+    ):
+        super().__init__(name, default, description, kind, default_override=default_override)
+        self.shapes_programs = True
+        self.add_global_hook(self._record_in_program_flags)
+        self.add_local_hook(self._record_in_scopes)
+
+    def _record_in_scopes(self, value: Any) -> None:
+        others = [pair for pair in scopes.value if pair[0] != self.flag_name]
+        if value is not None:
+            others.append((self.flag_name, value))
+        scopes.set_local(tuple(sorted(others, key=lambda pair: pair[0])))
 
 
 class Override:
@@ -510,6 +534,14 @@ def declare_flag(
     flag = Flag(PREFIX + name, default, description, kind, shapes_programs=shapes_programs)
     config.add(flag)
     return flag
+
+
+def declare_rare_state(name: str, default: Any, kind: Kind, description: str) -> State:
+    """Declares a flag as `declare_state` does, which shapes programs and is seldom set."""
+    override = True if kind is truth else NO_DEFAULT
+    state = RareState(PREFIX + name, default, description, kind, override)
+    config.add(state)
+    return state
 
 
 def declare_state(
