@@ -34,7 +34,6 @@ from ..compiling.placement import check_constrained
 from ..platforms.backends import are_backends_initialized, clear_backends
 from . import effect_tokens
 from .cpp_functions import clear_call_caches, make_cpp_function
-from .executables import Executable
 from .operand_layouts import check_layouts
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from olympus_ir.programs import mutable_types
 
     from ..compiling import program_cache
-    from . import interpreter_exit, nested_shardings, stages
+    from . import executables, interpreter_exit, nested_shardings, stages
     from .jit_types import JitKeywords, JittedFunction
     from .on_reference import cold_evaluation
     from .on_reference import tiers as tiered
@@ -54,6 +53,7 @@ else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
     cold_evaluation = deferred(".on_reference.cold_evaluation", milliseconds=20.0)
     plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
+    executables = deferred(".executables", milliseconds=0.5)
     interpreter_exit = deferred(".interpreter_exit", milliseconds=1.0)
     nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
     program_cache = deferred("..compiling.program_cache", milliseconds=15.0)
@@ -250,7 +250,7 @@ def _cache_miss(
         request = None
         if options.is_cached and run_arrays is _run_arrays and not checks_results():
             request = program_cache.request(fun, options, args, kwargs)
-            found = program_cache.find(request, Executable)
+            found = program_cache.find(request, executables.Executable)
             if found is not None:
                 return found
         program, leaves = trace_call(fun, options, args, kwargs)
