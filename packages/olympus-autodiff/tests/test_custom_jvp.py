@@ -358,3 +358,45 @@ def test_numbers_know_their_dtype():
     f(1.0, {"n": 2}, 3)
     grad(f)(1.0, {"n": 2.0}, 3)
     assert seen == [("float32", "int32", int), ("float32", "float32", int)]
+
+
+def constant_with_rule(derivative):
+    """A function whose value depends on the shape of its operand alone, with a derivative."""
+
+    @custom_jvp
+    def f(x):
+        return lax.full_like(x, 3.0)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        return f(*primals), lax.mul(derivative(*primals), tangents[0])
+
+    return f
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["plain", "compiled"])
+def test_results_equal_for_all_examples(wrap):
+    """The recorded call has a batch dimension: the tangents of its result differ."""
+    f = wrap(constant_with_rule(lax.cos))
+    x = np.array([[0.5, 1.0], [1.5, 2.0], [2.5, 3.0]], np.float32)
+
+    def total(x):
+        return lax.reduce_sum(vmap(f)(x), (0, 1))
+
+    np.testing.assert_allclose(grad(total)(x), np.cos(x), rtol=1e-6)
+    value, tangent = jvp(total, (x,), (x,))
+    assert value == 3 * x.size
+    np.testing.assert_allclose(tangent, np.sum(x * np.cos(x)), rtol=1e-6)
+    np.testing.assert_array_equal(vmap(f, in_axes=1, out_axes=1)(x), np.full_like(x, 3))
+
+
+def test_derivatives_of_batches_of_tangents_of_constants():
+    f = jit(constant_with_rule(lax.cos))
+    x = np.array([[0.5, 1.0], [1.5, 2.0]], np.float32)
+
+    def tangents(x):
+        return vmap(lambda row: jvp(f, (row,), (lax.sin(row),))[1])(x)
+
+    expected = np.cos(2 * x)  # of the products of sine and cosine
+    gradient = grad(lambda x: lax.reduce_sum(tangents(x), (0, 1)))(x)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)

@@ -371,3 +371,23 @@ def test_backward_rules_run_where_no_cotangent_arrives(fun, expected):
     assert grad(fun)(2.0) == expected
     assert jit(grad(fun))(2.0) == expected
     assert vjp(fun, 2.0)[1](1.0) == (expected,)
+
+
+def test_results_equal_for_all_examples():
+    """The recorded call has a batch dimension: its forward pass may depend on more operands."""
+
+    @custom_vjp
+    def f(x):
+        return lax.full_like(x, 3.0)
+
+    f.defvjp(
+        lambda x: (lax.add(lax.mul(x, np.float32(0)), np.float32(3)), x),
+        lambda x, cotangent: (lax.mul(lax.cos(x), cotangent),),
+    )
+    x = np.array([[0.5, 1.0], [1.5, 2.0], [2.5, 3.0]], np.float32)
+
+    def total(x):
+        return lax.reduce_sum(vmap(jit(f))(x), (0, 1))
+
+    np.testing.assert_allclose(grad(total)(x), np.cos(x), rtol=1e-6)
+    assert total(x) == 3 * x.size

@@ -153,3 +153,27 @@ def test_tensorflow_is_wanted():
     except ImportError:
         with pytest.raises(ValueError, match="requires TensorFlow to be installed"):
             olympus_to_tf(lax.sin, [("x", parse_shape_str("f32[]"))])
+
+
+def test_damage_is_found_before_anything_is_run(monkeypatch):
+    data, *trees = serialize(jit(lax.sin).lower(X).compile())
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("bytes were unpickled")
+
+    monkeypatch.setattr("olympus_xla.calls.serialized._Unpickler", refuse)
+    for place in (0, 20, 40, len(data) // 2, len(data) - 1):
+        damaged = bytearray(data)
+        damaged[place] ^= 4
+        with pytest.raises(ValueError, match="damaged|not a compiled function"):
+            deserialize_and_load(bytes(damaged), *trees)
+    for end in (0, 10, 30, len(data) - 1):
+        with pytest.raises(ValueError, match="damaged|not a compiled function"):
+            deserialize_and_load(data[:end], *trees)
+
+
+def test_pickles_of_compiled_functions():
+    compiled = jit(lax.cos).lower(X).compile()
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(compiled))(X), np.cos(X), rtol=1e-5)
+    with pytest.raises(TypeError, match="a Lowered refers to the Python function"):
+        pickle.dumps(jit(lax.cos).lower(X))

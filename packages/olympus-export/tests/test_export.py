@@ -4,6 +4,7 @@
 import collections
 import json
 import os
+import pickle
 import subprocess
 import sys
 import zlib
@@ -14,7 +15,7 @@ import pytest
 import olympus_export as export
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_export import DisabledSafetyCheck, deserialize
+from olympus_export import DisabledSafetyCheck, deserialize, trees
 from olympus_export.functions import format as file_format
 from olympus_ir import lax
 from olympus_ir.lax import linalg
@@ -577,3 +578,31 @@ def test_calls_of_strangers_are_refused_before_they_run():
     )
     with pytest.raises(ValueError, match="custom calls whose targets have no compatibility"):
         refused.call(X)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"kind": "dict", "keys": ["a"], "children": [None, None]},
+        {"kind": "dict", "keys": ["a", "a"], "children": [None, None]},
+        {"kind": "dict", "keys": [1], "children": [None]},
+        {"kind": "dict", "keys": "a", "children": [None, None]},
+        {
+            "kind": "custom",
+            "name": "collections.OrderedDict",
+            "auxdata": "YQ==",
+            "children": [None, None],
+        },
+    ],
+)
+def test_structures_with_keys_that_do_not_fit(tree):
+    with pytest.raises(ValueError, match="a dictionary of . values has the keys"):
+        trees.tree_from_json(tree)
+
+
+def test_pickles_of_exported_functions(exported):
+    loaded = pickle.loads(pickle.dumps(exported))
+    np.testing.assert_allclose(
+        loaded.call(PARAMS, X, scale=F32(2))["y"], exported.call(PARAMS, X, scale=F32(2))["y"]
+    )
+    assert not loaded.has_vjp()

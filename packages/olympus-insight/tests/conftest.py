@@ -29,7 +29,7 @@ def mesh(devices):
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Chromium without a window, which opens files; skips where there is none."""
+    """Starts Chromium without a window, to open files; skips the test without Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:

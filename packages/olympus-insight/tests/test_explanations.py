@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain` names the planted cause of each retracing, by the path of the argument."""
+"""`explain` names the known cause of each repeated trace, by the path of the argument."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def step(params, x, flag=None):
 
 
 def of(compiled, *calls):
-    """The causes that the calls after the first have, as pairs of kind and path."""
+    """Returns the causes of the calls after the first, as pairs of kind and path."""
     with explain() as report:
         for args, kwargs in calls:
             compiled(*args, **kwargs)
-    first, *later = report.traces  # earlier tests may have made functions by the same line
+    first, *later = report.traces  # earlier tests may have made functions by this line
     causes = [*(cause for each in first.recompilations for cause in each.causes)]
     causes += [cause for trace in later for cause in trace.causes]
     return [(cause.kind, cause.path) for cause in causes], report
@@ -52,7 +52,7 @@ def test_first_trace_has_no_cause_and_hits_are_not_recorded():
     assert report.traces[0].line.text == "compiled(*args, **kwargs)"
 
 
-# Each entry is a planted cause: two calls of `step`, and the kind and path to be found.
+# For each name a known cause: two calls of `step`, and the expected kind and path.
 PLANTED = {
     "shape": (call({"w": W}, X), call({"w": W[:2]}, X), ("shape", "params['w']")),
     "dtype": (call({"w": W}, X), call({"w": W.astype(np.int32)}, X), ("dtype", "params['w']")),
@@ -217,7 +217,7 @@ def test_records_keep_nothing_alive():
 
 
 class Unbound:
-    """A stand-in for objects that refuse every look at them outside of a request."""
+    """Stand-in for objects whose attributes raise errors outside of a request."""
 
     @property
     def __class__(self):
@@ -277,11 +277,11 @@ def test_max_traces_raises_with_the_explanation():
     limited = jit(lambda params, x: step(params, x), max_traces=2)
     limited({"w": W}, X)
     limited({"w": W[:2]}, X)
-    limited({"w": W}, X)  # traced already
+    limited({"w": W}, X)  # this call has been traced already
     with pytest.raises(RuntimeError, match=r"params\['w'\]: shape f32\[1,4\]") as caught:
         limited({"w": W[:1]}, X)
     assert "max_traces=2" in str(caught.value) and "test_explanations.py" in str(caught.value)
-    with pytest.raises(RuntimeError, match=r"f32\[1,4\]"):  # and so does the next call
+    with pytest.raises(RuntimeError, match=r"f32\[1,4\]"):  # the next call raises the error, too
         limited({"w": W[:1]}, X)
     limited({"w": W}, X)
 

@@ -191,7 +191,7 @@ def test_nothing_is_loaded_before_use():
 def test_error_for_lack_of_memory_shows_the_report():
     @jit
     def outer(x):
-        return jnp.sort(jnp.ones(2**22)[:, None] * jnp.ones(2**20) + x, 0)  # 16 TiB
+        return jnp.sort(jnp.ones(2**22)[:, None] * jnp.ones(2**20) + x, 0)  # needs 16 TiB
 
     with pytest.raises(Exception, match="RESOURCE_EXHAUSTED") as caught:
         outer(1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of programs, placements and stages, as a browser shows them."""
+"""Pictures of programs, placements and stages in a browser."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ ADDED_TO_KEY = {
 
 
 def ours(name):
-    return name.replace("jax_", "olympus_", 1)
+    return name.replace("jax_", "olympus_", 1).replace("jaxpr", "olympuspr")
 
 
 @pytest.fixture

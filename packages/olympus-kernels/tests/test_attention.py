@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention by blocks beside attention by the definition, and its derivatives."""
+"""Comparison of attention by blocks and its derivatives with attention by its definition."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def operands(heads, kv_heads, queries, keys, size=8, size_of_values=4):
 
 
 def softmax_attention(mask, q, k, v, sinks=None, cap=None):
-    """In NumPy, in double precision."""
+    """Computes attention in NumPy, in double precision."""
     heads = q.shape[0]
     k, v = (np.broadcast_to(x, (heads, *x.shape)) if x.ndim == 2 else x for x in (k, v))
     k, v = (np.repeat(x, heads // x.shape[0], axis=0).astype(np.float64) for x in (k, v))

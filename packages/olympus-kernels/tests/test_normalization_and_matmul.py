@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that are ready to use, against formulas in double precision and finite differences."""
+"""Comparison of ready-made kernels with formulas in double precision and finite differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rng():
 
 
 def difference(function, x, direction, step=1e-5):
-    """The derivative of a function of doubles along a direction."""
+    """Returns the derivative of a function of doubles along a direction."""
     return (function(x + step * direction) - function(x - step * direction)) / (2 * step)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups, and attention to keys in pages, beside NumPy."""
+"""Comparison of products of groups, and of attention to keys in pages, with NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spans(sizes):
 
 
 def products(x, matrices, sizes, first=0):
-    """Products of the rows of groups; zeros for groups without a matrix."""
+    """Returns the products of the rows of groups; zeros for groups without a matrix."""
     out = np.zeros((len(x), matrices.shape[2]), np.float32)
     for (start, end), matrix in zip(spans(sizes)[first:], matrices, strict=False):
         out[start:end] = x[start:end] @ matrix
@@ -100,7 +100,7 @@ HEADS, KV_HEADS, SIZE, PAGE = 4, 2, 16, 16
 
 
 def attention(q, k, v, cap=None, hidden=None):
-    """Attention of queries [heads, queries, size] to keys [keys, heads of keys, size]."""
+    """Computes attention of queries [heads, queries, size] to keys [keys, heads of keys, size]."""
     k, v = (np.repeat(x, q.shape[0] // x.shape[1], axis=1).astype(np.float64) for x in (k, v))
     scores = np.einsum("hqd,khd->hqk", q, k)
     scores = scores if cap is None else cap * np.tanh(scores / cap)

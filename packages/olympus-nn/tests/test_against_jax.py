@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values, derivatives and programs are those of jax 0.10.2; `data/record.py` recorded them.
+"""Comparison of values, derivatives and programs with jax 0.10.2; `data/record.py` recorded them.
 
-The reference evaluator's transcendental functions round otherwise than XLA's, so floats are
+The reference evaluator's transcendental functions round differently from XLA's, so floats are
 compared within a few units in the last place of numbers about as large as the inputs.
 """
 
@@ -49,7 +49,7 @@ def program_of(fun, argument):
 
 
 def recorded_program(record):
-    """The text as recorded, with sizes that JAX leaves as NumPy's written as plain numbers."""
+    """Returns the recorded text, with NumPy's integers among the sizes as plain numbers."""
     return re.sub(r"np\.int64\((\d+)\)", r"\1", record["program"])
 
 
@@ -141,7 +141,7 @@ def test_layers(name):
 
 
 def test_residual_network():
-    """Training goes as in JAX, step by step."""
+    """Compares the steps of training with JAX."""
     network, optimizer = samples.residual_network(stax), optimizers.momentum(0.05, 0.9)
     losses, _ = samples.trained_losses(network, optimizer, grad, key(42))
     np.testing.assert_allclose(losses, RECORDED["losses"], rtol=1e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments in other forms than arrays of floats of the full rank, and in other dtypes."""
+"""Arguments other than arrays of floats of full rank: scalars, missing dimensions, other dtypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUERY, KEY, VALUE = (RNG.normal(size=(2, 5, 4, 8)).astype(np.float32) for _ in r
 
 
 def attention(bias=0.0, mask=True, window=None, rows=(5, 5)):
-    """Attention in double precision."""
+    """Computes attention in double precision."""
     logits = np.einsum("btnh,bsnh->bnts", *np.float64([QUERY, KEY])) / np.sqrt(8) + bias
     position = np.arange(5)
     if window is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orthogonal weights: the numbers are JAX's."""
+"""Comparison of orthogonal weights with JAX's numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long short-term memory, compared with its equations written down in NumPy."""
+"""Comparison of long short-term memory with its equations in NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def logistic(x):
 
 
 def expected(x, h_0, c_0, weights, layers, directions):
-    """One example after the other, one time after the other."""
+    """Computes each example and each time in turn."""
     parts = [
         {number: np.asarray(part) for number, part in group.items()}
         for group in unpack_lstm_weights(weights, INPUT, HIDDEN, layers, directions == 2)
@@ -103,7 +103,7 @@ def test_mapped():
 def test_weights():
     assert get_num_params_in_lstm(3, 4, 2, True) == 736
     weights = np.asarray(init_lstm_weight(key(0), 3, 4, 2, True))
-    # What JAX 0.10.2 draws.
+    # The numbers that JAX 0.10.2 draws.
     np.testing.assert_allclose(
         weights[:4], [0.447667, 0.47857988, -0.16770852, -0.03133154], rtol=1e-6
     )
@@ -111,7 +111,7 @@ def test_weights():
 
 
 def test_gates_are_exchanged():
-    """As JAX 0.10.2 does."""
+    """Compares with the order of JAX 0.10.2."""
     count = get_num_params_in_lstm(2, 1, 1, False)
     swapped = swap_lstm_gates(np.arange(count), 2, 1, 1, False)
     wanted = [0, 1, 2, 3, 6, 7, 4, 5, 8, 9, 11, 10, 12, 13, 15, 14, 16, 17, 19, 18]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products in a few bits, compared with the formats' definitions written down in NumPy."""
+"""Comparison of products in narrow formats with the definitions of the formats in NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MATRICES = (((1,), (1,)), ((), ()))
 
 
 def mxfp8(x):
-    """The numbers that blocks of 32 elements in MXFP8 stand for."""
+    """Returns the numbers that blocks of 32 elements in MXFP8 represent."""
     result = np.zeros(x.shape)
     for row in np.ndindex(x.shape[:-1]):
         for start in range(0, x.shape[-1], 32):
@@ -31,7 +31,7 @@ def mxfp8(x):
 
 
 def nvfp4(x, global_scale=1.0):
-    """The numbers that blocks of 16 elements in NVFP4 stand for."""
+    """Returns the numbers that blocks of 16 elements in NVFP4 represent."""
     result = np.zeros(x.shape)
     for row in np.ndindex(x.shape[:-1]):
         for start in range(0, x.shape[-1], 16):
@@ -75,7 +75,7 @@ def test_global_scale():
 
 @pytest.mark.parametrize("mode", FORMATS)
 def test_dimensions_and_whole_blocks(mode):
-    """Any dimensions may be summed over, and any number of elements."""
+    """Sums over any dimensions, and any number of elements."""
     x, y = normal(2, 5, 3, 4, 7), normal(7, 3, 2, 6, seed=1)
     numbers = (((1 + 3, 2), (0, 1)), ((0,), (2,)))
     configs = [get_scaled_dot_general_config(mode)] * 3

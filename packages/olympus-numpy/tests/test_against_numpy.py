@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions give what NumPy's give, over shapes with and without elements, and over dtypes."""
+"""Comparison of functions with NumPy's, over shapes with and without elements, and over dtypes."""
 
 from __future__ import annotations
 
@@ -345,7 +345,8 @@ def test_einsum_takes_lists_of_any_labels():
     product = np.einsum("ij,jk->ik", x, y)
     check(jnp.einsum(x, ["rows", "in"], y, ["in", "out"], ["rows", "out"]), product)
     check(jnp.einsum(x, [0, 60], y, [60, 7], [7, 0]), product.T)
-    check(jnp.einsum(x, ["z", "b"], y, ["b", "a"]), product.T)  # in the order of the labels
+    # the labels of the result are in ascending order
+    check(jnp.einsum(x, ["z", "b"], y, ["b", "a"]), product.T)
     check(jnp.einsum(x, [..., 1], y, [1, 2], [..., 2]), product)
     with pytest.raises(TypeError, match="comparable"):
         jnp.einsum(x, ["rows", 0], y, [0, 1])
@@ -517,7 +518,7 @@ def test_further_cases(name):
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), -1])
 @pytest.mark.parametrize("trim", ["fb", "f", "b"])
 def test_zeros_at_the_ends_of_dimensions(trim, axis):
-    """Rows 1 to 2 and columns 1 to 2 hold what is not zero."""
+    """Uses a grid whose nonzero elements are in rows 1 to 2 and columns 1 to 2."""
     axes = {None: (0, 1), -1: (1,)}.get(axis, axis if isinstance(axis, tuple) else (axis,))
     window = [slice(None), slice(None)]
     for one in axes:

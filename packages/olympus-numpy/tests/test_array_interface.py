@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of arrays that type checkers read, compared with the class of arrays."""
+"""Comparison of the arrays' interface for type checkers with the class of arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSES = {
     for node in ast.parse(SOURCE.read_text("utf-8")).body
     if isinstance(node, ast.ClassDef)
 }
-# Members of arrays with values, which the NumPy evaluator's arrays need not have.
+# Members of device arrays, which the NumPy evaluator's arrays need not have.
 PLACEMENT = frozenset(
     "device sharding format committed is_fully_addressable is_fully_replicated addressable_shards "
     "global_shards traceback addressable_data devices block_until_ready copy_to_host_async delete "

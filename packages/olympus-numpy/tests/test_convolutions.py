@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution, correlation and the polynomials that are made of them, beside NumPy's."""
+"""Comparison of convolution, correlation and polynomials with NumPy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_convolve(mode, dtype):
 def test_correlate(mode, dtype):
     for first, second in LENGTHS:
         if mode == "same" and min(first, second) % 2 == 0 and first <= second:
-            continue  # NumPy's middle of an even number of elements depends on the order
+            # NumPy's "same" for an even number of elements depends on the order of the operands
+            continue
         a, v = vector(first, dtype, 1), vector(second, dtype, 2)
         expected = np.correlate(a.astype(np.complex128), v.astype(np.complex128), mode)
         result = np.asarray(jnp.correlate(a, v, mode))

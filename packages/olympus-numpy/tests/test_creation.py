@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made of values of all kinds, and what is no array."""
+"""Creation of arrays from values of all kinds, and errors for other objects."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_scalar_types():
     assert jnp.promote_types("bfloat16", "float16") == np.float32
     assert jnp.result_type(jnp.int8, 2) == np.int8
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # asking for a dtype is no request for it
+        warnings.simplefilter("error")  # an explicit dtype gives no warning about truncation
         assert jnp.result_type(jnp.float64) == np.float32
     assert not jnp.can_cast(np.float64, "float32") and jnp.can_cast(jnp.int8, "float32")
 
@@ -228,7 +228,7 @@ def test_scalars_made_under_a_trace_are_literals():
     program = make_olympuspr(function)(jnp.ones(3, jnp.float32))
     assert not program.consts
     assert jit(function)(jnp.ones(2, jnp.float32)).tolist() == [5, 5]
-    assert make_olympuspr(lambda x: x * int(jnp.array(2)))(1.0)  # their value is known
+    assert make_olympuspr(lambda x: x * int(jnp.array(2)))(1.0)  # the value is known while tracing
     assert make_olympuspr(lambda: jnp.array(1.5).at[()].set(2.0))().out_avals[0].weak_type
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier transforms give NumPy's numbers, for all lengths, axes and norms."""
+"""Comparison of Fourier transforms with NumPy, for all lengths, axes and norms."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pytrees as vectors: promotion, the way back, and what is refused."""
+"""Pytrees as vectors: promotion, the inverse function, errors."""
 
 from __future__ import annotations
 

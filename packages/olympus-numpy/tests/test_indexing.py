@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexing and indexed updates against NumPy's, over random indices."""
+"""Comparison of indexing and indexed updates with NumPy, over random indices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_slice(size: int, draw: random.Random) -> slice:
 
 
 def random_index(shape: tuple, draw: random.Random, *, arrays: bool, unique: bool = False):
-    """A random legal index: integers, slices, None, an ellipsis, and arrays that broadcast."""
+    """Returns a random legal index: integers, slices, None, ellipsis, arrays that broadcast."""
     parts: list = []
     axis = 0
     has_ellipsis = False
@@ -55,7 +55,8 @@ def random_index(shape: tuple, draw: random.Random, *, arrays: bool, unique: boo
             parts.append([draw.randint(-size, size - 1) for _ in range(array_shape[-1])])
         elif kind == "mask":
             mask = np.zeros(size, bool)
-            # As many as fit the other arrays, so that they broadcast.
+            # The mask has as many true elements as the other arrays have elements, so that they
+            # broadcast.
             count = min(size, array_shape[-1])
             mask[draw.sample(range(size), count)] = True
             parts.append(mask)
@@ -82,7 +83,7 @@ def legal_cases(count: int, arrays: bool):
         try:
             expected = x[index]
         except (IndexError, ValueError):
-            continue  # masks and arrays that do not broadcast
+            continue  # masks and index arrays that do not broadcast
         count -= 1
         yield x, index, expected
 
@@ -108,7 +109,7 @@ def test_at_set_is_numpys_assignment():
             values = -np.arange(1, expected.size + 1, dtype=np.float32).reshape(expected.shape)
             wanted = x.copy()
             if len(set(np.ravel(expected))) != expected.size:
-                values = np.float32(-1)  # repeated indices: which value wins is not said
+                values = np.float32(-1)  # with repeated indices, any of the values may be kept
             wanted[index] = values
             result = jnp.asarray(x).at[index].set(values)
             np.testing.assert_array_equal(np.asarray(result), wanted, err_msg=str((x.shape, index)))

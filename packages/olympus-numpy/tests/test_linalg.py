@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra gives what NumPy's gives, and derivatives that finite differences confirm."""
+"""Comparison of linear algebra with NumPy, and of derivatives with finite differences."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_derivatives_under_transformations(wide):
 
 
 def test_the_spectral_radius():
-    """The numbers that a well-known introduction prints."""
+    """Compares with the numbers that a well-known introduction to JAX prints."""
 
     def spectral_radius(matrix):
         return jnp.max(jnp.abs(linalg.eigvals(matrix)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for factors of all matrices, whatever their shape and dtype."""
+"""Properties of matrix factors that hold for all shapes and dtypes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates at traced boolean masks give what NumPy's assignment gives."""
+"""Comparison of updates at traced boolean masks with assignments in NumPy."""
 
 import numpy as np
 import pytest

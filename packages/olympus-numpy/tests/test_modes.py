@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What configuration changes: strict promotion of dtypes, and what becomes of unequal ranks."""
+"""Effects of the configuration: strict promotion of dtypes, treatment of unequal ranks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All names of ``jax.numpy`` are there, with its parameters, but for those listed here."""
+"""Presence of all names of ``jax.numpy`` with JAX's parameters, except for those listed here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from olympus_numpy import lazy_names, linalg
 
 RECORDED = json.loads((pathlib.Path(__file__).parent / "recorded" / "names.json").read_text())
 
-# These differ on purpose.
+# Functions whose parameters differ on purpose.
 OTHER_PARAMETERS = {"einsum", "take_along_axis"}
 MODULES = {"numpy": jnp, "numpy.linalg": linalg}
 
@@ -46,7 +46,7 @@ def test_parameters(module):
 def test_modules_that_are_loaded_later(module):
     names = importlib.import_module(f"olympus_numpy.{module}").__all__
     assert lazy_names.MODULES[module].split() == sorted(names)
-    # The import system would put the module in the place of a function of the same name.
+    # The import of a submodule of that name would replace the function.
     assert module not in lazy_names.MODULE_OF
 
 

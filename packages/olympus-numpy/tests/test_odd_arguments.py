@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments at the edge of what functions take: scalars, lists, empty arrays, narrow dtypes."""
+"""Unusual arguments of functions: scalars, lists, empty arrays, narrow dtypes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from olympus_ir.types import dtypes
 
 
 class Converted:
-    """An object that becomes an array."""
+    """Object that converts itself to an array."""
 
     def __jax_array__(self):
         return jnp.arange(3.0)
@@ -115,7 +115,7 @@ def test_einsum_spreads_what_is_summed():
     np.testing.assert_allclose(jnp.einsum("i,i->", y, x), 6)
 
 
-# ---- conversions, and what the namespace says of itself ----
+# ---- conversions, and properties of the namespace ----
 
 
 def test_conversions_that_change_nothing_return_the_array():
@@ -400,3 +400,24 @@ def test_python_integers_beyond_a_narrow_dtype_wrap_around_in_programs(function,
     for result in (function(x, value), jit(lambda x: function(x, value))(x)):
         assert result.dtype == expected.dtype
         assert np.array_equal(np.asarray(result), expected)
+
+
+def test_headers_that_claim_too_much(tmp_path):
+    file = io.BytesIO()
+    np.save(file, np.arange(4, dtype=np.float32))
+    whole = file.getvalue()
+    path = tmp_path / "array.npy"
+    huge = io.BytesIO()
+    header = {"descr": "<f4", "fortran_order": False, "shape": (2**62,)}
+    np.lib.format.write_array_header_1_0(huge, header)
+    for damaged, message in (
+        (huge.getvalue() + bytes(16), f"has {2**64} bytes, and 16 follow the header"),
+        (whole[:-1], "15 follow the header"),
+        (whole.replace(b"}", b"("), "load: the file is damaged|Cannot parse header"),
+    ):
+        for source in (path, io.BytesIO(damaged)):
+            path.write_bytes(damaged)
+            with pytest.raises(ValueError, match=message):
+                jnp.load(source)
+    path.write_bytes(whole + b"more")
+    np.testing.assert_array_equal(jnp.load(path), np.arange(4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and methods of arrays: NumPy's results, and whose turn it is with other operands."""
+"""Operators and methods of arrays: results as in NumPy, and precedence with other operands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNARY = [operator.neg, operator.pos, operator.abs]
 
 
 class Other:
-    """Neither an array nor a scalar, with operators of its own."""
+    """Object with operators of its own, neither an array nor a scalar."""
 
     def __radd__(self, other):
         return "radd"
@@ -55,14 +55,14 @@ class Other:
 
 
 class Holder:
-    """Becomes an array when an operator needs one."""
+    """Object that an operator converts to an array."""
 
     def __olympus_array__(self):
         return jnp.arange(3.0)
 
 
 class Box:
-    """A pytree that becomes an array, or a NumPy array, and has some of the array's attributes."""
+    """Pytree that converts itself to an array, and has some of the attributes of an array."""
 
     def __init__(self, array):
         self.array = array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles and medians beside NumPy's: every method, axis and form of the probabilities."""
+"""Comparison of quantiles and medians with NumPy: methods, axes and forms of probabilities."""
 
 import warnings
 

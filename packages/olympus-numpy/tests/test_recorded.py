@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy API does what JAX does: programs, types, values and promotion, as recorded.
+"""Comparison of the NumPy API with JAX: recorded programs, types, values and promotion.
 
-The records are made by ``recorded/record.py``.
+``recorded/record.py`` makes the records.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ HOST_LINES = [
 @pytest.mark.parametrize("line", HOST_LINES)
 @pytest.mark.filterwarnings("ignore")
 def test_arrays_of_the_host_under_a_trace(line):
-    """NumPy arrays that are not among the arguments traced."""
+    """Traces functions that use NumPy arrays which are not among their arguments."""
     expected = {**PROGRAMS, **TYPES}[line]
     expression, _, arguments = line.partition("|")
     values = [np.zeros(one.shape, one.dtype) for one in map(aval, arguments.split())]

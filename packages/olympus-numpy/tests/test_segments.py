@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over segments, compared with loops of NumPy."""
+"""Comparison of reductions over segments with loops of NumPy."""
 
 from __future__ import annotations
 

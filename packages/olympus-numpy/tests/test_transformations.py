@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy API under transformations: mapping over an axis and differentiation."""
+"""The NumPy API under `vmap` and differentiation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ DIFFERENTIABLE = [
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives(name):
-    """Against central differences along a random direction, forwards and backwards."""
+    """Compares both modes with central differences along a random direction."""
     function = FUNCTIONS[name]
     generator = np.random.default_rng(0)
     x = jnp.asarray(X[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ufuncs: reduce, accumulate, at, outer, reduceat; and ufuncs made of functions."""
+"""Methods of ufuncs (reduce, accumulate, at, outer, reduceat), and ufuncs made from functions."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_methods_under_jit():
         close(one, np.asarray(other))
 
 
-# ---- dtypes that differ from the operands' ----
+# ---- dtypes that differ from those of the operands ----
 
 
 @pytest.mark.parametrize("name", LOGICAL)

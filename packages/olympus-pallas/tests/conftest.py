@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several CPU devices for the tests, where no other package has made one."""
+"""Several CPU devices for the tests, unless another package has made a client."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and programs of kernels are those of jax 0.10.2; `data/record.py` recorded them."""
+"""Comparison of values and programs of kernels with jax 0.10.2; `data/record.py` recorded them."""
 
 from __future__ import annotations
 

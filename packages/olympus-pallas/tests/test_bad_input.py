@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users get told: specifications, kernels and operands that do not fit together."""
+"""Messages about specifications, kernels and operands that do not fit together."""
 
 from __future__ import annotations
 

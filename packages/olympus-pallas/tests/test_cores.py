@@ -28,7 +28,7 @@ BUFFER = tpu.VMEM((8, 128), F32)
 
 @contextlib.contextmanager
 def failure(message):
-    """What runs within fails on the device, and with it the effects that wait for it."""
+    """Expects an error on the device, and in the effects that wait for the device."""
     with pytest.raises(Exception, match=message):
         yield
     with contextlib.suppress(Exception):
@@ -219,7 +219,7 @@ def test_programs_of_parallel_axes_are_shuffled(cores, kinds):
         interpret=recording(seen, num_cores_or_threads=cores, random_seed=12345),
         compiler_params=tpu.CompilerParams(dimension_semantics=semantics),
     )().block_until_ready()
-    # As jax.random.permutation says, of one key for each axis.
+    # The permutation that jax.random.permutation makes with one key for each axis.
     key, first = random.split(random.key(12345))
     _, second = random.split(key)
     rows = random.permutation(first, 4) if kinds[0] == "p" else np.arange(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of several simulated devices: remote copies, semaphores, barriers, mistakes in them."""
+"""Kernels of several simulated devices: remote copies, semaphores, barriers, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DMA = tpu.SemaphoreType.DMA
 
 @contextlib.contextmanager
 def failure(message):
-    """What runs within fails on the device, and with it the effects that wait for it."""
+    """Expects an error on the device, and in the effects that wait for the device."""
     with pytest.raises(Exception, match=message):
         yield
     with contextlib.suppress(Exception):
@@ -32,7 +32,7 @@ def failure(message):
 
 
 def on_mesh(kernel, devices, scratch, out=BLOCK, shape=(4,), names=("x",), **options):
-    """The function of arrays that are divided among devices along the first dimension."""
+    """Returns the function of arrays that are divided among devices along the first dimension."""
     mesh = Mesh(np.array(devices[: int(np.prod(shape))]).reshape(shape), names)
     options.setdefault("interpret", tpu.InterpretParams())
     call = pl.pallas_call(
@@ -72,7 +72,7 @@ def test_interpretation_of_other_devices_needs_no_parameters(four):
 
 
 def ring_sum(x_ref, o_ref, buffer, sent, received, count):
-    """Every device adds up the blocks of all: they go round in a ring of buffers."""
+    """Adds up the blocks of all devices, which go round in a ring of buffers."""
     here = lax.axis_index("x")
     right, left = lax.rem(here + 1, 4), lax.rem(here + 3, 4)
     meeting = tpu.get_barrier_semaphore()
@@ -117,7 +117,7 @@ def test_a_ring_adds_up(four):
     )
     total = blocks().reshape(4, 8, 128).sum(0)
     np.testing.assert_array_equal(jit(call)(blocks()), np.tile(total, (4, 1)))
-    # A second run meets anew.
+    # In a second run the devices meet again.
     np.testing.assert_array_equal(jit(call)(2 * blocks()), np.tile(2 * total, (4, 1)))
 
 
@@ -142,14 +142,14 @@ def test_races_are_found(four):
     def kernel(x_ref, o_ref, sent, received):
         right = lax.rem(lax.axis_index("x") + 1, 4)
         copy = tpu.async_remote_copy(x_ref, o_ref, sent, received, device_id=(right,))
-        # The neighbour's copy may come before this one or after it.
+        # The neighbour's copy may come before or after this copy.
         tpu.sync_copy(x_ref, o_ref)
         copy.wait()
 
     call = on_mesh(kernel, four, [DMA, DMA], interpret=tpu.InterpretParams(detect_races=True))
     with failure("a race: a copy writes"):
         call(blocks()).block_until_ready()
-    on_mesh(kernel, four, [DMA, DMA])(blocks())  # not where they are not looked for
+    on_mesh(kernel, four, [DMA, DMA])(blocks())  # races are not detected by default
 
 
 def test_cores_that_wait_for_one_another_are_stopped(four):

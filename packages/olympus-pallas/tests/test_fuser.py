@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fusion of what surrounds a kernel into it."""
+"""Fusion of the operations around a kernel into the kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TILE = pl.BlockSpec((8, 128), lambda i, j: (i, j))
 
 
 def fusible_product(x, y, output):
-    """A product in blocks, of inputs that are computed in the kernel, as is what is made of it."""
+    """Multiplies in blocks, with inputs computed in the kernel and an operation on the output."""
     (m, k), (_, n) = x.shape, y.shape
     result = ShapeDtypeStruct((m, n), F32)
     x_fn, x_values, _ = fuser.get_fusion_values(x)
@@ -188,7 +188,7 @@ SQUARE = pl.BlockSpec((128, 128), lambda i, j: (i, j))
 
 
 def pulled(function, *args, spec=SQUARE):
-    """Specifications; checks that blocks of the result are those of the whole."""
+    """Returns the specifications; checks that results computed by blocks equal the whole result."""
     block_fn, specs, _ = fuser.pull_block_spec(function, spec, grid_len=2)(*args)
     whole = np.asarray(function(*args))
     for place in ((0, 0), (1, 0), (0, 1)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels run by the interpreter, against NumPy."""
+"""Comparison of interpreted kernels with NumPy."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_blocks_that_hang_over_the_edge():
 
     block = BlockSpec((4,), lambda i: (i,))
     got = run(sums, struct((10,), np.int32), x, grid=(3,), in_specs=[block], out_specs=block)
-    # Beyond the edge lie the smallest integers, two of which add up to nothing.
+    # Beyond the edge lie the smallest integers; the sum of two of them is zero.
     np.testing.assert_array_equal(got, [6] * 4 + [22] * 4 + [17] * 2)
 
 

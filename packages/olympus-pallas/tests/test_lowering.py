@@ -45,7 +45,7 @@ def lowered(platform, call, *arguments):
 
 
 def kernel_text(platform, kernel, *arguments, out=None, **options):
-    """The module of the kernel itself, as ``debug=True`` prints it."""
+    """Returns the module of the kernel itself, as ``debug=True`` prints it."""
     out = ShapeDtypeStruct((8, 128), F32) if out is None else out
     text = io.StringIO()
     with redirect_stdout(text):
@@ -235,7 +235,7 @@ def test_functions_of_floats_for_tpus(name):
 
 
 def test_neighbours_of_floats():
-    # What Mosaic computes, here by array programs.
+    # Functions as Mosaic computes them, here by array programs.
     x = np.float32([0, -0.0, 1, -1, 1e-45, -1e-45, np.inf, 3.4e38, np.nan, 2, 2])
     for y in (*np.float32([-np.inf, -1, 0, 1, 2, np.inf, np.nan]), x[3]):
         with np.errstate(all="ignore"):
@@ -340,7 +340,7 @@ def test_copies_and_semaphores_for_tpus():
         assert part in text
 
 
-# ---- what cannot be lowered ----
+# ---- unsupported kernels ----
 
 
 def copy(x_ref, o_ref):

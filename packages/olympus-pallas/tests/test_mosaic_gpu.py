@@ -481,7 +481,7 @@ def test_meshes_and_parameters():
 
 
 def places_of_sparse_elements(dtype):
-    """Which number of the input each number of the result is; the dtype has room for two bits."""
+    """Returns the number of the input for each number of the result; the dtype holds two bits."""
     numbers, total = np.arange(256 * 64 * 2).reshape(256, 64, 2), 0
     for digit in range(8):
         part = (numbers // 4**digit % 4).astype(ml_dtypes.uint2)
@@ -493,7 +493,7 @@ def places_of_sparse_elements(dtype):
 def test_metadata_of_sparse_factors():
     halves = places_of_sparse_elements(np.float16)
     some = ((0, 0, 0, 9), (0, 1, 5, 33), (1, 0, 77, 63), (1, 1, 127, 1), (0, 0, 64, 20))
-    # As jax 0.10.2 orders them.
+    # The order of jax 0.10.2.
     assert [halves[place] for place in some] == [1025, 737, 26303, 31689, 8212]
     assert len(np.unique(halves)) == halves.size
     rows, columns = np.divmod(np.arange(256 * 128).reshape(256, 128), 128)

@@ -149,7 +149,7 @@ def test_snakes_and_swizzles():
             tuple(map(int, plgpu.planar_snake(np.int32(i), shape, minor, width))) for i in steps
         ]
 
-    # As jax 0.10.2 gives them.
+    # The order of jax 0.10.2.
     assert order((3, 5), 1, 2)[6:] == [
         *[(2, 2), (2, 3), (1, 2), (1, 3), (0, 2), (0, 3), (0, 4), (1, 4), (2, 4)]
     ]

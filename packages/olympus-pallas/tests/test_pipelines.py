@@ -17,7 +17,7 @@ whole = pl.BlockSpec(memory_space=pl.ANY)
 
 
 def pipelined(body, out_shape, num_inputs, interpret=True, **options):
-    """The function of arrays whose kernel is one pipeline."""
+    """Returns the function of arrays whose kernel is one pipeline."""
 
     def kernel(*refs):
         tpu.emit_pipeline(body, **options)(*refs)
@@ -32,7 +32,7 @@ def pipelined(body, out_shape, num_inputs, interpret=True, **options):
 
 
 def both(body, out_shape, *arrays, **options):
-    """The interpreter's result; checks that the kernel can be lowered too."""
+    """Returns the interpreter's result; checks that the kernel can be lowered, too."""
     compiled = pipelined(body, out_shape, len(arrays), interpret=False, **options)
     text = jit(compiled).trace(*arrays).lower(lowering_platforms=("tpu",)).as_text()
     assert "@tpu_custom_call" in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels on arrays of which some sizes are variables."""
+"""Kernels on arrays with symbolic sizes."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_checks_are_made_where_they_are_enabled(capsys):
 )
 def test_bits_as_others(shape, given, wanted):
     x = (np.arange(np.prod(shape)) * 37 % 251).reshape(shape).astype(given)
-    # Words lie along the last dimension but one: the lower bits first.
+    # Words lie along the second last dimension, the lower bits first.
     columns = np.ascontiguousarray(np.swapaxes(x, -1, -2)).view(wanted)
     expected = np.swapaxes(columns, -1, -2)
 

@@ -21,7 +21,7 @@ SMEM = pl.BlockSpec(memory_space=tpu.SMEM)
 
 
 def run(kernel, out, *args, interpret=True, **options):
-    """The interpreter's result; checks that the kernel can be lowered too."""
+    """Returns the interpreter's result; checks that the kernel can be lowered, too."""
     compiled = pl.pallas_call(kernel, out, **options)
     text = jit(compiled).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
     assert "@tpu_custom_call" in text
@@ -92,7 +92,8 @@ def test_rounding_by_chance(interpret):
     out = ShapeDtypeStruct(x.shape, BF16)
     got = run(kernel, out, x, bits, interpret=interpret).astype(F32)
     assert set(np.unique(got)) == {np.float32(-1), np.float32(-1 - 1 / 128)}
-    # A quarter of the way: a quarter of the numbers, with a standard deviation of 0.005.
+    # The number lies a quarter of the way up, so a quarter of the results are rounded up, with a
+    # standard deviation of 0.005.
     assert abs((got != -1).mean() - 0.25) < 0.03
     special = np.float32([[np.inf, -np.inf, np.nan, 0]])
     kept = tpu.stochastic_round(special, np.uint32([[2**32 - 1] * 4]), target_dtype=BF16)
@@ -193,7 +194,7 @@ def test_blocks_of_one_array_of_random_numbers():
     np.testing.assert_array_equal(block((16, 128), (1, 1)), whole[16:, 128:])
     np.testing.assert_array_equal(block((8, 256), (2, 0)), whole[16:24])
     np.testing.assert_array_equal(whole[8:16, 128:], uniform(fold_in(key(7), 3), (8, 128)))
-    # As jax 0.10.2 draws them.
+    # Samples of jax 0.10.2.
     np.testing.assert_allclose(
         block((16, 128), (1, 0))[0, :3], [0.29845166, 0.03397441, 0.25999618], rtol=1e-6
     )
@@ -401,7 +402,7 @@ def test_keys_of_kernels(interpret):
         o_ref[1] = normal(fold_in(key, 3), (64, 128))
 
     kernel_key = tpu.to_pallas_key(key(0))
-    # As jax 0.10.2 makes it.
+    # The key that jax 0.10.2 makes.
     np.testing.assert_array_equal(key_data(kernel_key), [[4070199207, 4202968722]])
     out = ShapeDtypeStruct((2, 64, 128), F32)
     first, second = run(kernel, out, kernel_key, interpret=interpret, in_specs=[SMEM])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded draws, and how a call is made as it was when it was recorded."""
+"""Fixtures that repeat recorded calls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def draw():
-    """Repeats a recorded call; returns its result and the recorded one."""
+    """Repeats a recorded call; returns its result and the recorded result."""
     draws = load_draws()
 
     def repeat(record):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated derivatives of expectations against the analytic ones.
+"""Comparison of estimated derivatives of expectations with analytic derivatives.
 
-Bounds are five standard errors, of known variances or of the estimates with other keys; keys are
-fixed.
+Bounds are five standard errors, from known variances or from estimates with other keys. The keys
+are fixed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ REPEATS = 64
 
 
 def assert_unbiased(estimate, expected):
-    """Checks the mean of estimates of several keys against their own standard error."""
+    """Checks the mean of estimates of several keys against its standard error."""
     estimates = np.asarray(jit(vmap(estimate))(random.split(random.key(11), REPEATS)), np.float64)
     error = estimates.std(axis=0, ddof=1) / math.sqrt(REPEATS)
     assert np.all(error > 0)
     assert np.all(np.abs(estimates.mean(axis=0) - expected) < 5 * error + 1e-5)
-    # An estimate that is lost in noise would pass above.
+    # The check above would also accept an estimate that is lost in noise.
     assert np.all(5 * error < 0.2 * max(1.0, np.max(np.abs(expected))))
 
 
@@ -61,7 +61,7 @@ def log_poisson(count, rate):
 def test_score_function_of_bernoulli_draws():
     expectation = score_function(random.bernoulli, log_bernoulli, samples=500)
 
-    def mean(p, key):  # of 5 for heads, 2 otherwise: 2 + 3 p
+    def mean(p, key):  # the value is 5 for heads, else 2; the mean is 2 + 3 p
         return expectation(key, lambda heads: lax.add(lax.mul(3, heads.astype(int)), 2), p)
 
     p = np.float32(0.3)
@@ -77,7 +77,7 @@ def test_second_derivatives_of_score_functions():
     def log_both(heads, p):
         return lax.add(log_bernoulli(heads[0], p), log_bernoulli(heads[1], p))
 
-    def mean(p, key):  # of the conjunction: p**2
+    def mean(p, key):  # the mean of the conjunction is p**2
         expectation = score_function(both, log_both, samples=500)
         return expectation(key, lambda heads: as_float(heads[0] & heads[1]), p)
 
@@ -103,7 +103,7 @@ def test_score_function_of_categorical_draws():
 def test_score_function_of_poisson_draws():
     expectation = score_function(random.poisson, log_poisson, samples=500)
 
-    def mean(rate, key):  # of the square: rate + rate**2
+    def mean(rate, key):  # the mean of the square is rate + rate**2
         return expectation(key, lambda count: lax.mul(count, count), rate)
 
     assert_unbiased(lambda key: grad(mean)(np.float32(2.5), key), 6.0)
@@ -112,7 +112,7 @@ def test_score_function_of_poisson_draws():
 def test_functions_within_expectations_may_have_parameters_and_trees():
     expectation = score_function(random.bernoulli, log_bernoulli, samples=500)
 
-    def mean(p, factor, key):  # factor * p and p
+    def mean(p, factor, key):  # the means are factor * p and p
         out = expectation(key, lambda heads: {"a": lax.mul(factor, as_float(heads)), "b": heads}, p)
         return lax.add(out["a"], out["b"])
 
@@ -137,7 +137,7 @@ def test_wrong_expectations():
 def test_pathwise_derivatives():
     normal = pathwise(lambda key, m, s: lax.add(m, lax.mul(s, random.normal(key))), samples=500)
 
-    def mean(m, s, key):  # of the square: m**2 + s**2
+    def mean(m, s, key):  # the mean of the square is m**2 + s**2
         return normal(key, lambda x: lax.mul(x, x), m, s)
 
     arguments = np.float32(0.7), np.float32(1.5)
@@ -211,7 +211,7 @@ def test_wrong_relaxations():
 
 
 def test_smoothed_steps():
-    def mean(x, key):  # P(x + u > 0) for u ~ N(0, 1/4)
+    def mean(x, key):  # the mean is P(x + u > 0) for u ~ N(0, 1/4)
         step = smoothed(lambda x: lax.gt(x, np.float32(0)), key, scale=0.5, samples=500)
         return step(x)
 
@@ -224,7 +224,7 @@ def test_smoothed_steps():
 
 
 def test_smoothed_trees_and_vectors():
-    def f(x):  # E = |a|^2 + 2 s^2 + b c; opposite points leave no noise in the even terms
+    def f(x):  # the mean is |a|^2 + 2 s^2 + b c; opposite points leave no noise in the even terms
         return lax.add(lax.reduce_sum(lax.mul(x["a"], x["a"]), (0,)), lax.mul(x["b"], x["c"]))
 
     x = {"a": np.array([1.0, 2.0], np.float32), "b": np.float32(3), "c": np.float32(0.5)}

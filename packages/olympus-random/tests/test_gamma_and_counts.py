@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gamma distribution, its derivative, its kin, and distributions of counts."""
+"""Gamma distribution, its derivative, derived distributions, and distributions of counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = random.key(7)
 
 
 def close_to_distribution(samples, distribution):
-    """Kolmogorov and Smirnov's test, with a threshold that these fixed samples do not come near."""
+    """Applies the Kolmogorov-Smirnov test, with a threshold far from these fixed samples."""
     statistic = scipy.stats.kstest(np.asarray(samples, np.float64).ravel(), distribution.cdf)
     assert statistic.pvalue > 1e-3, statistic
 
@@ -58,7 +58,7 @@ def test_dirichlet_samples_are_probabilities():
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 4.0])
 def test_the_derivative_of_a_gamma_sample(shape):
-    """That of the quantile function at the probability of the sample."""
+    """Compares with the derivative of the quantile function at the probability of the sample."""
     with config.enable_x64(True):
         sample, tangent = jvp(lambda a: random.gamma(KEY, a), (shape,), (1.0,))
         probability, step = scipy.special.gammainc(shape, float(sample)), 1e-5

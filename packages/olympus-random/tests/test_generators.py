@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ciphers of Salmon et al. against the vectors that Random123 publishes, and keys of them."""
+"""Comparison of the ciphers with vectors that Random123 publishes, and keys of the ciphers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_keys_of_each_generator(name, tag, size):
     assert (
         len(np.unique(np.concatenate([np.asarray(random.key_data(key))[None], words]), axis=0)) == 7
     )
-    # A number is folded in as the child at its position.
+    # Folding in the number n gives the n-th key of `split`.
     np.testing.assert_array_equal(random.key_data(random.fold_in(key, 4)), words[4])
     draws = vmap(lambda each: random.normal(each, (200,)))(children[0])
     one_by_one = [random.normal(child, (200,)) for child in children[0]]

@@ -22,7 +22,7 @@ def data(keys):
     return np.asarray(random.key_data(keys))
 
 
-# ---- what a key is ----
+# ---- types of keys ----
 
 
 def test_typed_keys():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correlated normal vectors and orthogonal matrices: the numbers of jax 0.10.2, and their laws."""
+"""Correlated normal vectors and orthogonal matrices: numbers of jax 0.10.2, statistical laws."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_examples():
 
 
 def test_the_numbers_of_jax():
-    # Recorded; other methods choose signs as the library does that factors.
+    # Recorded from JAX; signs of other factorizations depend on the library.
     vector = multivariate_normal(key(0), MEAN, COVARIANCE)
     np.testing.assert_allclose(vector, [2.2947626, 5.349606, 2.2291012], rtol=1e-5)
     matrix = orthogonal(key(0), 3)

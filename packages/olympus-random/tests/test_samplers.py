@@ -77,7 +77,7 @@ def test_permutations_are_permutations():
 
 
 def test_the_numbers_of_an_older_layout():
-    # Printed in a talk of 2021, when the bits of a sequence were drawn in order.
+    # Numbers from a talk of 2021, when the bits of all elements were drawn in sequence.
     printed = [
         [[-1.458, -2.047, -1.424], [1.168, -0.976, -1.272]],
         [[0.932, -0.004, -0.74], [-1.427, 1.06, 0.929]],
@@ -320,7 +320,7 @@ def test_normal_vectors_take_the_dtype_of_their_parameters():
 
 def test_complex_lognormal_numbers():
     samples = np.asarray(random.lognormal(KEY, 0.5, (2000,), np.complex64))
-    logarithms = np.log(np.abs(samples))  # the real part has half the variance
+    logarithms = np.log(np.abs(samples))  # the real part has half of the variance
     assert samples.dtype == np.complex64
     assert abs(logarithms.std() - 0.5 / np.sqrt(2)) < 0.03
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators that count by themselves. Expected numbers are those that JAX 0.10.2 gives."""
+"""Stateful generators, compared with recorded numbers of JAX 0.10.2."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_spawn():
 
 
 def test_differentiated_functions():
-    """The numbers are constants for derivatives."""
+    """Checks that derivatives treat the random numbers as constants."""
     expected = float(stateful_rng(7).random())
     generator = stateful_rng(7)
     assert np.isclose(grad(lambda x: lax.mul(x, generator.random()))(2.0), expected)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn is what jax 0.10.2 draws; `data/record.py` made the vectors.
+"""Comparison of samples with those of jax 0.10.2, which `data/record.py` recorded.
 
-The reference evaluator's logarithms and inverse error function round otherwise than XLA's, so
+The reference evaluator's logarithms and inverse error function round differently from XLA's, so
 floats are compared within a few units in the last place. `integration_tests/test_random_vectors.py`
 compares them exactly.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from olympus_ir.types import dtypes
 
 # Units in the last place. Rounding errors grow where a formula takes differences or steep functions
-# of intermediate results: XLA's inverse error function is off by 22 of them near its poles.
+# of intermediate results: XLA's inverse error function is off by 22 units near its poles.
 ULPS = {"normal": 32, "truncated_normal": 32, "lognormal": 32, "maxwell": 32}
 
 

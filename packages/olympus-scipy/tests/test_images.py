@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resampling against what is known of interpolation: averages, lines, polynomials, identities."""
+"""Comparison of resampling with known interpolations: averages, lines, polynomials, identities."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_linear_interpolates_between_middles():
 
 
 def test_cubic_reproduces_parabolas_inside():
-    # Keys: with the parameter -1/2 the interpolation has an error of third order.
+    # Keys's interpolation with the parameter -1/2 has an error of third order.
     row = np.arange(12.0) ** 2
     result = np.asarray(resize(row, (36,), "cubic"))
     places = (np.arange(36) + 0.5) / 3 - 0.5

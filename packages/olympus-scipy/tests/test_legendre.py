@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Associated Legendre functions by their definition: derivatives of Legendre polynomials."""
+"""Comparison of associated Legendre functions with derivatives of Legendre polynomials."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra gives what SciPy's gives."""
+"""Comparison of linear algebra with SciPy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def positive(x):
     return x @ adjoint(x) + np.eye(len(x))
 
 
-# What is determined by the matrix alone, as a function of the module and a square matrix.
+# Results that the matrix alone determines, as functions of the module and a square matrix.
 UNIQUE = {
     "cholesky": lambda module, x: module.cholesky(positive(x)),
     "cholesky_lower": lambda module, x: module.cholesky(positive(x), lower=True),

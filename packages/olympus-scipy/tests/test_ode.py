@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial value problems whose solutions are known, and their derivatives."""
+"""Initial value problems with known solutions, and their derivatives."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_bad_arguments_are_refused():
 
 
 def test_step_is_of_the_fifth_order():
-    """The error of a step falls with the sixth power of its size."""
+    """Checks that the error of a step falls with the sixth power of its size."""
     errors = []
     for size in (0.2, 0.1):
         y0 = np.array([1.0, 2.0])
@@ -137,7 +137,7 @@ def test_interpolant():
 
 
 def test_sizes_of_steps():
-    """Numbers that JAX 0.10.2 gives."""
+    """Compares with numbers of JAX 0.10.2."""
     y0 = np.array([1.0, 2.0], np.float32)
     guess = initial_step_size(lambda y, t: -y * t, 1.0, y0, 4, 1e-3, 1e-3, -y0)
     np.testing.assert_allclose(guess, 0.10371373, rtol=1e-5)
@@ -163,7 +163,7 @@ def test_raveled_first_argument():
     np.testing.assert_array_equal(function(flat, 2.0), [2, 1, 1])
 
 
-# The adjoint state is one vector of complex numbers, of which times take the real parts.
+# The adjoint state is one complex vector. The components for the times take real parts.
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
 def test_complex_states():
     start, rate = 1.0 + 2.0j, -0.5 + 3.0j
@@ -178,6 +178,6 @@ def test_complex_states():
     def size(start):
         return onp.abs(at_the_end(start, rate)[-1])
 
-    # The size is |start| exp(Re rate), of which the gradient is conjugated, as all gradients are.
+    # The size is |start| exp(Re rate). Its gradient is conjugated, as all gradients are.
     expected = np.conj(start) / abs(start) * np.exp(-0.5)
     np.testing.assert_allclose(grad(size)(start), expected, rtol=1e-5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimization finds the minima that SciPy finds."""
+"""Comparison of minima with SciPy's."""
 
 from __future__ import annotations
 

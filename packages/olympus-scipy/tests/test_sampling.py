@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cosine transforms, interpolation, images and quantization agree with SciPy."""
+"""Comparison of cosine transforms, interpolation, images and quantization with SciPy."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_map_coordinates(mode, order):
 def test_map_coordinates_with_constants():
     line = np.arange(5, dtype=np.float32)
     places = [np.array([-2.5, -0.5, 0.0, 1.5, 4.2, 7.0], np.float32)]
-    # Beyond the last element the constant has its share.
+    # Beyond the last element the constant is interpolated, too.
     np.testing.assert_allclose(
         ndimage.map_coordinates(line, places, 1, cval=10.0), [10, 5, 0, 1.5, 5.2, 10], rtol=1e-5
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, trends and spectra agree with SciPy's."""
+"""Comparison of convolutions, trends and spectra with SciPy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterative solvers find what direct ones do, and differentiate as these."""
+"""Comparison of iterative solvers and their derivatives with direct solvers."""
 
 from __future__ import annotations
 

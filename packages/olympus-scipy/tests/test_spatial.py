@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations and their interpolation agree with SciPy's."""
+"""Comparison of rotations and their interpolation with SciPy."""
 
 from __future__ import annotations
 

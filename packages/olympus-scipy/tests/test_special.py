@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special functions agree with SciPy's, in both precisions; their derivatives with differences."""
+"""Comparison of special functions with SciPy, and of their derivatives with finite differences."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def whole(low, high):
     return lambda generator: generator.integers(low, high, COUNT).astype(float)
 
 
-# Operands, the tolerance of double precision, that of single precision (relative; absolute ones
-# are as large where the function has zeros).
+# Operands, and relative tolerances in double and in single precision.
 CASES = {
     "gammaln": ([uniform(-20, 20)], 1e-12, 2e-5),
     "gamma": ([uniform(-10, 25)], 1e-12, 2e-5),
@@ -95,7 +94,7 @@ def assert_agree(found, expected, dtype, tolerance):
         found[representable].astype(expected.dtype),
         expected[representable],
         rtol=tolerance,
-        # Near their zeros single precision compilers give absolute accuracy alone.
+        # In single precision, compilers are accurate near zeros in absolute terms only.
         atol=tolerance * (1e-3 if dtype == np.float64 else 0.05),
     )
 
@@ -185,7 +184,7 @@ SMOOTH = {
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name):
     args = [np.array(values) for values in SMOOTH[name]]
-    # Those by the parameters are themselves differences.
+    # Derivatives with respect to the parameters are themselves differences.
     order = 1 if name.startswith("hyp") else 2
     with config.enable_x64(True):
         check_grads(getattr(special, name), args, order=order, jvp=jvp, vjp=vjp, rtol=2e-5)
@@ -213,7 +212,7 @@ def test_derivatives_at_zero():
 
 
 def test_divergence_of_near_numbers():
-    # Where the terms of the definition cancel: q e^2 / 2 (1 - e / 3 + ...) for p = (1 + e) q.
+    # The terms of the definition cancel: q e^2 / 2 (1 - e / 3 + ...) for p = (1 + e) q.
     p, q = np.float32(2.3257), np.float32(2.325)
     excess = (float(p) - float(q)) / float(q)
     expected = float(q) * excess**2 / 2 * (1 - excess / 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions agree with SciPy's: values, edges, derivatives; statistics of samples too."""
+"""Comparison of distributions with SciPy: values, edges, derivatives; statistics of samples."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_derivatives_of_log_probabilities(name):
 
 @pytest.mark.parametrize("name", ["gumbel_l", "gumbel_r", "gamma", "chi2"])
 def test_densities_vanish_at_infinity(name):
-    # SciPy's are NaN there.
+    # SciPy returns NaN there.
     density = getattr(stats, name).pdf
     np.testing.assert_array_equal(
         density(np.array([-np.inf, np.inf], np.float32), *SHAPES[name][1]), 0
@@ -185,7 +185,7 @@ def test_multivariate_normal():
         np.testing.assert_allclose(
             stats.multivariate_normal.pdf(0.3, 0.1, 2.0), theirs.pdf(0.3, 0.1, 2.0)
         )
-        # One covariance and one mean a point.
+        # One covariance and one mean for each point.
         several = stats.multivariate_normal.logpdf(x[0], x[1], np.stack([cov] * 4))
         expected = [theirs.logpdf(a, b, cov) for a, b in zip(x[0], x[1], strict=True)]
         np.testing.assert_allclose(several, expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices for the tests: a CPU client of their own, so that no runtime package is needed."""
+"""Devices for the tests: a separate CPU client, so that no runtime package is needed."""
 
 import pytest
 from jaxlib import xla_client

@@ -33,7 +33,7 @@ def explicit(devices):
 
 
 def constraint_of(fun, *args):
-    """The only equation of a function's program."""
+    """Returns the only equation of a function's program."""
     (equation,) = make_olympuspr(fun)(*args).jaxpr.eqns
     return equation
 

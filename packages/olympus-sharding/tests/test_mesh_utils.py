@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrangements of devices: plain ones, and tori of chips that know their places."""
+"""Arrangements of devices: plain devices, and tori of chips with known coordinates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Chip:
 
 
 def chips(shape, kind, cores=1, slice_index=0):
-    """A block of chips, two by two to a process."""
+    """Returns a block of chips, with two by two chips in a process."""
     places = itertools.product(*map(range, reversed(shape)), range(cores))
     return [
         Chip(number, (x, y, z), kind, core, x // 2 + 10 * (y // 2) + 100 * z, slice_index)
@@ -51,7 +51,7 @@ def test_number_of_devices(devices):
         create_device_mesh((1,), [])
 
 
-# What jax 0.10.2 does for the same blocks of chips.
+# Results of jax 0.10.2 for the same blocks of chips.
 @pytest.mark.parametrize(
     ("block", "kind", "shape", "expected"),
     [
@@ -82,7 +82,7 @@ def test_axes_are_whole_physical_axes():
     for shape in [(16, 8), (4, 32), (4, 4, 8), (8, 16), (128,)]:
         arranged = create_device_mesh(shape, block)
         assert sorted(ids(arranged)) == list(range(128))
-        # Along an axis of the mesh only its own coordinates change.
+        # Along an axis of the mesh only the coordinates of its physical axes change.
         for axis in range(len(shape)):
             lines = np.moveaxis(arranged, axis, -1).reshape(-1, shape[axis])
             varying = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types over explicit mesh axes: which layouts results have, and which programs are refused.
+"""Types over explicit mesh axes: layouts of results, and refused programs.
 
-The types and the wording of errors are those of JAX 0.10.2, recorded from it.
+The types and the wording of errors are those of JAX 0.10.2, recorded from JAX.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MESH = AbstractMesh((2, 4), ("x", "y"), (AxisType.Explicit,) * 2)
 
 
 def array(*entries, shape=None, dtype=np.float32, **groups):
-    """The type of an array split so; dimensions have size eight where not given."""
+    """Returns the type of an array with this sharding; sizes are eight by default."""
     spec = P(*entries, **groups)
     shape = (8,) * len(entries) if shape is None else shape
     return ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(MESH, spec))
 
 
 def types(fun, *args):
-    """The types of a function's results, as text."""
+    """Returns the types of a function's results, as text."""
     with use_abstract_mesh(MESH):
         program = make_olympuspr(fun)(*args)
     return [aval.str_short(True) for aval in program.out_avals]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of the roofline model; the numbers are those of JAX 0.10.2 where it has a rule."""
+"""Estimates of the roofline model, compared with JAX 0.10.2 where JAX has a rule."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_convolutions_without_padding():
     image = ShapeDtypeStruct((1, 1, 128, 64), np.float32)
     kernel = np.ones((1, 1, 3, 3), np.float32)
     found = estimate(lambda x: lax.conv(x, kernel, (1, 1), "SAME"), image)
-    # Taps that are inside: 382 along the first dimension, 190 along the second.
+    # The number of window elements inside the array: 382 along the first dimension, 190 along the
+    # second.
     assert found.unfused_flops == 2 * 382 * 190
 
 

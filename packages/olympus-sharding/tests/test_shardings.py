@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shardings: which device holds what, equivalence, legality of specs, text."""
+"""Shardings: the parts on devices, equivalence, legality of specs, text."""
 
 import copy
 import pickle

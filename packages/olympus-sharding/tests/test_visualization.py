@@ -48,7 +48,7 @@ def test_sizes(mesh):
     assert (len(large), len(large[0])) == (21, 50)
     wide = sharding_text((8, 800), sharding, max_width=60).splitlines()
     assert {len(line) for line in wide} == {60}
-    # Labels are shown whole.
+    # Labels are not cut off.
     narrow = sharding_text((800, 8), sharding, min_width=1, max_width=4).splitlines()
     assert {len(line) for line in narrow} == {len("CPU 0,1,2,3") + 2}
 
@@ -65,7 +65,7 @@ def test_printing(mesh, capsys):
     visualize_sharding((8,), NamedSharding(mesh, P("x")))
     printed = capsys.readouterr().out
     assert printed.startswith("┌")
-    assert "\x1b" not in printed  # this is no terminal
+    assert "\x1b" not in printed  # the output is no terminal
     with pytest.raises(ValueError, match="only works for shapes with 1 and 2 dimensions"):
         visualize_sharding((2, 2, 2), NamedSharding(mesh, P("x")))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sparse arrays in all layouts, beside the dense arrays that they stand for."""
+"""Random sparse arrays in all layouts, with the equal dense arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from olympus_sparse import BCOO
 
 
 def dense(shape: Sequence[int], seed: int = 0, dtype: Any = np.float32) -> np.ndarray:
-    """A random array of which half is zero."""
+    """Returns a random array of which half is zero."""
     generator = np.random.default_rng(seed)
     values = generator.integers(-4, 5, tuple(shape)) * generator.integers(0, 2, tuple(shape))
     if np.issubdtype(dtype, np.complexfloating):
@@ -30,7 +30,7 @@ def scattered(
     dtype: Any = np.float32,
     shared: tuple[bool, bool] = (False, False),
 ) -> tuple[BCOO, np.ndarray]:
-    """Random entries, some at the same place, some padding; and the dense array.
+    """Returns random entries, some with equal coordinates, some padding; and the dense array.
 
     Args:
       shape: the shape.
@@ -60,7 +60,7 @@ def scattered(
 
 
 def layouts(ndim: int, shared: bool = True) -> Iterator[tuple[int, int, tuple[bool, bool]]]:
-    """Numbers of batch and dense dimensions of an array, and what batches share."""
+    """Returns numbers of batch and dense dimensions, and the buffers that batches share."""
     for n_batch, n_dense in itertools.product(range(ndim + 1), repeat=2):
         if n_batch + n_dense <= ndim:
             yield n_batch, n_dense, (False, False)
@@ -70,9 +70,10 @@ def layouts(ndim: int, shared: bool = True) -> Iterator[tuple[int, int, tuple[bo
 
 
 def same(actual: Any, expected: Any) -> None:
-    """Checks that a sparse array, or a dense one, is a dense array."""
+    """Checks that a sparse or dense array equals a dense array."""
     if isinstance(actual, BCOO):
         assert actual.shape == np.shape(expected)
-        BCOO(actual._bufs, shape=actual.shape)  # the buffers belong together
+        # raises an error if the buffers do not belong together
+        BCOO(actual._bufs, shape=actual.shape)
         actual = actual.todense()
     np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-5, atol=1e-5)

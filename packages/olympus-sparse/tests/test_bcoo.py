@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on BCOO in all layouts, compared with NumPy on the dense arrays."""
+"""Comparison of operations on BCOO in all layouts with NumPy on the dense arrays."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_sorting_and_summing_duplicates_keep_the_array(n_batch, n_dense, shared)
 
 def test_summing_duplicates_leaves_zeros_out():
     mat = BCOO((np.array([1, -1, 0, 2]), np.array([[0], [0], [1], [2]])), shape=(4,))
-    assert mat.sum_duplicates().nse == 2  # 1 - 1 is stored, the 0 is not
+    assert mat.sum_duplicates().nse == 2  # 1 - 1 is stored as an entry, the 0 is not
     assert mat.sum_duplicates(remove_zeros=False).nse == 3
 
 
@@ -282,7 +282,7 @@ def test_squeezed_dimensions_have_size_one():
         bcoo_squeeze(scattered(SHAPE)[0], dimensions=(0,))
 
 
-# ---- parts ----
+# ---- slices, gathers, concatenation ----
 
 SLICES = [
     ((0, 0, 0), (2, 3, 4), None),

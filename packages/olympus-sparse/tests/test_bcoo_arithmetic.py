@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of BCOO in all layouts, compared with that of the dense arrays."""
+"""Comparison of arithmetic of BCOO in all layouts with that of the dense arrays."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_extraction(n_batch, n_dense, shared):
     ones = mat._with_data(jnp.ones_like(mat.data))
     values = np.random.default_rng(1).standard_normal(SHAPE).astype(np.float32)
     places = np.asarray(ones.todense()) != 0
-    # Of equal places the first alone has the value.
+    # Of entries with equal coordinates, the first has the value.
     same(bcoo_extract(mat, values, assume_unique=False), np.where(places, values, 0))
     all_of_them = bcoo_extract(mat, values, assume_unique=True)
     same(all_of_them, np.asarray(ones.todense()) * values)
@@ -126,7 +126,7 @@ def test_extraction_checks_its_arguments():
 
 
 def contractions(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> list[Any]:
-    """All dimension numbers with at most two pairs of dimensions."""
+    """Yields all dimension numbers with at most two pairs of dimensions."""
     pairs = [(l, r) for l in range(len(lhs)) for r in range(len(rhs)) if lhs[l] == rhs[r]]
     found = []
     for count in range(3):

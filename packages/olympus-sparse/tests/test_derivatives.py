@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives by sparse arguments, compared with those by dense ones."""
+"""Comparison of derivatives with respect to sparse arrays with those for dense arrays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every primitive's rules: derivatives beside finite differences, batches beside loops."""
+"""Rules of every primitive: derivatives against finite differences, batches against loops."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from olympus_testing import assert_complete, check_grads, check_vmap
 
 
 class Sample(NamedTuple):
-    """Operands of a primitive, a function of random seeds, and parameters."""
+    """Sample of a primitive: a function from seeds to operands, and parameters."""
 
     primitive: Any
     operands: Callable[[int], tuple]
     params: dict[str, Any]
-    # The operands to differentiate by.
+    # The operands with respect to which to differentiate.
     smooth: tuple[int, ...]
 
 
@@ -89,7 +89,7 @@ def of_matrix(kind: Any, shape: Any = (3, 4)) -> Any:
 
 
 def solvable(seed: int) -> tuple:
-    # Without zeros, so that the places of entries are the same for all seeds.
+    # No element is zero, so that the coordinates of entries are the same for all seeds.
     matrix = dense((4, 4), seed) + 9 * np.eye(4, dtype=np.float32) + 0.5
     b = np.random.default_rng(seed).standard_normal(4).astype(np.float32)
     return (*CSR.fromdense(matrix, nse=16)._bufs, b)
@@ -244,7 +244,7 @@ def test_types_are_those_of_results(sample):
 
 
 def smooth_part(sample: Sample, seed: int) -> tuple[Callable[..., Any], list[Any]]:
-    """The values among the results as a function of the smooth operands."""
+    """Returns the inexact result as a function of the smooth operands, and these operands."""
     operands = sample.operands(seed)
 
     def fun(*values: Any) -> Any:
@@ -261,7 +261,7 @@ def smooth_part(sample: Sample, seed: int) -> tuple[Callable[..., Any], list[Any
 def test_derivatives_are_finite_differences(sample):
     fun, primals = smooth_part(sample, 1)
     if "fromdense" in sample.primitive.name:
-        # The places of entries must not change with the step.
+        # The coordinates of entries must not change with the step.
         primals = [np.where(primals[0] == 0, 0, primals[0] + 0.5).astype(np.float32)]
         kept = primals[0] != 0
         inner = fun

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse Jacobians and Hessians: equal to the dense ones, with as few products as are needed."""
+"""Comparison of sparse Jacobians and Hessians with dense ones, and their numbers of products."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def solve_each(x):
     return jnp.linalg.solve(matrices, np.ones((5, 2, 1)))
 
 
-# From a name to a function, a point, and the largest number of products.
+# For each name a function, a point, and the largest number of products.
 CASES = {
     "diagonal": (lambda x: jnp.sin(x) * x, point(30), 1),
     "bidiagonal": (lambda x: jnp.diff(x) ** 2, point(30), 2),
@@ -117,8 +117,8 @@ CASES = {
     "dense row": (lambda x: jnp.append(x**2, jnp.prod(x)), point(20), 2),
     "blocks": (blocks, point(24), 4),
     "grid in one dimension": (laplacian, point(24), 3),
-    "grid in two dimensions": (laplacian, point(6, 7), 7),
-    "grid in three dimensions": (laplacian, point(4, 3, 4), 12),
+    "grid in two dimensions": (laplacian, point(6, 7), 5),
+    "grid in three dimensions": (laplacian, point(4, 3, 4), 7),
     "random": (
         lambda x: jnp.zeros(40).at[ROWS].add(RANDOM.data * x[COLUMNS] ** 2),
         point(30),
@@ -235,6 +235,15 @@ def test_a_long_scan_unites_its_carry():
 def test_a_tridiagonal_matrix_of_a_hundred_thousand_rows_takes_three_products():
     made = plan(neighbors, ShapeDtypeStruct((100_000,), np.float64))
     assert (made.jvps, made.vjps, made.pattern.nnz) == (3, 0, 3 * 99_998)
+
+
+def test_matrices_of_a_plan_share_their_indices():
+    made = plan(neighbors, point(9))
+    first, second = made(point(9)), made(point(9))
+    assert first.indices is second.indices
+    matrix = made(point(9), format="scipy")
+    matrix.indices[:] = 0
+    assert made(point(9), format="scipy").indices.max() > 0
 
 
 def test_formats():

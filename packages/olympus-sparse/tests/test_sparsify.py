@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of dense arrays on sparse ones: operations, calls, control flow, derivative rules."""
+"""Functions of dense arrays on sparse arrays: operations, calls, control flow, derivative rules."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_arrays_with_the_same_places_share_them():
     assert sparsify(lambda x: x + x)(MATRIX).nse == MATRIX.nse
     assert sparsify(lambda x: x * jnp.sin(x))(MATRIX).nse == MATRIX.nse
     assert sparsify(lambda x, y: x + y)(MATRIX, MATRIX).nse == 2 * MATRIX.nse
-    # Values at the same place must be summed before they are multiplied.
+    # Values with equal coordinates must be summed before they are multiplied.
     repeated, expected = scattered((3, 4), nse=9)
     same(sparsify(lambda x: x * x)(repeated), expected**2)
 
@@ -190,10 +190,10 @@ def test_loops():
 
 
 def test_carries_settle():
-    # The order of entries is known before the loop and not after a step.
+    # Entries are known to be sorted before the loop, but not after a step.
     out = sparsify(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.flip(c), x))(MATRIX)
     same(out, np.flip(DENSE))
-    # A carry that becomes dense is dense from the beginning.
+    # A carry that becomes dense is converted before the loop.
     out = sparsify(lambda x: lax.fori_loop(0, 3, lambda i, c: c + FACTOR, x))(MATRIX)
     same(out, DENSE + 3 * FACTOR)
 
@@ -259,7 +259,7 @@ def test_derivatives_inside():
     same(tangent, 2 * DENSE @ ones)
 
 
-# ---- compressed rows; tracers; rules of one's own ----
+# ---- compressed rows; tracers; user-defined rules ----
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops find wrong batched functions and accept right ones."""
+"""`check_vmap` finds wrong batched functions and accepts right ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables with holes fail, with the instruction what to write."""
+"""`assert_complete` fails for tables with missing rules, with a message that says what to add."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complex steps find wrong derivatives and accept right ones."""
+"""`check_complex_step` finds wrong derivatives and accepts right ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finite differences find wrong derivatives and accept right ones."""
+"""`check_grads` finds wrong derivatives and accepts right ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from olympus_testing import check_grads, check_jvp, check_vjp
 
 
 class Dual:
-    """A value and its tangent; sums and products know how to differentiate."""
+    """Value with a tangent; sums and products propagate the tangent."""
 
     def __init__(self, value, tangent):
         self.value, self.tangent = value, tangent
@@ -41,7 +41,7 @@ def jvp(fun, primals, tangents):
 
 
 def vjp(fun, *primals):
-    """The reverse of `jvp`, one basis vector after the other."""
+    """Returns the reverse of `jvp`, computed for one basis vector after the other."""
 
     def pullback(cotangent):
         cotangents = []

@@ -25,7 +25,7 @@ from olympus_testing import (
 
 
 def test_each_primitive_has_a_sample():
-    # Those of olympus-ir: other packages declare more of them where they are imported.
+    # The samples of olympus-ir's primitives: importing other packages adds samples.
     declared = {
         id(value)
         for name, module in list(sys.modules.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of values: what counts as close, and what does not."""
+"""Comparison of values: which differences count as close."""
 
 from __future__ import annotations
 

@@ -237,8 +237,21 @@ def test_calls_run_in_cpp_once_a_program_is_compiled():
         assert "cache_miss" not in called
 
 
+def test_calls_over_many_elements_count_several_times(compilations):
+    function = library_jit(lambda x: lax.rev(x, (0,)))
+    operand = put_leaf(np.arange(1 << 20, dtype=np.float32))
+    few = 2 * operand.size // cold_evaluation._ELEMENTS_OF_A_CALL
+    assert 1 < few < cold_evaluation._CALLS
+    for _ in range(cold_evaluation._CALLS // few):
+        assert np.array_equal(function(operand), np.arange(1 << 20)[::-1])
+    assert not compilations
+    for _ in range(2):
+        assert np.array_equal(function(operand), np.arange(1 << 20)[::-1])
+    assert len(compilations) == 1
+
+
 def test_large_arrays_and_inexact_programs_are_compiled(compilations):
-    library_jit(lambda x: lax.rev(x, (0,)))(put_leaf(np.zeros(1 << 17, np.float32)))
+    library_jit(lambda x: lax.rev(x, (0,)))(put_leaf(np.zeros((1 << 20) + 1, np.float32)))
     assert len(compilations) == 1
     library_jit(lambda x: lax.sin(x))(put_leaf(np.zeros(3, np.float32)))
     assert len(compilations) == 2

@@ -13,7 +13,7 @@ from olympus_ir.diagnostics import monitoring
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_xla import _jaxlib, clear_caches, jit
-from olympus_xla.compiling import cache_key, compilation_cache
+from olympus_xla.compiling import cache_key, cache_store, compilation_cache
 from olympus_xla.compiling.compile_options import compile_options
 from olympus_xla.compiling.compiler_passes import (
     clear_hlo_module_transformation,
@@ -306,7 +306,9 @@ def test_damaged_entries(cache):
     jit(lambda x: lax.sin(x))(X)
     (path,) = cache.iterdir()
     whole = path.read_bytes()
-    for damaged in (whole[:-1], whole[:10], b"", whole[:-1] + b"\0"):
+    length = len(cache_store.MAGIC) + 4  # the place of the length, behind the checksum
+    huge = whole[:length] + b"\xff" * 8 + whole[length + 8 :]
+    for damaged in (whole[:10], huge, b"", whole[:-1], whole[:-1] + b"\0"):
         path.write_bytes(damaged)
         clear_caches()
         with pytest.raises(ValueError, match=r"is damaged|is not an executable of"):

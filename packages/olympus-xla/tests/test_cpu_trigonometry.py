@@ -29,7 +29,7 @@ FUNCTIONS = {
     "atan": (lax.atan, np.arctan),
     "cbrt": (lax.cbrt, np.cbrt),
 }
-PRIMITIVES = [getattr(lax, f"{name}_p") for name in (*FUNCTIONS, "atan2")]
+PRIMITIVES = [getattr(lax, f"{name}_p") for name in (*FUNCTIONS, "atan2", "pow")]
 BOUND = 0.51
 RNG = np.random.default_rng(0)
 

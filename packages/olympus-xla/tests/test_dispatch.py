@@ -102,7 +102,7 @@ def counted_function(executable, **options):
         result = executable.call(list(args[:2]))[0]
         return result, executable.fastpath(LEAF, [True, True], []), False
 
-    return make_cpp_function("add", None, cache_miss, shared=False, **options), misses
+    return make_cpp_function("add", None, cache_miss, own_capacity=16, **options), misses
 
 
 def test_cpp_path_does_not_enter_python_again(add):

@@ -11,7 +11,7 @@ from olympus_autodiff import grad
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import JaxRuntimeError
 from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape
-from olympus_ir.settings.config import disable_jit
+from olympus_ir.settings.config import config, disable_jit
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
 from olympus_sharding import NamedSharding, PartitionSpec
@@ -350,3 +350,29 @@ def test_compiler_options_belong_to_the_outermost_function():
         ValueError, match="only be passed to top-level `olympus.jit`.*name: <lambda>"
     ):
         jit(lambda x: inner(x))(X)
+
+
+def test_lowering_again_from_one_line_shares_the_module():
+    function = jit(lambda x: lax.sin(x))
+    first, second = [function.lower(X).compiler_ir() for _ in range(2)]
+    assert first.operation == second.operation
+    elsewhere = function.lower(X).compiler_ir()
+    assert elsewhere.operation != first.operation
+
+
+def test_lowering_again_for_other_platforms_or_settings_makes_another_module():
+    function = jit(lambda x: lax.sin(x))
+
+    def lowered_text(limit, platforms):
+        config.update("olympus_traceback_in_locations_limit", limit)
+        try:
+            return function.trace(X).lower(lowering_platforms=platforms).as_text(debug_info=True)
+        finally:
+            config.update("olympus_traceback_in_locations_limit", 100)
+
+    cases = [(100, ("cpu",)), (1, ("cpu",)), (100, ("cpu", "cuda")), (100, ("cpu",))]
+    whole, short, several, again = [lowered_text(*case) for case in cases]
+    assert again == whole
+    assert short.count("callsite") < whole.count("callsite")
+    assert "%arg0: tensor<i32>" in several
+    assert "%arg0: tensor<i32>" not in whole

@@ -13,7 +13,7 @@ import olympus.numpy as jnp
 
 
 def debugged(fun, *args, commands):
-    """The values that the debugger prints, and the function's result."""
+    """Returns the values that the debugger prints, and the function's result."""
     stdout = io.StringIO()
     options = {"stdin": io.StringIO("\n".join([*commands, ""])), "stdout": stdout}
     result = fun(options)(*args)
@@ -93,7 +93,7 @@ def test_keys_can_be_looked_at():
         return olympus.jit(fun)
 
     values, _ = debugged(with_key, 3, commands=["p key", "c"])
-    assert values == ["Array([0, 3], dtype=uint32)"]  # a key's data
+    assert values == ["Array([0, 3], dtype=uint32)"]  # the data of a key
 
 
 def test_quitting():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus``: what it prints, and its exit status."""
+"""``python -m olympus``: its output and its exit status."""
 
 import importlib.metadata
 import json

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags of the configuration that change what compiling, indexing and tracing do."""
+"""Flags of the configuration that affect compiling, indexing and tracing."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -104,6 +106,72 @@ def test_large_constants(recwarn) -> None:
     with flag("captured_constants_warn_bytes", -1):
         olympus.jit(lambda x: x - constant).lower(1.0)
     assert not recwarn
+
+
+def test_large_constants_are_reported_with_their_lines(recwarn) -> None:
+    constants = jnp.ones(1000), jnp.ones(2000)
+
+    def used(x):
+        return x + constants[0].sum(), constants[1]
+
+    with flag("captured_constants_warn_bytes", 4000), flag("captured_constants_report_frames", 1):
+        olympus.jit(used).lower(1.0)
+    message = str(recwarn.pop().message)
+    lines = message.splitlines()
+    assert lines[1] == "  float32[2000], which the function returns"
+    assert lines[2].startswith("  float32[1000], first used by `reduce_sum` at")
+    assert "test_config_flags.py" in lines[3] and "used)" in lines[3] and len(lines) == 4
+
+
+def test_frames_of_leaked_tracers() -> None:
+    leaked = []
+
+    def leak(x):
+        leaked.append(outer(x))
+        return x
+
+    def frames() -> int:
+        olympus.jit(lambda x: leak(x))(1.0)
+        with pytest.raises(olympus.errors.UnexpectedTracerError) as raised:
+            _ = leaked.pop() + 1
+        return str(raised.value).count("called from")
+
+    assert 0 < frames() <= 4
+    with flag("tracer_error_num_traceback_frames", 2):
+        assert frames() == 1
+    with flag("tracer_error_num_traceback_frames", 1):
+        assert frames() == 0
+
+
+def test_version_of_the_profile() -> None:
+    from olympus.extend.backend import get_compile_options
+
+    assert get_compile_options(1, 1).profile_version == 0
+    with flag("xla_profile_version", 3):
+        assert get_compile_options(1, 1).profile_version == 3
+
+
+def test_order_of_devices() -> None:
+    in_order = olympus.devices()
+    assert in_order == sorted(in_order, key=lambda device: (device.process_index, device.id))
+    with flag("sort_devices_by_process_index", False):
+        assert olympus.devices() == in_order[0].client.devices()
+
+
+def test_clients_that_outlive_their_backend() -> None:
+    program = """
+import olympus, olympus.numpy as jnp
+from olympus.extend.backend import clear_backends
+olympus.config.update("olympus_debug_leaked_clients_on_clear_backends", True)
+x = jnp.ones(3)
+try:
+    clear_backends()
+except RuntimeError as error:
+    assert "still in use" in str(error)
+    print("reported")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "reported\n", done.stderr
 
 
 def test_residuals_of_checkpoint(caplog) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of values that are made of arrays, in compiled and differentiated functions."""
+"""Types of values that consist of arrays, in compiled and differentiated functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from olympus.experimental.hijax import HiPrimitive, HiType, VJPHiPrimitive, regi
 
 @dataclass(frozen=True)
 class Quantized:
-    """A matrix of small integers with a scale for each row."""
+    """Matrix of small integers with a scale for each row."""
 
     integers: object
     scales: object
@@ -89,7 +89,7 @@ def test_arguments_and_results_of_compiled_functions():
     q = olympus.jit(quantize)(X)
     assert isinstance(q, Quantized) and q.integers.dtype == np.int8
     assert_near(olympus.jit(dequantize)(q), X)
-    assert_near(olympus.jit(dequantize)(q), X)  # from the cache
+    assert_near(olympus.jit(dequantize)(q), X)  # this call takes the program from the cache
     again = olympus.jit(lambda q: q)(q)
     np.testing.assert_array_equal(again.integers, q.integers)
     found = olympus.jit(lambda tree: dequantize(tree["q"]) + tree["x"])({"q": q, "x": 1.0})
@@ -151,7 +151,7 @@ def test_gradients(compiled):
     assert_near(found, 2 * X)
     checkpointed = olympus.checkpoint(lambda x: (dequantize(quantize(x)) ** 2).sum())
     assert_near(wrap(olympus.grad(checkpointed))(X), 2 * X)
-    # The gradient by a value of the type has the type of its tangents.
+    # The gradient with respect to such a value has the type of its tangents.
     found = wrap(olympus.grad(lambda q: dequantize(q).sum()))(quantize(X))
     np.testing.assert_array_equal(found, np.ones((2, 3)))
 
@@ -290,7 +290,7 @@ def test_what_is_missing():
         Untyped()
 
 
-# ---- types whose tangents are of high types, too ----
+# ---- types whose tangents are of high types ----
 
 
 @dataclass(frozen=True)

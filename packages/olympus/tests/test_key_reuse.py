@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flag ``debug_key_reuse``: random keys that are used twice are errors."""
+"""The flag ``debug_key_reuse``: random keys that are used twice raise errors."""
 
 import inspect
 import re
@@ -188,7 +188,7 @@ def test_what_is_computed_again_uses_no_key_again():
 
 
 def lines_of_reuse(message):
-    """Returns the lines of this file at which a key was used again, and first."""
+    """Returns the lines of this file at which a key was used again, and at first."""
     found = re.findall(r"test_key_reuse\.py:(\d+):", message)
     assert len(found) == 2, message
     return [int(line) for line in found]
@@ -205,7 +205,7 @@ def test_both_uses_are_shown(compiled):
         second = helper(k)
         return first + second
 
-    helper(key())  # keeps the program, and with it the line of another call
+    helper(key())  # keeps the program, with the line of another call
     start = inspect.getsourcelines(draw)[1]
     with pytest.raises(KeyReuseError) as caught:
         (jit(draw) if compiled else draw)(key())

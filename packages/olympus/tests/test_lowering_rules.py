@@ -333,7 +333,7 @@ def test_constants_and_attributes() -> None:
 
 def test_foreign_functions_as_rules() -> None:
     matrix = jnp.eye(3) * 4 + 0.5
-    expected = jnp.linalg.cholesky(matrix)  # makes LAPACK's routines known
+    expected = jnp.linalg.cholesky(matrix)  # loads LAPACK's routines
     factor = Primitive("factor")
     factor.def_abstract_eval(same_type)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libraries ask of programs, primitives, traces and tracers."""
+"""Members of programs, primitives, traces and tracers that libraries use."""
 
 from __future__ import annotations
 

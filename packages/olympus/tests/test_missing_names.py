@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, members and keyword arguments that do not exist are reported with what was meant."""
+"""Names, members and keyword arguments that do not exist are reported with a suggestion."""
 
 import traceback
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of a user's type that change, in compiled functions, loops, choices and gradients."""
+"""Mutable objects of user-defined types, in compiled functions, loops, branches and gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CellState:
 
 @dataclass(frozen=True)
 class CellType(MutableHiType):
-    """The type of cells: of what they hold, nothing is part of it."""
+    """Type of cells. The type does not depend on the contents."""
 
     has_qdd = True
 
@@ -119,7 +119,7 @@ def test_arguments_of_compiled_functions():
     assert len(traced) <= 1
     third = Cell(3)
     add({"cell": third}, 2.0)
-    assert third.get() == 5 and traced  # what it held had another type
+    assert third.get() == 5 and traced  # the cell held a value of another type
 
 
 def test_objects_that_functions_close_over():

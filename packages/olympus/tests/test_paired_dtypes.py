@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended dtypes of programs: with a chosen dtype of tangents, and with rules."""
+"""Extended dtypes with a chosen dtype of tangents, and with rules."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_state_of_mutable_values():
 
 
 class MaximumRules:
-    """Rules of a dtype whose cotangents are not added up: the largest one counts."""
+    """Rules of a dtype whose cotangents are combined by their maximum."""
 
     @staticmethod
     def physical_element_aval(dtype):

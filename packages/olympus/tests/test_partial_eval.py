@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in parts, and rules of libraries that say how: in JAX's form."""
+"""Partial evaluation of programs, and the rules of libraries for it, in JAX's form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALAR = olympus.typeof(1.0)
 
 
 def pair_of(name: str, fun) -> Primitive:
-    """A primitive of two operands and two results of their types."""
+    """Returns a primitive of two operands and two results of their types."""
     primitive = Primitive(name)
     primitive.multiple_results = True
     primitive.def_abstract_eval(lambda x, y: [x, y])

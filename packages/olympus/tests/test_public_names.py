@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name leads to an object of a lower package, and importing them stays light."""
+"""Every public name leads to an object of a lower package, and importing the names stays light."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODULES = sorted(
 )
 
 
-# Values of a library that need not be installed.
+# Names from a library that need not be installed.
 NEEDS_TENSORSTORE = {"olympus.experimental.array_serialization.tensorstore_impl.TS_CONTEXT"}
 MISSING = set() if importlib.util.find_spec("tensorstore") else NEEDS_TENSORSTORE
 
@@ -118,7 +118,7 @@ def test_importing_leaves_out_what_few_programs_use() -> None:
 
 
 def test_importing_starts_no_device() -> None:
-    # The clients are made by the first computation: until then platforms can be chosen.
+    # The first computation makes the clients; before it, platforms can be chosen.
     program = "import olympus.numpy as jnp\nimport olympus\n"
     program += "olympus.config.update('olympus_platforms', 'cpu')\nprint(jnp.ones(2).devices())"
     assert "cpu" in run_python(program).lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of olympus-insight under the names of the facade."""
+"""The reports of olympus-insight under the names of `olympus`."""
 
 from __future__ import annotations
 

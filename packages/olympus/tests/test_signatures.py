@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of calls that programs for JAX use: defaults, decorators, what is shown of signatures."""
+"""Forms of calls that programs for JAX use: defaults, decorators, displayed signatures."""
 
 from __future__ import annotations
 

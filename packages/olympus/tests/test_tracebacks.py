@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the user's functions show the user's lines alone, whatever called the functions."""
+"""Errors of the user's functions show only the user's lines."""
 
 import traceback
 

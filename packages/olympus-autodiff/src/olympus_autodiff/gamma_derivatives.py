@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of the incomplete gamma function with respect to its parameter, as programs.
 
-They are the forward derivatives of the programs in `olympus_ir.expansions`. Exponentially small
-factors that P, Q and the density have in common are cancelled before they underflow.
+The derivatives are forward derivatives of the programs in `olympus_ir.expansions`. Exponentially
+small factors common to P, Q and the density are cancelled before they underflow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def derivative(function: Callable[..., Any], position: int, *operands: Any) -> A
     """Returns the derivative of an elementwise function with respect to one operand, as an array.
 
     The derivative depends only on the operands. The result's tangent is the product of the
-    derivative and the operand's tangent. This product can be transposed, unlike the loops of the
+    derivative and the operand's tangent. The product can be transposed, unlike the loops of the
     function.
     """
 
@@ -43,7 +43,7 @@ def derivative(function: Callable[..., Any], position: int, *operands: Any) -> A
 
 
 def _log_minus_digamma(a: Any, x: Any) -> Any:
-    """Returns ``log(x) - digamma(a + 1)``; for large numbers without cancellation."""
+    """Returns ``log(x) - digamma(a + 1)``. Avoids cancellation for large numbers."""
     large = a >= _LARGE
     big, small = where(large, a, _LARGE), where(large, 1.0, a)
     inverse = 1.0 / big
@@ -68,7 +68,7 @@ def _quantile_derivative(a: Any, x: Any) -> Any:
     part, slope, (asymptotic, upper) = jvp(parts, (a,), (full(a, 1.0),), has_aux=True)
     mu = where(asymptotic, (x - a) / a, 0.0)
     large = where(asymptotic, a, _LARGE)
-    # The density over exp(-y^2), and over D.
+    # The density divided by exp(-y^2), and divided by D.
     scale = lax.sqrt(2.0 * math.pi * large) * lax.exp(stirling_remainder(large))
     change = where(
         asymptotic,
@@ -85,7 +85,10 @@ def _inside(a: Any, x: Any) -> tuple[Any, Any, Any]:
 
 @expansion
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """Returns the derivative of a gamma quantile by the shape parameter at a fixed probability."""
+    """Returns the derivative of a gamma quantile with respect to the shape parameter.
+
+    The probability is held fixed.
+    """
     inside, b, y = _inside(a, x)
     result = where(inside, _quantile_derivative(b, y), math.nan)
     return where((a > 0.0) & (x == 0.0), 0.0, result)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memoization of programs derived from a program, which are traced and compiled once."""
+"""Memoization of programs that are derived from programs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Result = TypeVar("Result")
 
 
 def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorator that memoizes a function of a program and hashable arguments, in the program."""
+    """Memoizes a function of a program and hashable arguments. The program stores the results."""
 
     @functools.wraps(function)
     def remembering(closed: ClosedOlympuspr, *args: Any) -> Result:
-        key = (function, args, current.axes, config.trace_context())
+        key = (function, _without(closed, args), current.axes, config.trace_context())
         memo = closed.memo
         found = memo.get(key)
         if found is None:
             if enable_x64.value or wide_constants_allowed() or not _has_64_bits(closed):
                 found = function(closed, *args)
-            else:  # the program was traced where 64-bit types were enabled
+            else:  # the program was traced with 64-bit types enabled
                 with enable_x64(True):
                     found = function(closed, *args)
             memo[key] = found
@@ -37,8 +37,20 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
     return remembering
 
 
+def _without(closed: ClosedOlympuspr, args: tuple) -> tuple:
+    """Returns arguments for a key in a program's memo, which must not hold the program itself."""
+    return tuple(
+        [
+            tuple([None if item is closed else item for item in arg])
+            if arg.__class__ is tuple and closed in arg
+            else arg
+            for arg in args
+        ]
+    )
+
+
 def _has_64_bits(closed: ClosedOlympuspr) -> bool:
-    """Returns whether a value of a program has a dtype of 64 bits."""
+    """Returns whether any value in a program has a 64-bit dtype."""
     variables = [var for equation in closed.jaxpr.eqns for var in equation.outvars]
     return any(
         getattr(var.aval, "dtype", None) in dtypes.half_width

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of tangents under the flag `olympus_strong_zeros`: zero times infinity is zero.
 
-A branch that a `where` did not take has the cotangent zero, and may have an infinite derivative.
-The product is linear in each factor as far as derivatives are concerned, so its derivatives are
-products of the same kind, of any order.
+A branch that a `where` does not take has a zero cotangent, but may have an infinite derivative.
+Derivative rules treat the product as linear in each factor. Derivatives of any order are thus
+products of the same kind.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ strong_product_p.elementwise = True
 
 @strong_product_p.def_abstract_eval
 def _type(x: Any, y: Any) -> AbstractValue:
-    # Batching gives operands that all examples share dimensions of size one.
+    # Batching gives shared operands dimensions of size 1.
     larger = x if math.prod(x.shape) >= math.prod(y.shape) and x.shape else y
     shape = np.broadcast_shapes(x.shape, y.shape)
     return larger.update(shape=shape, weak_type=x.weak_type and y.weak_type)
@@ -47,9 +47,9 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def strong_product(x: Any, y: Any) -> Any:
-    """Returns the product of two arrays whose shapes are equal up to broadcasting.
+    """Returns the product of two arrays of equal shapes, up to broadcasting.
 
-    It is zero where a factor is zero, whatever the other factor is.
+    The product is zero where a factor is zero, even if the other factor is infinite or NaN.
     """
     shape = aval_of(x).shape
     if shape != aval_of(y).shape:

@@ -4,10 +4,10 @@
 Three tables define the derivatives of primitives:
 
 - `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or lists of
-  them where the primitive has several results. Tangents may be `Zero`; at least one is not.
+  them if the primitive has several results. Tangents may be `Zero`, but at least one is not.
 - `transpose_rules`: ``rule(cotangent, *operands, **params)`` gives one cotangent, or None, for each
-  operand. The operands in which the equation is linear come as `UndefinedPrimal`. The cotangent of
-  a primitive with several results is a list, with `Zero` where nothing arrived.
+  operand. The operands in which the equation is linear are `UndefinedPrimal`. If the primitive has
+  several results, ``cotangent`` is a list. The cotangent of a result that was not used is `Zero`.
 - `linearize_rules`, only for primitives that hold programs:
   ``rule(trace, primals, tangents, **params) -> (results, tangents)`` evaluates the results in
   ``trace.parent`` and records the linear part in ``trace.tangent_trace``.
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class RuleFor:
-    """A rule that is completed with its primitive when it is defined."""
+    """A rule that needs its primitive. The table passes the primitive when the rule is defined."""
 
     __slots__ = ("make",)
 
@@ -59,7 +59,7 @@ class RuleFor:
 
 
 class DerivativeTable(RuleTable):
-    """A rule table that also accepts combinators, and completes them with the primitive."""
+    """A rule table that also accepts combinators, to which it passes the primitive."""
 
     def define(self, primitive: Primitive, rule: Any = None, *, derived: str = "") -> Any:
         if rule.__class__ is RuleFor:
@@ -82,7 +82,7 @@ linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus
 
 
 def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:
-    """Returns whether a primitive makes references or is applied to some."""
+    """Returns whether a primitive makes a reference or has a reference among its operands."""
     return primitive.family == "references" or any(
         getattr(type(arg), "is_ref", False) for arg in args
     )
@@ -130,7 +130,7 @@ def unbroadcast(cotangent: Any, operand: Any) -> Any:
 
 
 def from_output(tangent: Callable[[Any, Any, Any], Any]) -> RuleFor:
-    """Returns the jvp rule of a function of one operand.
+    """Returns the jvp rule of a one-operand function. The tangent may use the result.
 
     Args:
       tangent: maps the operand's tangent, the result and the operand to the result's tangent.
@@ -153,9 +153,10 @@ def partials(*tangents: Callable[..., Any] | None) -> RuleFor:
     """Returns the jvp rule of an elementwise operation: a sum of one term for each operand.
 
     Args:
-      *tangents: for each operand a function from its tangent, the result and all operands to its
-        contribution, or None where the result does not depend on it smoothly. Contributions of
-        scalar operands are spread over the result's shape.
+      *tangents: for each operand, a function that takes the operand's tangent, the result and all
+        operands, and returns one term of the result's tangent; or None if the result is not
+        differentiable with respect to the operand. Terms of scalar operands are broadcast to the
+        result's shape.
     """
 
     def make(primitive: Primitive) -> Callable[..., Any]:
@@ -220,8 +221,8 @@ def unary_transpose(cotangent_of_operand: Callable[..., Any]) -> Callable[..., A
     """Returns the transpose rule of an operation of one operand.
 
     Args:
-      cotangent_of_operand: from the cotangent, the operand's type and the parameters (keywords)
-        to the operand's cotangent.
+      cotangent_of_operand: takes the result's cotangent, the operand's type and the parameters (as
+        keywords), and returns the operand's cotangent.
     """
 
     def rule(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
@@ -237,8 +238,8 @@ def product_transpose(
 
     Args:
       first: maps the cotangent and both operands to the first operand's cotangent.
-      second: maps them to the second operand's cotangent; None if the operation is not linear in
-        that operand.
+      second: maps the cotangent and both operands to the second operand's cotangent; None if the
+        operation is not linear in the second operand.
     """
 
     def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> list[Any]:

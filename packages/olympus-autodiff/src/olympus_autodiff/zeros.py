@@ -39,12 +39,12 @@ __all__ = [
     "zeros_like_aval",
 ]
 
-# The type of an array, which has a shape and a dtype; `get_aval` for readers of types.
+# Returns the type of an array, with a shape and a dtype: `get_aval`, typed for arrays.
 aval_of: Callable[[Any], Any] = get_aval
 
 
 class Zero:
-    """Symbolic zero tangent or cotangent of a type: it needs no memory and no arithmetic.
+    """Symbolic zero tangent or cotangent of a type, which needs no memory and no arithmetic.
 
     Args:
       aval: the type of the tangent.
@@ -85,7 +85,7 @@ class Zero:
 
 
 class SymbolicZero:
-    """A zero tangent or cotangent as custom rules with ``symbolic_zeros=True`` see it.
+    """A zero tangent or cotangent, as passed to custom rules with ``symbolic_zeros=True``.
 
     It has a type and no value: ``shape``, ``dtype`` and ``aval`` can be read.
     """
@@ -181,7 +181,7 @@ def _full(aval: Any, value: int) -> Any:
     if dtypes.is_extended(dtype):
         return lax.broadcast(_extended_rules(dtype, "zero")(dtype), aval.shape)
     if dtype in dtypes.half_width and not enable_x64.value:
-        # The primal was computed where 64-bit types were enabled.
+        # The primal was computed with 64-bit types enabled.
         with enable_x64(True):
             return lax.full(aval.shape, value, dtype)
     if aval.weak_type and not aval.shape:
@@ -197,7 +197,8 @@ def _full(aval: Any, value: int) -> Any:
 def zeros_like_aval(aval: Any) -> Any:
     """Returns an array of zeros of the given type."""
     if known_types.is_high(aval):
-        with set_current_trace(evaluation_trace):  # evaluates: the value must not hold tracers
+        # evaluate at once: the value must not contain tracers
+        with set_current_trace(evaluation_trace):
             return aval.vspace_zero()
     return _full(aval, 0)
 
@@ -213,7 +214,7 @@ def instantiate(tangent: Any) -> Any:
 
 
 def as_result(tangent: Any) -> Any:
-    """Returns the tangent as users get it: as an array, even if it is zero or constant."""
+    """Returns the tangent as an array for the user, even if it is zero or constant."""
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
@@ -227,7 +228,7 @@ def as_result(tangent: Any) -> Any:
 
 
 def explicit_layout(aval: Any) -> Any:
-    """Returns the layout of a type over explicit axes, which operations accept as a parameter."""
+    """Returns the layout of a type over explicit mesh axes, as a parameter for operations."""
     layout = aval.layout
     if layout is None or not layout.mesh.manual_axes:
         return layout
@@ -238,7 +239,7 @@ def explicit_layout(aval: Any) -> Any:
 
 
 def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
-    """Returns the sharding to request of an operation that pulls a cotangent back.
+    """Returns the sharding to request for the result of pulling a cotangent back.
 
     Returns None if no mesh is involved.
 
@@ -264,12 +265,12 @@ def laid_out_as(value: Any, aval: Any) -> Any:
     if own is wanted:
         return value
     if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
-        return value  # the devices are unknown, and a replicated value combines with any other
+        return value  # the devices are unknown; a replicated value combines with any other
     return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
 
 
 def as_factor(value: Any, cotangent: Any) -> Any:
-    """Returns a scalar factor, reduced over the axes that the cotangent is unreduced over."""
+    """Casts a scalar factor to be reduced over the axes over which the cotangent is unreduced."""
     layout = aval_of(cotangent).layout
     if layout is None or not layout.spec.unreduced:
         return value
@@ -298,15 +299,15 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def _extended_rules(dtype: Any, name: str) -> Callable[..., Any]:
-    """Returns a function of the rules of an extended dtype.
+    """Returns one of the functions that an extended dtype defines for its values.
 
     Raises:
-      TypeError: the dtype does not define it.
+      TypeError: the dtype does not define the function.
     """
     rule = getattr(getattr(dtype, "_rules", None), name, None)
     if rule is None:
         raise TypeError(
-            f"the extended dtype {dtype.name} has tangents of its own, and `_rules.{name}` of the "
-            "dtype, which defines their sum or zero, is missing"
+            f"the extended dtype {dtype.name} has its own type of tangents, but does not define "
+            f"`_rules.{name}`, which adds or creates them"
         )
     return rule

@@ -131,7 +131,7 @@ def layout_of_axis(leaves: Sequence[Any], dims: Sequence[BatchDim]) -> tuple[Any
     """Returns the mesh, and the explicit mesh axes that the examples are sharded over.
 
     Returns:
-      The pair, or None where the examples are not sharded over explicit axes.
+      The pair, or None if the examples are not sharded over explicit axes.
 
     Raises:
       ValueError: arguments are sharded differently along the mapped axis.
@@ -174,7 +174,7 @@ def _entry_text(entry: Any) -> str:
 
 
 def without_redundant_spmd_name(axis: BatchAxis) -> BatchAxis:
-    """Returns an axis with a layout without its ``spmd_name``, which the layout implies.
+    """Removes the ``spmd_name`` of an axis if the axis has a layout, which implies the name.
 
     Raises:
       ValueError: the ``spmd_name`` names other mesh axes than the layout.

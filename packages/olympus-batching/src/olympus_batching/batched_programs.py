@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of programs: from the olympuspr of one example to that of all examples."""
+"""Batching of programs: turns the olympuspr of one example into the olympuspr of all examples."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of foreign calls and callbacks: one call for each example, or one for all.
 
-Each of these primitives, such as `pure_callback` or a foreign call, has two parameters.
-With ``vmap_method`` the user says what the called function can do. ``result_avals`` holds the types
-of the results.
+Each of these primitives, such as `pure_callback` or a foreign call, has two parameters. With
+``vmap_method`` the user describes the capabilities of the called function. ``result_avals`` holds
+the types of the results.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def in_a_loop(
     axis_size: int,
     unroll: int = 1,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls a primitive for one example after the other, in a loop of the program."""
+    """Calls a primitive once for each example, in a loop that is part of the program."""
     batched = [
         to_front(arg, dim) for arg, dim in zip(args, batch_dims, strict=True) if dim is not None
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vmap` in pieces: a loop over chunks of the examples, each of which is computed at once."""
+"""`vmap` over chunks: a loop, each step of which computes one chunk of the examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ChunkSize", "Examples", "call_in_chunks", "check_chunk_size"]
 
 ChunkSize = int | str | None
 
-# The memory that the intermediate values of one automatic chunk may take.
+# The memory in bytes that the intermediate values of an automatic chunk may take.
 AUTOMATIC_BYTES = 256 * 2**20
 
 
@@ -41,7 +41,7 @@ class Examples(NamedTuple):
 
 
 def check_chunk_size(chunk_size: Any, options: VmapOptions) -> None:
-    """Raises ValueError if ``chunk_size`` is wrong, or does not go with the other options."""
+    """Raises ValueError if ``chunk_size`` is invalid or conflicts with the other options."""
     if chunk_size is None:
         return
     if isinstance(chunk_size, str):
@@ -81,9 +81,10 @@ def call_in_chunks(
       vmap: the transformation that computes a chunk.
       fun: the function of one example.
       options: the options of the mapped function.
-      chunk_size: the number of examples in a chunk, less than that of all, or ``"auto"``.
+      chunk_size: the number of examples in a chunk, less than the number of all examples, or
+        ``"auto"``.
       examples: the arguments.
-      bodies: the loop bodies made before; they are reused, so that their programs are.
+      bodies: the loop bodies of earlier calls. Reusing a body avoids tracing it again.
 
     Returns:
       The result of `vmap`.
@@ -91,7 +92,7 @@ def call_in_chunks(
     leaves, tree, dims, size = examples
     chunk = _automatic_size(fun, examples) if isinstance(chunk_size, str) else int(chunk_size)
     chunk = _fitting_size(size, min(chunk, size))
-    # Shared values that are no arrays are not operands of the loop.
+    # Only arrays can be operands of the loop. The loop body closes over other shared values.
     fixed = {
         place: leaf
         for place, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
@@ -127,7 +128,7 @@ def _body(
     dims: Sequence[BatchDim],
     fixed: dict[int, Any],
 ) -> Callable[[list[Any], list[Any]], tuple[list[Any], Any]]:
-    """Returns the function of shared and mapped leaves that computes a chunk."""
+    """Returns the loop body, which takes shared and mapped leaves and computes one chunk."""
     places = [place for place in range(len(dims)) if place not in fixed]
 
     def of_leaves(*operands: Any) -> Any:
@@ -152,10 +153,10 @@ def _body(
 
 
 def _fitting_size(size: int, most: int) -> int:
-    """Heuristic: the largest chunk that fits into memory together with the shorter last one.
+    """Heuristic: the largest chunk size for which a chunk and the shorter last chunk fit in memory.
 
-    The compiler gives the loop and the last chunk memory of their own. Sizes of less than half of
-    the largest are not considered.
+    The compiler allocates memory for the loop and for the last chunk separately. Only sizes above
+    ``most // 2`` are considered.
     """
     sizes = range(most, most // 2, -1)
     return next(
@@ -171,7 +172,7 @@ def _rows(x: Any, start: int, stop: int) -> Any:
 
 
 def _joined(stacked: Any, last: Any, out_axes: Any) -> Any:
-    """Returns the results of all examples, from those of the chunks and of the shorter last one."""
+    """Concatenates the stacked results of full chunks and the results of the shorter last chunk."""
     leaves, tree = pytrees.tree_flatten(stacked)
     targets = flat_axes("vmap out_axes", tree, out_axes)
     remaining = pytrees.tree_leaves(last) if last is not None else [None] * len(leaves)
@@ -192,9 +193,9 @@ def _joined(stacked: Any, last: Any, out_axes: Any) -> Any:
 
 
 def _automatic_size(fun: Callable[..., Any], examples: Examples) -> int:
-    """Heuristic: the largest power of two of examples whose values fit into `AUTOMATIC_BYTES`.
+    """Heuristic: a power of two of examples whose live values fit into `AUTOMATIC_BYTES`.
 
-    The values are those that live at the same time in the program of one example. A compiler may
+    Counts the values that are live at the same time in the program of one example. A compiler may
     need less, because it fuses operations, or more, because it makes copies.
     """
     leaves, tree, dims, size = examples
@@ -217,7 +218,7 @@ def _automatic_size(fun: Callable[..., Any], examples: Examples) -> int:
 
 
 def _peak_bytes(program: Olympuspr) -> int:
-    """Returns the bytes of the results of equations that live at the same time."""
+    """Returns the largest number of bytes of equation results that are live at the same time."""
     last_use: dict[Any, int] = {}
     for place, equation in enumerate(program.eqns):
         last_use.update((atom, place) for atom in equation.invars if isinstance(atom, Var))

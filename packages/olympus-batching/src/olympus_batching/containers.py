@@ -2,9 +2,9 @@
 """Containers of arrays, such as sparse matrices, that `vmap` maps like arrays.
 
 For most pytrees, an axis of `vmap` is an axis of each array in them. The axes of a container differ
-from those of its arrays. The container defines which axes of its arrays hold the examples, and what
-form it takes with one dimension less or more.
-Containers are mapped over integer axes, unlike the classes of `vmappables`.
+from the axes of its arrays. The container defines which axes of its arrays hold the examples, and
+the form of the container with one dimension less or more. Containers are mapped over integer axes,
+unlike the classes of `vmappables`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Container(NamedTuple):
     """The functions by which `vmap` maps values of a type. The type must be a pytree node.
 
     Attributes:
-      split: takes a value and an axis. It returns one example, which contains the arrays of all
-        examples, and for each leaf the axis that holds the examples. It raises ValueError if the
-        value cannot be mapped over the axis.
-      join: takes one example, which contains the arrays of all examples, the axis requested for
-        the examples, and the number of examples. Each array has the examples in that axis. It
-        returns the value of all examples, and raises ValueError if there is no such value.
+      split: takes a value and an axis. It returns a value that has the form of one example but
+        holds the arrays of all examples, and for each leaf the axis of the examples. It raises
+        ValueError if the value cannot be mapped over the axis.
+      join: takes such a value, the axis requested for the examples, and the number of examples.
+        Each array has the examples in that axis. It returns the value of all examples, and raises
+        ValueError if there is no such value.
     """
 
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]]

@@ -16,6 +16,7 @@ from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.trees.pickled_functions import NamedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import get_aval
 
@@ -42,7 +43,7 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 
 
 @boundary_class
-class custom_vmap:
+class custom_vmap(NamedFunction):
     """Wraps a function with a custom rule for `vmap`.
 
     The rule takes the number of examples, a list of booleans, and the arguments with batch
@@ -110,7 +111,7 @@ class custom_vmap:
         return pytrees.tree_unflatten(flat.out_tree, outs)
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
-        """Returns all arguments by position, defaults included."""
+        """Returns all arguments by position, including defaults."""
         problem: Any = None
         try:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 class BatchedFunction:
     """A function of one example, called on all examples. It stores the results' batch dimensions.
 
+    If an operand is batched, all results are: an outer trace may record the call with the types of
+    these results, and call the derivative rule later, whose results may depend on more operands.
+
     Args:
       trace: the interpreter that batches.
       fun: the function, of flat operands.
@@ -51,8 +54,21 @@ class BatchedFunction:
         return function_name(self.fun)
 
     def __call__(self, *args: Any) -> list[Any]:
-        outs, self.out_dims = self.trace.call(self.fun, args, self.dims)
-        return outs
+        outs, dims = self.trace.call(self.fun, args, self.dims)
+        self.out_dims = dims
+        if all(dim is None for dim in self.dims):
+            return outs
+        self.out_dims = [0 if dim is None else dim for dim in dims]
+        return self._with_dims(outs, dims, self.out_dims)
+
+    def _with_dims(
+        self, values: Sequence[Any], dims: Sequence[BatchDim], wanted: Sequence[BatchDim]
+    ) -> list[Any]:
+        """Returns values with their batch dimensions at other places."""
+        return [
+            _placed(value, self.trace, dim, place)
+            for value, dim, place in zip(values, dims, wanted, strict=True)
+        ]
 
 
 class BatchedForward(BatchedFunction):
@@ -60,43 +76,57 @@ class BatchedForward(BatchedFunction):
 
     With symbolic zeros, the primals are followed by one flag for each primal. The flag says whether
     the primal is differentiated.
+
+    Args:
+      function: the function itself on all examples. If it has been called, results get the batch
+        dimensions of its results.
     """
 
-    __slots__ = ()
+    __slots__ = ("function",)
+
+    def __init__(self, function: BatchedFunction, fwd: Callable[..., Sequence[Any]]) -> None:
+        super().__init__(function.trace, fwd, function.dims)
+        self.function = function
 
     def __call__(self, *args: Any) -> list[Any]:
         flags = [None] * (len(args) - len(self.dims))
-        outs, self.out_dims = self.trace.call(self.fun, args, [*self.dims, *flags])
-        return outs
+        outs, dims = self.trace.call(self.fun, args, [*self.dims, *flags])
+        of_results = self.function.out_dims
+        if of_results is None:
+            self.out_dims = dims
+            return outs
+        self.out_dims = [*dims[: len(dims) - len(of_results)], *of_results]
+        return self._with_dims(outs, dims, self.out_dims)
 
 
 class BatchedJvp(BatchedFunction):
     """A derivative rule of flat primals and tangents, on all examples.
 
     A result and its tangent get the same batch dimension.
+
+    Args:
+      function: the function itself on all examples. If it has been called, results get the batch
+        dimensions of its results.
     """
 
-    __slots__ = ()
+    __slots__ = ("function",)
+
+    def __init__(self, function: BatchedFunction, jvp: Callable[..., Sequence[Any]]) -> None:
+        super().__init__(function.trace, jvp, function.dims)
+        self.function = function
 
     def __call__(self, *primals_and_tangents: Any) -> list[Any]:
-        size = self.trace.axis.size
         args, dims = _without_numberless(primals_and_tangents, [*self.dims, *self.dims])
         outs, out_dims = self.trace.call(self.fun, args, dims)
         half = len(outs) // 2
-        primals, primal_dims = outs[:half], out_dims[:half]
-        for position, tangent_dim in enumerate(out_dims[half:]):
-            if primal_dims[position] is None and tangent_dim is not None:
-                primals[position] = materialize(primals[position], size, None, tangent_dim)
-                primal_dims[position] = tangent_dim
-        self.out_dims = primal_dims
-        tangents = [
-            self.placed(tangent, dim, wanted)
-            for tangent, dim, wanted in zip(outs[half:], out_dims[half:], primal_dims, strict=True)
-        ]
-        return [*primals, *tangents]
-
-    def placed(self, tangent: Any, dim: BatchDim, wanted: BatchDim) -> Any:
-        return _placed(tangent, self.trace, dim, wanted)
+        wanted = self.function.out_dims
+        if wanted is None:
+            wanted = [
+                of_tangent if of_primal is None else of_primal
+                for of_primal, of_tangent in zip(out_dims[:half], out_dims[half:], strict=True)
+            ]
+        self.out_dims = wanted
+        return self._with_dims(outs, out_dims, [*wanted, *wanted])
 
 
 class BatchedBackward:
@@ -136,11 +166,11 @@ class BatchedBackward:
         ]
 
 
-# ---- tangents and cotangents that are not numbers ----
+# ---- symbolic zeros and float0 ----
 
 
 def _is_symbolic_zero(value: Any) -> bool:
-    """Returns whether a value is a symbolic zero of differentiation, without elements."""
+    """Returns whether a value is a symbolic zero of differentiation."""
     return hasattr(value, "aval") and not isinstance(value, Array)
 
 
@@ -151,7 +181,7 @@ def _is_float0(value: Any) -> bool:
 def _without_numberless(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Returns the values, with each symbolic zero and ``float0`` replaced by one example of it."""
+    """Returns the values, with symbolic zeros and ``float0`` arrays reduced to one example."""
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
         if dim is None:

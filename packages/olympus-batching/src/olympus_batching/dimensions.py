@@ -96,7 +96,7 @@ def unbatched_aval(
 
     Args:
       aval: the type of all examples.
-      batch_dim: the batch dimension, or a specification that the type of a library understands.
+      batch_dim: the batch dimension, or a specification that a library defines for its own type.
       axis_size: the number of examples, which only types of libraries need.
     """
     if batch_dim is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices whose branches run on their own examples only: gather, run, scatter."""
+"""Batching of choices in which each branch runs only on the examples that take it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
-from olympus_ir.lax.scattering import ScatterDimensionNumbers
 
 from .dimensions import BatchAxis, materialize
+from .rows import rows, with_rows
 from .trace import call_batched
 
 __all__ = ["run_split"]
 
-# A branch runs on this fraction of the examples at a time. More would waste work on rare branches,
-# fewer would make the loops over frequent branches long.
+# A branch runs on 1 / _PARTS of the examples at a time. Larger parts waste work on rare branches;
+# smaller parts make the loops of frequent branches long.
 _PARTS = 64
 _INT = np.dtype(np.int32)
 
@@ -60,7 +59,7 @@ def _run_branch(
     branch: Callable[..., list[Any]],
     results: list[Any],
 ) -> list[Any]:
-    """Returns the results with those of the examples that take a branch."""
+    """Runs one branch on the examples that take it, and puts their results into ``results``."""
     size = axis.size
     lanes = -(-size // _PARTS)
     parts = axis._replace(size=lanes, name=None)
@@ -79,31 +78,16 @@ def _run_branch(
         places = lax.dynamic_slice_in_dim(order, start, lanes)
         sources = lax.select(is_real, places, lax.broadcast(first, (lanes,)))
         targets = lax.select(is_real, places, np.full(lanes, size, _INT))
-        given = [
-            _rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)
-        ]
+        given = [rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)]
         outs, out_dims = call_batched(branch, parts, given, dims)
         outs = [materialize(out, lanes, dim) for out, dim in zip(outs, out_dims, strict=True)]
-        results = [_with_rows(x, targets, out) for x, out in zip(results, outs, strict=True)]
+        results = [with_rows(x, targets, out) for x, out in zip(results, outs, strict=True)]
         return lax.add(start, _int(lanes)), results
 
     _, results = lax.while_loop(
         lambda carry: lax.lt(carry[0], count), compute, (_int(0), results), checkpoints=8
     )
     return results
-
-
-def _rows(x: Any, places: Any) -> Any:
-    shape = x.shape
-    numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
-    indices = lax.reshape(places, (*places.shape, 1))
-    return lax.gather(x, indices, numbers, (1, *shape[1:]), mode=GatherScatterMode.CLIP)
-
-
-def _with_rows(x: Any, places: Any, rows: Any) -> Any:
-    numbers = ScatterDimensionNumbers(tuple(range(1, len(x.shape))), (0,), (0,))
-    indices = lax.reshape(places, (*places.shape, 1))
-    return lax.scatter(x, indices, rows, numbers, mode=GatherScatterMode.FILL_OR_DROP)
 
 
 def _int(value: int) -> Any:

@@ -65,7 +65,7 @@ class BatchTrace(Trace):
                 values.append(arg)
                 dims.append(None)
         rule = _batching_rules.get(primitive) or batching_rules.find(primitive)
-        axis_rule = _axis_rules.get(primitive)  # the lookup above has loaded its module
+        axis_rule = _axis_rules.get(primitive)  # the look-up above has loaded the rule's module
         if examples.layout is not self.axis.layout:
             return self._process_split(primitive, args, params)
         if not batched and (axis_rule is None or self.axis.name is None):
@@ -124,7 +124,7 @@ class BatchTrace(Trace):
     ) -> Sequence[Any]:
         values, dims = self.unwrap(args)
         batched_fun = BatchedFunction(self, fun, dims)
-        batched_jvp = BatchedJvp(self, jvp, dims)
+        batched_jvp = BatchedJvp(batched_fun, jvp)
         with set_current_trace(self.parent) as parent:
             outs = parent.process_custom_jvp_call(
                 primitive, batched_fun, batched_jvp, values, **options
@@ -140,7 +140,7 @@ class BatchTrace(Trace):
     ) -> Sequence[Any]:
         values, dims = self.unwrap(args)
         batched_fun = BatchedFunction(self, fun, dims)
-        batched_fwd = BatchedForward(self, fwd, dims)
+        batched_fwd = BatchedForward(batched_fun, fwd)
         batched_bwd = BatchedBackward(self, bwd, batched_fwd)
         with set_current_trace(self.parent) as parent:
             outs = parent.process_custom_vjp_call(
@@ -174,7 +174,7 @@ class BatchTrace(Trace):
         return values, dims
 
     def wrap(self, values: Sequence[Any], dims: Sequence[BatchDim]) -> list[Any]:
-        """Returns tracers of the batched values, and the other values unchanged."""
+        """Returns tracers of the values that have a batch dimension, and other values unchanged."""
         return [
             value if dim is None else tracer_of(self, value, dim)
             for value, dim in zip(values, dims, strict=True)
@@ -183,7 +183,7 @@ class BatchTrace(Trace):
 
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
     """Returns the tracer of a batched value, an array or a reference."""
-    if getattr(type(value), "is_ref", False):
+    if getattr(type(value), "is_ref", False) is True:  # a property in `ShapeDtypeStruct`
         return ref_tracers.BatchRefTracer(trace, value, batch_dim)
     return BatchTracer(trace, value, batch_dim)
 
@@ -207,7 +207,7 @@ def call_batched(
       args: the operands. Each operand with a batch dimension holds all examples.
       dims: the operands' batch dimensions.
       source: the user's function, for error messages.
-      tag: the tag of the trace that this one continues, or None; see `BatchTrace`.
+      tag: the tag of the trace that this trace continues, or None; see `BatchTrace`.
 
     Returns:
       The results of all examples, and their batch dimensions.
@@ -231,7 +231,7 @@ def call_batched(
         current.axes = saved_axes
         trace.finished = True
     if source is not None and check_tracer_leaks.value:
-        outs = None  # this frame must not refer to the trace now
+        outs = None  # the leak check must find no reference to the trace in this frame
         check_leaks(trace)
     return results
 

@@ -15,6 +15,7 @@ from olympus_ir.programs.tracing import transforming
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, result_paths
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import axes_of_entry
@@ -45,6 +46,7 @@ _VMAP = TransformationName("vmap")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+@travels
 def vmap(
     fun: Function,
     in_axes: int | Sequence[Any] | None = 0,
@@ -135,7 +137,7 @@ def _check_options(options: VmapOptions) -> None:
 
 
 class _MappedFunction:
-    """A function and its options. The axes are flattened once for each structure."""
+    """A mapped function with its options. The axes are flattened once for each tree structure."""
 
     __slots__ = (
         "bodies_of_chunks",
@@ -209,7 +211,7 @@ class _MappedFunction:
 def _call_on_examples(
     flat: FlatFunction, axis: BatchAxis, leaves: Sequence[Any], dims: Sequence[BatchDim], fun: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls a function of leaves on all examples, with the mesh axes of the axis in force."""
+    """Calls a function on the leaves of all examples, with the mesh axes of ``axis`` in force."""
     saved, saved_spmd = examples.axes, examples.spmd_axes
     if axis.layout is not None:
         examples.axes = saved + axes_of_entry(axis.layout[1])

@@ -81,12 +81,12 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def _is_spec(axis: Any) -> bool:
-    """Returns whether an axis is a specification for any value. Integers may be plain axes."""
+    """Returns whether an axis is a library's specification. Integers count as plain axes."""
     return type(axis) in spec_types and type(axis) is not int
 
 
 def _is_for_container(value: Any, axis: Any) -> bool:
-    """Returns whether a value with an axis is mapped over as a container."""
+    """Returns whether a value is mapped as a container, given its axis."""
     return _is_spec(axis) or (type(axis) in spec_types and type(value) in _vmappables)
 
 
@@ -247,7 +247,7 @@ def _batch_of_array(trace: BatchTrace, array: Any, axis: int | None) -> Any:
     ((value,), (dim,)) = trace.unwrap([array])
     if axis is None:
         if dim is not None:
-            raise ValueError("a part of a container differs between examples and its axis is None")
+            raise ValueError("a part of a container is batched, but its axis is None")
         return value
     with set_current_trace(trace.parent):
         if dim is None:

@@ -68,9 +68,9 @@ def checked(
 ) -> Callable[Params, Result]:
     """Returns a compiled function that raises at the first bad value of its program.
 
-    The checks are part of the program, which runs once. The message names the operation, the
-    user's line, the iterations of the loops around it, and the element of the result. Under a
-    `vmap` inside of ``f``, the element's coordinates include that of the example.
+    The checks are part of the program, which runs once. The message names the operation, the user's
+    line, the iterations of the loops around it, and the element of the result. Under a `vmap`
+    inside of ``f``, the element's coordinates include the index of the example.
 
     Args:
       f: the function.

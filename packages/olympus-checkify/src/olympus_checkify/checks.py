@@ -46,7 +46,7 @@ for _allowed in (
     effects.control_flow_allowed_effects,
     effects.custom_derivatives_allowed_effects,
     effects.checkpoint_allowed_effects,
-    effects.lowerable_effects,  # the lowering explains what to do
+    effects.lowerable_effects,  # lowering raises the error of `not_functionalized`
 ):
     _allowed.add_type(CheckEffect)
 

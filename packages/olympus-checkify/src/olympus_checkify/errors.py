@@ -254,7 +254,7 @@ class Error:
         """Returns the error after one more check.
 
         Args:
-          site: the check, or another one of its kind.
+          site: the check, or another check of its kind.
           failed: whether the check fails, a scalar of dtype bool.
           code: the number of the check.
           payload: the values that the message shows.
@@ -273,10 +273,10 @@ class Error:
         """Returns the error combined with a later error of a single effect."""
         if effect in self._pred:
             if np.shape(self._pred[effect]) != np.shape(failed):
-                here = init_error.with_effects([effect]).with_leaves(
+                single = init_error.with_effects([effect]).with_leaves(
                     [effect], [failed, _code_array(code), *payload]
                 )
-                failed, code, *payload = here.reduced().leaves([effect])
+                failed, code, *payload = single.reduced().leaves([effect])
                 return self.reduced().merged(effect, failed, code, payload, metadata)
             before = self._pred[effect]
             payload = [
@@ -299,7 +299,7 @@ class Error:
         return Error(self._pred, self._code, {**self._metadata, **metadata}, self._payload)
 
     def with_effects(self, effects: Iterable[ErrorEffect]) -> Error:
-        """Returns the error with entries for the given effects, adding those that it lacks."""
+        """Returns the error with entries for the given effects; missing entries are added."""
         error = self
         for effect in effects:
             if effect not in error._pred:

@@ -90,13 +90,13 @@ def run(
 
 
 def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
-    """Returns an equation with the source of a call, if its own has no line of the user."""
+    """Returns an equation, with the source of a call if the equation has no line of the user."""
     key = ("equation", id(equation))
     found = numbers.get(key)
     if found is None:
         has_line = next(iter(user_frames(equation.source_info)), None) is not None
         found = equation if has_line else equation.replace(source_info=call.source_info)
-        numbers[key] = found  # the numbers of checks are those of this object
+        numbers[key] = found  # checks are numbered by the identity of this object
     return found
 
 

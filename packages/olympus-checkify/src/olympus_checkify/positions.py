@@ -19,7 +19,7 @@ __all__ = ["IterationError", "Position"]
 
 
 class IterationError(CheckError):
-    """The iteration in which the first check of a loop's body failed; one subclass a loop."""
+    """The iteration in which the first check of a loop's body failed; each loop has a subclass."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -31,7 +31,7 @@ class Position:
 
     Attributes:
       site: the entry's site, whose kind belongs to the loop.
-      code: its number.
+      code: the number of the entry.
     """
 
     def __init__(self, equation: Equation) -> None:
@@ -41,7 +41,7 @@ class Position:
 
     @staticmethod
     def of(equation: Equation, enabled: Enabled) -> Position | None:
-        """Returns the position of a loop; None if it is not asked for."""
+        """Returns the position of a loop; None if positions are not enabled."""
         if IterationError not in enabled:
             return None
         key = "jaxpr" if "jaxpr" in equation.params else "body_jaxpr"
@@ -60,7 +60,7 @@ class Position:
 
         Args:
           before: whether a check had failed before the iteration.
-          error: the error after it.
+          error: the error after the iteration.
           step: the number of the iteration.
           effects: the entries of the body's checks.
         """
@@ -70,7 +70,7 @@ class Position:
 
 
 def any_failed(error: Error, effects: Sequence[ErrorEffect]) -> Any:
-    """Returns whether any of some entries has an error."""
+    """Returns whether an error has occurred in the entries of some effects."""
     result: Any = np.asarray(False)
     for effect in effects:
         pred = error._pred[effect]

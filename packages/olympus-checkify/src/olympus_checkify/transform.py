@@ -76,8 +76,8 @@ def checkify(
 
     Args:
       f: the function.
-      errors: the kinds of errors to look for. ``user_checks`` are those of `check`. ``nan_checks``,
-        ``div_checks`` and ``index_checks`` are those of operations.
+      errors: the kinds of errors to look for. ``user_checks`` are errors of `check`.
+        ``nan_checks``, ``div_checks`` and ``index_checks`` are errors of operations.
 
     Returns:
       A function of the same arguments that returns a pair of the `Error` and the result.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs and arrays in files: exported functions, executables, TensorFlow, TensorStore.
 
-`functions` exports functions as StableHLO and reads them back, `executables` stores compiled
-functions, `ir_files` writes programs for other systems, `jax2tf` converts from and to TensorFlow,
-and `array_serialization` stores arrays. `trees` and `optional_libraries` serve all of these.
+`functions` exports functions as StableHLO and reads them back, `frozen` stores such a program with
+its weights, `executables` stores compiled functions, `ir_files` writes programs for other systems,
+`jax2tf` converts from and to TensorFlow, and `array_serialization` stores arrays. `trees` and
+`optional_libraries` serve all of these.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from olympus_ir.symbolic import (
 )
 
 from .__about__ import __version__
+from .frozen.freezing import freeze
+from .frozen.frozen import Frozen, load_frozen
 from .functions import lowering as _lowering  # noqa: F401 - defines a rule of olympus-xla's table
 from .functions.exported import Exported
 from .functions.exporting import (
@@ -32,12 +35,15 @@ from .trees import register_namedtuple_serialization, register_pytree_node_seria
 __all__ = [
     "DisabledSafetyCheck",
     "Exported",
+    "Frozen",
     "SymbolicScope",
     "__version__",
     "default_export_platform",
     "deserialize",
     "export",
+    "freeze",
     "is_symbolic_dim",
+    "load_frozen",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",

@@ -3,31 +3,17 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from olympus_ir.diagnostics.debug_info import DebugInfo
-from olympus_ir.programs.calls.traced_programs import TracedProgram
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
-from olympus_xla._jaxlib import deserialize_executable, is_description, serialize_executable
-from olympus_xla.arrays.transfer import put_leaf
 from olympus_xla.calls import stages
-from olympus_xla.calls.compiled import Compiled
-from olympus_xla.calls.executables import Executable
-from olympus_xla.compiling.compile_options import compile_options
-from olympus_xla.compiling.placement import Placement, platform_of
-from olympus_xla.compiling.program_lowering import Lowered
-from olympus_xla.platforms import backends
+from olympus_xla.calls.serialized import load, serialized_bytes
 
 __all__ = ["deserialize_and_load", "serialize"]
 
 
 def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
-    """Serializes a compiled function to bytes for `deserialize_and_load`.
+    """Serializes a compiled function, for `deserialize_and_load`.
 
     Args:
       compiled: the function, as ``jit(f).lower(...).compile()`` returns it.
@@ -46,35 +32,8 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       >>> deserialize_and_load(data, in_tree, out_tree)(np.float32(0))
       Array(0., dtype=float32)
     """
-    inner, program = compiled._compiled, compiled._program
-    lowered, placement = inner.lowered, inner.placement
-    if lowered.host_callbacks or program.kind == "references":
-        what = "calls back into Python" if lowered.host_callbacks else "takes references"
-        raise ValueError(f"{lowered.name} {what} and cannot be serialized")
-    if is_description(placement.devices[0]):
-        code = inner.executable.loaded.serialize()
-    else:
-        code = inner.executable.serialized or serialize_executable(inner.executable.loaded)
-    if code is None:
-        raise ValueError(
-            f"the executable of {lowered.name} has parts that XLA cannot write for this platform"
-        )
-    info = program.closed.jaxpr.debug_info
-    state = {
-        "code": code,
-        "name": lowered.name,
-        "kept": lowered.kept,
-        "constants": [_plain(value) for value in inner.constants],
-        "in_avals": list(lowered.in_avals),
-        "out_avals": list(lowered.out_avals),
-        "ordered_effects": lowered.ordered_effects,
-        "arg_names": None if info is None else info.arg_names,
-        "placement": placement,
-        "out_shardings": list(inner.executable.out_shardings),
-    }
-    file = io.BytesIO()
-    _Pickler(file).dump(state)
-    return file.getvalue(), compiled.in_tree, compiled.out_tree
+    contents = serialized_bytes(compiled._program, compiled._compiled)
+    return contents, compiled.in_tree, compiled.out_tree
 
 
 def deserialize_and_load(
@@ -97,115 +56,8 @@ def deserialize_and_load(
         compiled for; by default the devices with the same numbers.
 
     Raises:
-      ValueError: the function was compiled for another number of devices.
+      ValueError: the bytes are not a compiled function or are damaged, or the function was compiled
+        for another number of devices.
     """
-    all_devices = list(execution_devices or backends.devices(_platform_of(backend)))
-    unpickler = _Unpickler(io.BytesIO(serialized), all_devices, execution_devices is not None)
-    state = unpickler.load()
-    placement: Placement = state["placement"]
-    count = len(placement.devices)
-    if execution_devices is not None and len(all_devices) != count:
-        raise ValueError(
-            f"{state['name']} was compiled for {count} devices, and execution_devices has "
-            f"{len(all_devices)}"
-        )
-    options = compile_options([device.id for device in placement.devices], partitions=count)
-    loaded = deserialize_executable(state["code"], placement.devices, options)
-    lowered = Lowered(
-        closed=None,
-        module=None,
-        name=state["name"],
-        kept=state["kept"],
-        constants=state["constants"],
-        cuts=(),
-        program=None,
-        in_avals=state["in_avals"],
-        out_avals=state["out_avals"],
-        donated=(False,) * len(state["in_avals"]),
-        effects=frozenset(state["ordered_effects"]),
-        ordered_effects=state["ordered_effects"],
-        host_callbacks=[],
-        keep_alive=[],
-        platforms=(platform_of(placement.devices[0]),),
-        needs_refinement=False,
-    )
-    shardings = [placement.constant_sharding(value) for value in state["constants"]]
-    constants = [
-        put_leaf(value, sharding)
-        for value, sharding in zip(state["constants"], shardings, strict=True)
-    ]
-    kept = [position for position, keep in enumerate(state["kept"]) if keep]
-    executable = Executable(
-        loaded,
-        in_avals=[
-            *(constant.aval for constant in constants),
-            *(state["in_avals"][position] for position in kept),
-        ],
-        in_shardings=[*shardings, *map(placement.operand_sharding, kept)],
-        out_avals=state["out_avals"],
-        out_shardings=state["out_shardings"],
-        committed=placement.committed,
-        ordered_effects=state["ordered_effects"],
-        calls_python=False,
-        keep_alive=[],
-        spans_processes=len({device.process_index for device in placement.devices}) > 1,
-        serialized=state["code"],
-    )
-    program = _program(state, out_tree)
-    compiled = Compiled(lowered, executable, placement, constants)
-    return stages.Compiled.of_executable(program, in_tree, compiled)
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(value)
-
-
-def _platform_of(backend: Any) -> Any:
-    return getattr(backend, "platform", backend)
-
-
-def _program(state: dict[str, Any], out_tree: Any) -> Any:
-    """Returns a program without equations, with the types and names that calls need."""
-    names = state["arg_names"]
-    info = DebugInfo(state["name"], None, lambda: names)
-    olympuspr = Olympuspr(
-        [],
-        [Var(aval) for aval in state["in_avals"]],
-        [Var(aval) for aval in state["out_avals"]],
-        [],
-        debug_info=info,
-    )
-    return TracedProgram(ClosedOlympuspr(olympuspr, []), out_tree, {"name": state["name"]}, [])
-
-
-class _Pickler(pickle.Pickler):
-    """Pickler that writes devices by their numbers."""
-
-    def persistent_id(self, obj: Any) -> Any:
-        if hasattr(obj, "device_kind") and hasattr(obj, "process_index"):
-            return "device", obj.id
-        return None
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, devices: Sequence[Any], in_order: bool) -> None:
-        super().__init__(file)
-        self._devices = devices
-        self._in_order = in_order
-        self._seen: dict[int, Any] = {}
-
-    def persistent_load(self, pid: Any) -> Any:
-        _, number = pid
-        if self._in_order:
-            # The n-th distinct device number in the bytes stands for the n-th device to run on.
-            if number not in self._seen and len(self._seen) < len(self._devices):
-                self._seen[number] = self._devices[len(self._seen)]
-            found = self._seen.get(number)
-        else:
-            found = next((device for device in self._devices if device.id == number), None)
-        if found is None:
-            raise ValueError(
-                f"the function was compiled for the device with number {number}, and there are "
-                f"{[device.id for device in self._devices]}; pass execution_devices"
-            )
-        return found
+    program, inner = load(serialized, out_tree, backend, execution_devices)
+    return stages.Compiled.of_executable(program, in_tree, inner)

@@ -8,7 +8,7 @@ From the command line:
         --constants '{"z": 3.14159}' \\
         --ir_format HLO --ir_human_dest fn.txt --ir_dest fn.pb
 
-The shapes are in the order of the program's parameters. Constants that are lists become arrays.
+The shapes are in the order of the program's parameters. Lists among the constants become arrays.
 Read an HLO program with the version of XLA that wrote it.
 """
 
@@ -203,7 +203,7 @@ def set_up_flags() -> argparse.ArgumentParser:
     parser.add_argument("--input_shapes", required=True, help="pairs of names and types")
     parser.add_argument("--constants", default="{}", help="values of other arguments, by name")
     parser.add_argument(
-        "--evaled_constants", default="{}", help="likewise; texts among them are evaluated"
+        "--evaled_constants", default="{}", help="the same, but strings are evaluated"
     )
     parser.add_argument("--ir_format", default="HLO", choices=("HLO", "TF"), help="the format")
     parser.add_argument("--ir_dest", help="the file for the program")

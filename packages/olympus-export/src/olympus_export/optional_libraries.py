@@ -10,7 +10,7 @@ __all__ = ["OptionalLibrary"]
 
 
 class OptionalLibrary:
-    """Stand-in for an optional module, which the first use of an attribute imports.
+    """Stand-in for an optional module. The first use of an attribute imports the module.
 
     Args:
       name: the name of the module and of its distribution.
@@ -27,7 +27,7 @@ class OptionalLibrary:
         self._purpose = purpose
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):  # Python's own modules look these up in any object
+        if attribute.startswith("__"):  # Python's own modules look up such names in any object
             raise AttributeError(attribute)
         try:
             module = importlib.import_module(self._name)

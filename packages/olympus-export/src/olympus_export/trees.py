@@ -218,6 +218,8 @@ def tree_from_json(data: Any) -> Any:
     if data["kind"] == "none":
         return _NONE
     children = list(map(tree_from_json, data["children"]))
+    if data["kind"] == "dict":
+        _check_keys(data["keys"], children)
     match data["kind"]:
         case "tuple":
             node: tuple[type, Any] = (tuple, None)
@@ -239,4 +241,19 @@ def tree_from_json(data: Any) -> Any:
                 subtrees = [pytrees.tree_unflatten(c, [0] * c.num_leaves) for c in children]
                 return pytrees.tree_structure(serialization.from_children(auxdata, subtrees))
             node = (serialization.nodetype, auxdata)
+            if serialization.nodetype is collections.OrderedDict:
+                _check_keys(auxdata, children)
+            fields = getattr(serialization.nodetype, "_fields", children)
+            if _is_namedtuple(serialization.nodetype) and len(fields) != len(children):
+                raise ValueError(f"a node of type {data['name']} has {len(children)} children")
     return type(_LEAF).from_node_data_and_children(pytree_registry, node, children)
+
+
+def _check_keys(keys: Sequence[Any], children: Sequence[Any]) -> None:
+    """Raises ValueError unless each child has a key of its own; C++ takes that for granted."""
+    if (
+        len(keys) != len(children)
+        or len(set(keys)) != len(keys)
+        or not all(type(key) is str for key in keys)
+    ):
+        raise ValueError(f"a dictionary of {len(children)} values has the keys {keys!r}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers of a compiled program: which bytes are alive while which instruction runs.
+"""Buffers of a compiled program: the bytes that are alive while each instruction runs.
 
 XLA says where each buffer lies (``BufferAssignmentProto``), not when it is alive. This module
 follows the buffers through the scheduled program: a buffer lives from the instruction that defines
-it to the last one that reads it, in itself or as a part of a tuple, through loops and calls.
+it to the last instruction that reads it, alone or as a part of a tuple, through loops and calls.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Allocation(NamedTuple):
 
     @property
     def is_fixed(self) -> bool:
-        """Returns whether the memory is there for the whole run."""
+        """Returns whether the memory is allocated for the whole run."""
         return self.parameter is not None or self.holds_result or self.is_constant
 
 
@@ -69,7 +69,7 @@ def read_allocations(data: bytes) -> list[Allocation]:
         defined[each.integer(1)] = place.integer(4), tuple(place.integers(3))
     allocations = []
     for each in message.messages(3):
-        if each.integer(3):  # memory of single threads, on their stacks
+        if each.integer(3):
             continue
         buffers = [
             Buffer(one.integer(1), *defined[one.integer(1)], one.integer(2), one.integer(3))
@@ -88,7 +88,8 @@ class Lifetimes(NamedTuple):
     """The lifetimes of buffers.
 
     Attributes:
-      order: the instructions in the order in which they run; those of a loop's body run once.
+      order: the instructions in the order in which they run; the instructions of a loop's body
+        appear once.
       live: for each buffer, the positions of the first and the last instruction that need it.
       readers: for each buffer, the positions of the instructions that read it.
       results: the buffers of the results.
@@ -100,7 +101,7 @@ class Lifetimes(NamedTuple):
     results: set[int]
 
 
-# Instructions whose results are their operands.
+# Instructions that return their operands unchanged.
 _PASSING = frozenset({"bitcast", "optimization-barrier", "add-dependency", "domain", "copy-done"})
 
 # For each instruction, the buffers of each part of its result.
@@ -151,7 +152,7 @@ class _Walk:
                 self.readers[buffer].append(place)
 
     def _passed(self, instruction: Instruction) -> Contents:
-        """Returns the buffers of operands that the result of an instruction consists of."""
+        """Returns the buffers of operands that an instruction passes on to its result."""
         operands = [self.contents.get(each, {}) for each in instruction.operands]
         match instruction.opcode:
             case "tuple":

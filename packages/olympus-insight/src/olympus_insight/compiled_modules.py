@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules as XLA has optimised them: instructions, their order, and the user's lines behind them.
+"""Modules as XLA has optimised them: instructions, their order, and their lines in the program.
 
 The numbers of the fields are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
 """
@@ -88,8 +88,8 @@ class Instruction(NamedTuple):
       called: the numbers of the computations that it calls.
       tuple_index: the part that a ``get-tuple-element`` takes.
       parameter: the position of a parameter.
-      contracted: the dimensions of the first factor that a product of matrices adds up.
-      output_axis: the dimension of the kernel of a convolution that counts the features of results.
+      contracted: the dimensions of the first factor over which a product of matrices sums.
+      output_axis: the dimension of a convolution's kernel that gives the features of the result.
     """
 
     id: int
@@ -147,7 +147,7 @@ def read_module(data: bytes) -> Module:
     orders = _orders(module.message(7))
     computations: dict[int, Computation] = {}
     instructions: dict[int, Instruction] = {}
-    for each in module.messages(3):  # a computation stands after those that it calls
+    for each in module.messages(3):  # a computation follows the computations that it calls
         found: dict[int, Instruction] = {}
         for message in each.messages(2):
             instruction = _instruction(message, lines)
@@ -172,7 +172,7 @@ def _stack_nearby(
     found: dict[int, Instruction],
     computations: dict[int, Computation],
 ) -> tuple[Line, ...]:
-    """Returns the lines of what an instruction without lines consists of, or reads.
+    """Returns lines for an instruction without lines, from its fused instructions or its operands.
 
     The compiler adds copies, and fuses instructions of several lines. This is a heuristic.
     """
@@ -195,7 +195,7 @@ def _orders(schedule: Message) -> dict[int, list[int]]:
 
 
 def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
-    """Returns the lines of each stack frame and those around it, by its number from 1."""
+    """Returns the lines of each stack frame and of the frames around it, by frame number from 1."""
     files, functions = index.texts(1), index.texts(2)
 
     def name(names: list[str], number: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain`: the causes for which functions were traced and compiled again."""
+"""`explain`: the causes of repeated traces and compilations of functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recompilation(NamedTuple):
     """A second or later compilation of one traced program.
 
     Attributes:
-      causes: what differs from the compilation before.
+      causes: differences from the compilation before.
     """
 
     causes: tuple[Cause, ...]
@@ -48,11 +48,11 @@ class Trace(NamedTuple):
 
     Attributes:
       function: the function's name and place.
-      number: the number of the trace among those of the function, from 1.
+      number: the number of the trace among the traces of the function, from 1.
       line: the line of the call; None if it is not known.
       seconds: the duration of the trace.
       arguments: a text ``name: type`` for each argument.
-      causes: what differs from the most similar earlier trace; none for the first.
+      causes: differences from the most similar earlier trace; none for the first.
       recompilations: the compilations of the program after its first one.
       stale: variables that have changed since, whose old values the program keeps.
     """
@@ -172,10 +172,10 @@ class Explanation:
 class _Explain:
     """Reports why functions were traced or compiled again.
 
-    A call ``explain(f)`` lists what ``f`` was traced for. For each trace after the first it names
-    the cause by the path of the argument. If the same line of the program has made such a function
-    before, as a lambda in a loop, the first trace has a cause too. Calls of compiled functions
-    record nothing; only traces and compilations do.
+    A call ``explain(f)`` lists the traces of ``f``. For each trace after the first it names the
+    cause by the path of the argument. A line in a loop may make a new function, such as a lambda,
+    in each iteration. The first trace of the new function then has a cause, too. Calls of compiled
+    functions record nothing; only traces and compilations do.
 
     Without a function, the report covers all functions of the user's program. It is also a context
     manager that covers the traces inside the ``with`` block.
@@ -217,7 +217,7 @@ class _Explain:
 
     @staticmethod
     def at_exit() -> None:
-        """Prints, when the program ends, a report on the functions traced more than once from now.
+        """Prints a report when the program ends: functions traced more than once from now on.
 
         Example:
           >>> explain.at_exit()  # doctest: +SKIP

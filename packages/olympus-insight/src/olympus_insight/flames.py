@@ -24,7 +24,7 @@ class Flame:
 
     Attributes:
       name: its text.
-      seconds: its time, with that of the rectangles inside.
+      seconds: its time, including the rectangles inside.
       inside: the rectangles inside, by name.
     """
 
@@ -33,7 +33,7 @@ class Flame:
     inside: dict[str, Flame] = dataclasses.field(default_factory=dict)
 
     def add(self, names: Sequence[str], seconds: float) -> None:
-        """Adds time to the rectangle, and to those inside that ``names`` lead to."""
+        """Adds time to the rectangle, and to the inner rectangles on the path ``names``."""
         flame = self
         flame.seconds += seconds
         for name in names:
@@ -42,7 +42,7 @@ class Flame:
 
 
 def flame_graph(name: str, stacks: Iterable[tuple[Sequence[str], float]]) -> str:
-    """Returns a flame graph as SVG. A click on a rectangle widens it; one on the first row resets.
+    """Returns a flame graph as SVG. A click widens a rectangle; the first row resets the graph.
 
     Args:
       name: the text of the first row.
@@ -65,7 +65,7 @@ def flame_graph(name: str, stacks: Iterable[tuple[Sequence[str], float]]) -> str
 
 
 def _draw(flame: Flame, depth: int, start: float, total: float, drawn: list[str]) -> int:
-    """Draws a rectangle and those inside; returns the depth of the deepest."""
+    """Draws a rectangle and the rectangles inside it; returns the greatest depth."""
     x, width = start / total, flame.seconds / total
     if width * _WIDTH < 0.3:
         return depth
@@ -96,7 +96,7 @@ def _color(name: str) -> str:
     return "#" + "".join(f"{round(channel * 255):02x}" for channel in channels)
 
 
-# Widens the rectangle that was clicked: all others move and scale with it.
+# Script that widens a clicked rectangle; all other rectangles move and scale with it.
 _ZOOM = f"""
 var g = event.target.closest('g'); if (!g) return;
 var x = +g.dataset.x, w = +g.dataset.w, d = +g.dataset.d;

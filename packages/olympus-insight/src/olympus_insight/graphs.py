@@ -80,7 +80,7 @@ def drawing(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
     right = max(node.x + node.width / 2 for node in all_nodes) + 90
     height = len(layers) * _ROW + 10
     _, below = _neighbours(short)
-    # Where arrows spread from one node their texts stand at the targets, else near the sources.
+    # If several arrows leave a node, their texts stand near the targets, otherwise near the source.
     places = [0.75 if len(below[id(edge.source)]) > 1 else 0.35 for edge in short]
     body = "".join([*map(_edge_svg, short, places), *map(_node_svg, all_nodes)])
     return (
@@ -210,7 +210,7 @@ def _edge_svg(edge: Edge, place: float) -> str:
     x, y = edge.source.x, _top(edge.source) + edge.source.height
     end_x, end_y = edge.target.x, _top(edge.target)
     bend = max((end_y - y) / 2, 12)
-    # An arrow over several layers goes around the boxes that stand in a column between.
+    # An arrow over several layers goes around the boxes between its ends.
     aside = 0.0
     if edge.target.layer - edge.source.layer > 1 and abs(end_x - x) < 60:
         aside = 0.7 * max(edge.source.width, edge.target.width) + 40
@@ -221,7 +221,7 @@ def _edge_svg(edge: Edge, place: float) -> str:
     )
     if not edge.label:
         return path
-    # A cubic curve whose controls share their ends' columns.
+    # A cubic curve whose control points lie in the columns of its ends.
     along = 3 * place**2 - 2 * place**3
     label_x = x + (end_x - x) * along + aside * 3 * place * (1 - place)
     label_y = y + (end_y - y) * place

@@ -10,7 +10,7 @@ from .costs import Cost
 
 __all__ = ["cost_of"]
 
-# Instructions that move values and compute none.
+# Instructions that only move values.
 _MOVING = frozenset(
     """bitcast bitcast-convert broadcast call concatenate conditional constant copy copy-done
     copy-start custom-call domain dynamic-slice dynamic-update-slice gather get-tuple-element iota
@@ -22,11 +22,11 @@ def cost_of(module: Module, instruction: Instruction) -> Cost:
     """Returns the cost of one execution of an instruction.
 
     A fusion does the operations of the instructions inside, and moves its own operands and results
-    only. An elementwise instruction does one operation for each element, whatever it computes.
+    only. An elementwise instruction counts one operation for each element.
 
     Args:
       module: the module.
-      instruction: one of its instructions.
+      instruction: an instruction of the module.
     """
     operands = [module.instructions[each].shape.bytes for each in instruction.operands]
     return Cost(_flops(module, instruction), sum(operands) + instruction.shape.bytes)

@@ -35,7 +35,8 @@ class Rates(NamedTuple):
 def rates_of(device: Any) -> Rates:
     """Measures the rates of a device; the result is kept.
 
-    The rates are what a large product of matrices and a large sum reach, not what the maker states.
+    The rates are those of a large product of matrices and of a large sum, not the figures of the
+    maker.
 
     Args:
       device: the device.

@@ -33,7 +33,7 @@ def timeline(totals: Sequence[dict[str, int]], order: Sequence[Instruction], pea
     """
     if not totals:
         return ""
-    # A long program has several instructions in a column, which shows the largest.
+    # In a long program, each column stands for several instructions and shows the largest.
     step = -(-len(totals) // _MOST_COLUMNS)
     sums = [sum(each.values()) for each in totals]
     columns = [
@@ -91,7 +91,7 @@ def _area(
 def _column(
     place: int, number: int, width: float, sizes: dict[str, int], instruction: Instruction
 ) -> str:
-    """An invisible column, whose text appears under the pointer."""
+    """Returns an invisible column, whose text appears under the pointer."""
     shown = ", ".join(f"{kind} {format_bytes(size)}" for kind, size in sizes.items() if size)
     text = f"{place}: {instruction.origin or instruction.opcode} {instruction.line or ''}\n{shown}"
     return (

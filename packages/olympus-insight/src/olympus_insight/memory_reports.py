@@ -36,12 +36,12 @@ class LiveBuffer(NamedTuple):
       dtype: the name of the dtype.
       kind: ``"argument"``, ``"result"``, ``"residual"``, ``"temporary"`` or ``"constant"``.
       why: the reason why it is alive, in words.
-      line: the user's line that makes it, or that first reads an argument. If the compiler tells no
-        line, it is the one that defines the function. None if that is not known either.
+      line: the user's line that makes it, or that first reads an argument. Without a line from the
+        compiler, the line that defines the function, or None if that is unknown, too.
       operation: the equation that makes it, such as ``jit(step)/jvp()/dot_general``, or the name of
         the argument.
       saved: the bytes by which the peak would shrink if `checkpoint` computed it again in the
-        backward pass; zero for what is no residual.
+        backward pass; zero for other buffers.
     """
 
     bytes: int
@@ -168,18 +168,18 @@ def _saving_text(buffer: LiveBuffer) -> str:
 def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     """Reports the memory that a call would need, without making the call.
 
-    The function is compiled. The compiler's own assignment says where each buffer lies, and the
-    order of the program when it is alive. Sizes are those on each device.
+    The function is compiled. The compiler's buffer assignment says where each buffer lies. The
+    order of the instructions says when the buffer is alive. Sizes are those on each device.
 
-    A residual is a value of the forward pass that the backward pass of a gradient reads. What
-    `checkpoint` would save is a heuristic: the peak that remains if the residual is not kept
-    between its last use in the forward pass and its first in the backward pass; a residual that a
-    loop stacks is not kept at all. The temporary values of computing it again are not counted.
+    A residual is a value of the forward pass that the backward pass of a gradient reads. The bytes
+    that `checkpoint` would save are a heuristic: the peak shrinks if the residual is not kept
+    between its last use in the forward pass and its first use in the backward pass. A residual that
+    a loop stacks is not kept at all. Temporary values of the recomputation are not counted.
 
     Args:
       fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.
-      *args: its arguments, or `ShapeDtypeStruct` in their place.
-      **kwargs: its keyword arguments.
+      *args: the arguments of ``fun``, or `ShapeDtypeStruct` in their place.
+      **kwargs: the keyword arguments of the function.
 
     Returns:
       A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak. It is a
@@ -218,7 +218,7 @@ def report_of_executable(
 
     Args:
       executable: the executable.
-      result_names: the paths of its results.
+      result_names: the paths of the results.
       donated: the positions of the operands whose memory results may take.
       defined: the line that defines the function.
     """
@@ -237,10 +237,10 @@ def report_of_executable(
 
 
 def note_of_executable(executable: Any) -> str | None:
-    """Returns what an error adds if the memory does not suffice to run an executable of jaxlib."""
+    """Returns a text about the memory of an executable, for errors about too little memory."""
     try:
         return str(report_of_executable(executable))
-    except Exception:  # the error that is explained matters more than the explanation
+    except Exception:  # a failing report must not replace the error
         return None
 
 
@@ -286,7 +286,7 @@ class _Analysis:
         return "residual" if self._gap(buffer) else "temporary"
 
     def _gap(self, buffer: Buffer) -> tuple[int, int] | None:
-        """Returns where a residual only waits: after the forward pass, before the backward one."""
+        """Returns the last forward and the first backward use of a residual, or None."""
         order = self.lifetimes.order
         if buffer.id not in self.lifetimes.live:
             return None
@@ -366,7 +366,7 @@ class _Analysis:
         return alive
 
     def _main_buffer(self, allocation: Allocation) -> Buffer:
-        """Returns the buffer that an allocation of fixed size is there for."""
+        """Returns the buffer that determines the kind of an allocation of fixed size."""
         buffers = allocation.buffers
         for buffer in buffers:
             if allocation.parameter is None and buffer.id in self.lifetimes.results:

@@ -32,7 +32,7 @@ class HasFragment(Protocol):
 
 
 def escaped(text: object) -> str:
-    """Returns text with the characters that HTML gives a meaning replaced.
+    """Returns text with HTML's special characters replaced.
 
     Example:
       >>> escaped("f32[3] & <lambda>")

@@ -19,11 +19,12 @@ _MOST_DEVICES_NAMED = 6
 def placement_svg(shape: Sequence[int], sharding: Any) -> str:
     """Returns a picture of an array's parts on its devices.
 
-    The picture has two dimensions: the last two that are split, or the last two of the array.
+    The picture has two dimensions: the last two that are split, or the last two dimensions of the
+    array.
 
     Args:
       shape: the shape of the array.
-      sharding: its sharding.
+      sharding: the sharding of the array.
     """
     shape = tuple(shape)
     indices = sharding.devices_indices_map(shape)

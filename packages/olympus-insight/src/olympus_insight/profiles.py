@@ -37,7 +37,7 @@ class Operation(NamedTuple):
       origin: the equation behind it, such as ``jit(step)/jvp()/dot_general``.
       line: the user's innermost line; None if it is not known.
       stack: the user's lines, innermost first.
-      seconds: its time in one run, without that of operations inside.
+      seconds: its time in one run, without the operations inside.
       executions: how often it is executed in one run.
       flops: its arithmetic operations in one run.
       bytes: the bytes that it reads and writes in one run.
@@ -54,7 +54,7 @@ class Operation(NamedTuple):
 
     @property
     def short_name(self) -> str:
-        """The primitive behind it, or the compiler's name where there is none."""
+        """The primitive of the operation; the compiler's name if the primitive is not known."""
         return self.origin.rpartition("/")[2] or self.name
 
     @property
@@ -206,14 +206,15 @@ def profile(fun: Any, *args: Any, **kwargs: Any) -> Profile:
 
     The function is compiled and run several times, up to ten, under the profiler of the platform.
     The operations and bytes of a compiled operation are counted by a heuristic: an elementwise
-    operation costs one for each element, and a fusion moves only its own operands and results.
-    Calls of libraries count no operations. The first profile on a device measures its rates, for
-    the roofline of Williams, Waterman and Patterson (Communications of the ACM 52, 2009).
+    operation costs one operation for each element, and a fusion moves only its own operands and
+    results. Calls of libraries count no operations. The first profile on a device measures its
+    rates, for the roofline of Williams, Waterman and Patterson (Communications of the ACM 52,
+    2009).
 
     Args:
       fun: a function, compiled or not. Donated arguments are copied for each run.
-      *args: its arguments.
-      **kwargs: its keyword arguments.
+      *args: the arguments of ``fun``.
+      **kwargs: the keyword arguments of the function.
 
     Returns:
       A `Profile`: ``seconds``, ``flops``, ``bytes``, ``operations`` and ``lines``. It is a text, in
@@ -273,7 +274,7 @@ def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[],
 
 
 def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
-    """Returns the arguments without static ones, which a compiled function does not take."""
+    """Returns the dynamic arguments, the only ones that a compiled function takes."""
     options = stages.traced._options
     kept = tuple(
         each
@@ -299,7 +300,7 @@ def _measured(trace: Any, module: Module, runs: int) -> Iterator[Operation]:
         count = counts[name] / runs / devices
         cost = Cost(0, 0) if instruction is None else cost_of(module, instruction)
         if instruction is not None and instruction.opcode in ("while", "call", "conditional"):
-            cost = Cost(0, 0)  # that of the operations inside, which are counted themselves
+            cost = Cost(0, 0)  # the operations inside are counted themselves
         yield _operation(name, instruction, total / runs / devices, count, cost)
 
 
@@ -315,7 +316,7 @@ def _operation(
 
 
 def trace_devices(trace: Any) -> int:
-    """Returns the number of devices that a trace has events of operations of."""
+    """Returns the number of devices whose operations a trace contains."""
     found = set()
     for line in _lines(trace):
         for event in line.events:
@@ -334,7 +335,7 @@ def _lines(trace: Any) -> Iterator[Any]:
 
 
 def _own_times(line: Any, module: str) -> Iterator[tuple[str, float]]:
-    """Yields the operations on one thread, with their seconds without those inside."""
+    """Yields the operations on one thread, with their seconds without the operations inside."""
     events = []
     for event in line.events:
         stats = dict(event.stats)

@@ -78,7 +78,7 @@ def show(fun: Any, *args: Any, **kwargs: Any) -> Picture:
       fun: a function, compiled or not; or a program, an array, or a sharding, which is followed by
         a shape.
       *args: the arguments of the function, or `ShapeDtypeStruct` in their place.
-      **kwargs: its keyword arguments.
+      **kwargs: the keyword arguments of the function.
 
     Returns:
       A `Picture`, which notebooks show, and whose ``save`` writes HTML or SVG.
@@ -158,7 +158,7 @@ class _ProgramPage:
         self.drawn: dict[int, str] = {}
 
     def of(self, program: Olympuspr) -> tuple[str, str]:
-        """Returns the drawing of a program, and the drawings of those inside."""
+        """Returns the drawing of a program, and the drawings of the programs inside it."""
         nodes: list[Node] = []
         edges: list[Edge] = []
         made: dict[Any, Node] = {}
@@ -227,7 +227,10 @@ class _ProgramPage:
     def _details(
         self, name: str, programs: Sequence[Olympuspr], line: Line | None, cost: Cost
     ) -> tuple[str, str]:
-        """Returns the name of the part of the page with an equation's programs, and the part."""
+        """Returns the section of the page with an equation's programs: its name and its HTML.
+
+        The HTML is empty if the page has the section already.
+        """
         known = self.drawn.get(id(programs[0]))
         if known is not None:
             return known, ""

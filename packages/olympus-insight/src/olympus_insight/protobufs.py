@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of protocol buffers, which XLA describes programs and memory in.
+"""A reader of protocol buffers, the format in which XLA describes programs and memory.
 
-It follows the specification of the wire format
-(https://protobuf.dev/programming-guides/encoding). A reader of a dozen fields needs no compiler of
-descriptions, and no library.
+It follows the specification of the wire format (https://protobuf.dev/programming-guides/encoding).
+Few fields are read, so no schema compiler and no library is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ __all__ = ["Message", "integers", "varint"]
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Reads an integer of variable length; returns it and the place after it.
+    """Reads an integer of variable length; returns the integer and the place after the integer.
 
     Example:
       >>> varint(bytes([0xAC, 0x02]), 0)
@@ -77,7 +76,7 @@ class Message:
         self._fields = fields
 
     def integer(self, number: int) -> int:
-        """Returns an integer field; 0 if it is not there."""
+        """Returns an integer field; 0 if the field is absent."""
         value = self._fields.get(number, (0,))[-1]
         assert isinstance(value, int)
         return value
@@ -90,7 +89,7 @@ class Message:
         return found
 
     def bytes(self, number: int) -> bytes:
-        """Returns a field of bytes; none if it is not there."""
+        """Returns a field of bytes; empty if the field is absent."""
         value = self._fields.get(number, (b"",))[-1]
         assert isinstance(value, bytes)
         return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages of functions: what a report is given, traced, lowered and compiled."""
+"""Stages of a function for reports: traced, lowered and compiled."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> S
 
 @contextlib.contextmanager
 def _keyed_by_lines() -> Iterator[None]:
-    """Looks on disk for executables with the same lines only, since reports show them."""
+    """Uses only executables on disk that have the same lines, since reports show lines."""
     before = compilation_cache_include_metadata_in_key.swap_local(True)
     try:
         yield
@@ -74,7 +74,7 @@ def _keyed_by_lines() -> Iterator[None]:
 
 
 def compiled_of(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
-    """Returns the executable of a function for arguments, or of a stage that needs none."""
+    """Returns the executable of a function for arguments; returns a compiled stage as it is."""
     if isinstance(fun, Compiled):
         return fun
     if isinstance(fun, Lowered):

@@ -33,7 +33,7 @@ from .types.avals import ShapedArray as ShapedArray
 from .types.avals import get_aval as get_aval
 from .types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
 
-# Lower layers do not import the printer and the evaluator, so these are passed to them here.
+# Lower layers cannot import the printer and the evaluator, so these are installed here.
 _install_printer(_deferred(".programs.printer", milliseconds=3.0))
 _reference = _deferred(".reference.evaluator", milliseconds=40.0)
 _set_default_evaluator(lambda: _reference.reference_evaluator)

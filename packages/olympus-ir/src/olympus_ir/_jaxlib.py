@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports all that olympus-ir takes from jaxlib: C++ data structures, no device, no compiler.
+"""Imports everything that olympus-ir uses of jaxlib: C++ data structures, but no compiler.
 
 No other module of this package imports jaxlib, and this module creates no client. It takes
 everything from jaxlib's extension modules directly. It does not import ``jaxlib.xla_client``: that
@@ -82,13 +82,13 @@ add_exclude_path = _jax.add_exclude_path
 tracebacks_enabled = _jax.tracebacks_enabled
 set_tracebacks_enabled = _jax.set_tracebacks_enabled
 
-# Thread-local configuration state that the C++ caches read.
+# Thread-local configuration state, which the C++ caches read.
 Config: TypeAlias = _jax.config.Config
 config_trace_context = _jax.config.trace_context
 config_trace_context_names = _jax.config.trace_context_names
 config_unset = _jax.config.unset
 
-# Caches whose first argument is held weakly, and interning of values held weakly.
+# Caches with a weakly referenced first argument, and interning with weak references.
 weakref_lru_cache = _caches.weakref_lru_cache
 weak_value_interner = _caches.weak_value_interner
 
@@ -99,8 +99,8 @@ canonicalize_partitions = _jax.canonicalize_partitions
 set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
 # Shardings are C++ types, because the compiled call paths require exactly these types. Here they
-# are plain data, which use devices only through the methods of a device.
-# olympus-sharding attaches their behaviour.
+# hold plain data and use devices only through the devices' methods. olympus-sharding attaches their
+# behaviour.
 Sharding: TypeAlias = _jax.Sharding
 SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 NamedSharding: TypeAlias = _jax.NamedSharding
@@ -113,7 +113,7 @@ _named_sharding_checks: list[Callable[[Any, Any], None]] = []
 
 
 def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
-    """Registers ``check(mesh, spec)``, called for each new `NamedSharding`; once per process."""
+    """Registers ``check(mesh, spec)`` for each new `NamedSharding`; once per process."""
     _named_sharding_checks.append(check)
 
 
@@ -121,7 +121,7 @@ def _check_named_sharding(mesh: Any, spec: Any) -> None:
     try:
         for check in _named_sharding_checks:
             check(mesh, spec)
-    except Exception as error:  # users see the call of the constructor, not this frame
+    except Exception as error:  # users see the constructor's call, not this frame
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         raise
 
@@ -129,8 +129,8 @@ def _check_named_sharding(mesh: Any, spec: Any) -> None:
 def _give_named_shardings_their_check() -> None:
     """Passes `_check_named_sharding` to the C++ constructor of `NamedSharding`.
 
-    The constructor imports the function from a Python module of a fixed name, once, and keeps it.
-    The module exists only while the first `NamedSharding` is made.
+    The constructor imports the function once, from a Python module with a fixed name. The module
+    exists only while the first `NamedSharding` is made.
     """
 
     class NoMesh:
@@ -155,8 +155,8 @@ def _give_named_shardings_their_check() -> None:
 _give_named_shardings_their_check()
 
 
-# Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
-# of the process can register the same type in it. In the second registry, None is a leaf.
+# Pytrees. A separate registry, not jaxlib's default of the whole process, lets other libraries
+# register the same types. In the second registry, None is a leaf.
 PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
 PyTreeRegistry: TypeAlias = _jax.pytree.PyTreeRegistry
 DictKey: TypeAlias = _jax.pytree.DictKey
@@ -171,7 +171,7 @@ none_leaf_registry = PyTreeRegistry(enable_none=False)
 # Compiled calls flatten with this registry. In it, an array of an extended dtype is a node whose
 # child is its plain array.
 call_registry = PyTreeRegistry()
-# A treedef pickles its registry by reference, as the attribute that these names denote.
+# A treedef pickles its registry by reference, under these names.
 pytree_registry.__module__ = none_leaf_registry.__module__ = call_registry.__module__ = __name__
 pytree_registry.__name__ = "pytree_registry"
 call_registry.__name__ = "call_registry"

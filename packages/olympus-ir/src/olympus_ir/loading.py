@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that are imported at their first use, so that start-up does not wait for them.
+"""Modules that are imported at their first use, which shortens start-up.
 
 A package that exports names of such modules declares them with `lazy_exports`.
 
-A module that few programs need, and whose import takes a measurable time, is declared at the top of
-the file that uses it::
+A module that few programs need and that is slow to import is declared at the top of the file that
+uses it::
 
     if TYPE_CHECKING:
         import logging
     else:
         logging = deferred("logging", milliseconds=1.5)
 
-The declaration is the only form of a late import in OLYMPUS: `deferred_modules` lists all of them,
-and `tools/deferred_imports.py` measures what each saves. A deferral never hides an import cycle.
-The repository's import contracts hold without deferrals.
+All late imports in OLYMPUS have this form. `deferred_modules` lists them, and
+`tools/deferred_imports.py` measures the time that each saves. A deferral never hides an import
+cycle: the repository's import contracts ignore deferrals.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _TimedImport:
             self.seconds += time.perf_counter() - self.started
 
     def add_since_loading(self) -> None:
-        """Adds the time since this module was loaded; it is one of the first modules."""
+        """Adds the time since this module was loaded. This module is among the first."""
         self.seconds = time.perf_counter() - _loaded_at
 
 
@@ -95,12 +95,12 @@ deferred_modules: list[Deferral] = []
 
 
 class _DeferredModule(ModuleType):
-    """Stand-in for a module, which it imports at the first use of an attribute."""
+    """Stand-in for a module. The first use of an attribute imports the module."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             return getattr(sys.modules[self.__name__], name)
-        except (KeyError, AttributeError):  # not imported yet, or only in part by another thread
+        except (KeyError, AttributeError):  # not imported yet, or another thread is importing it
             with timed_import:
                 return getattr(importlib.import_module(self.__name__), name)
 
@@ -109,7 +109,7 @@ class _DeferredModule(ModuleType):
 
 
 def deferred(module: str, *, milliseconds: float) -> Any:
-    """Returns a stand-in for a module, which is imported at the first use of an attribute.
+    """Returns a stand-in for a module. The first use of an attribute imports the module.
 
     Args:
       module: the module's name; a leading dot means the package of the calling module.
@@ -152,7 +152,7 @@ def _full_name(module: str, package: str) -> str:
 def lazy_exports(
     package: str, module_of: Mapping[str, str], submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Returns ``__getattr__`` and ``__dir__`` of a package whose modules are partly loaded late.
+    """Returns ``__getattr__`` and ``__dir__`` for a package that loads some modules late.
 
     The first use of a name loads its module and keeps all names that the module exports.
 
@@ -180,7 +180,7 @@ def lazy_exports(
         return name[0] != "_" and not is_inner
 
     def __getattr__(name: str) -> Any:
-        if name == "__all__":  # `from package import *` asks for it
+        if name == "__all__":  # `from package import *` reads `__all__`
             return [each for each in __dir__() if is_public(each)]
         if name in submodules:
             return importlib.import_module(f"{package}.{name}")

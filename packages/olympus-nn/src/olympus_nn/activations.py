@@ -149,8 +149,8 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       [-1.0, 2.0]
     """
     check_arraylike("elu", x)
-    # Overflow of the exponential at positive numbers would make the derivative NaN, so they are
-    # replaced before.
+    # Overflow of the exponential at positive numbers would make the derivative NaN, so positive
+    # numbers are replaced first.
     positive = onp.greater(x, 0)
     negative_part = onp.where(onp.greater(x, 0), 0.0, x)
     return onp.where(positive, x, onp.multiply(alpha, onp.expm1(negative_part)))

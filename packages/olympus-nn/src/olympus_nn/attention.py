@@ -124,7 +124,7 @@ def dot_product_attention(
 
 
 def _with_batch(x: Any) -> Any:
-    """Returns an operand of the logits with axes of batches and heads, added if missing."""
+    """Adds the axes of batches and heads to an operand of the logits, if they are missing."""
     if x is None:
         return None
     x = onp.asarray(x)
@@ -250,7 +250,7 @@ def _attended(
     query_lengths: Any,
     key_lengths: Any,
 ) -> Any:
-    """Returns the mask of the keys that queries attend to; None for all."""
+    """Returns the mask of the keys that queries attend to; None if they attend to all keys."""
     rows, columns = shape[2:]
     conditions = []
     if mask is not None:
@@ -272,7 +272,7 @@ def _attended(
 
 
 def _below(size: int, lengths: Any, position_axes: tuple, length_axes: tuple, ndim: int) -> Any:
-    """Returns the mask of positions below lengths; the axes of both are given."""
+    """Returns the mask ``position < length``, with positions and lengths along the given axes."""
     positions = lax.iota(np.int32, size)
 
     def spread(x: Any, axes: tuple[int, ...]) -> Any:

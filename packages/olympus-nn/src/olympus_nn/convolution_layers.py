@@ -289,7 +289,7 @@ def SumPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Makes a layer that computes the sum of each window; the arguments are those of `MaxPool`.
+    """Makes a layer that computes the sum of each window; see `MaxPool` for the arguments.
 
     Example:
       >>> init, apply = SumPool((2,))
@@ -305,8 +305,7 @@ def AvgPool(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Makes a layer of the mean of each window, without padding; the arguments are those of
-    `MaxPool`.
+    """Makes a layer that computes the mean of each window, padding left out; see `MaxPool`.
 
     Example:
       >>> init, apply = AvgPool((2,), padding="SAME")

@@ -183,7 +183,7 @@ def truncated_normal(
     """Makes an initialiser that draws from the normal distribution, cut off on both sides.
 
     Args:
-      stddev: the standard deviation before it is cut off.
+      stddev: the standard deviation before the cut.
       dtype: the dtype of the weights if the initialiser is called without one.
       lower: the lower end, in standard deviations.
       upper: the upper end.

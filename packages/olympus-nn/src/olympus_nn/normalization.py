@@ -76,7 +76,7 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
     Args:
       x: an array.
       axis: the axis or axes along which the sum is one.
-      where: which elements take part, all if None. The result is 0 at the others.
+      where: which elements take part, all if None. The result is 0 at all other elements.
 
     Returns:
       An array of the shape of ``x``.
@@ -134,7 +134,7 @@ def log_softmax(
     Args:
       x: an array.
       axis: the axis or axes along which the exponentials of the result sum to one.
-      where: which elements take part, all if None. The result is -inf at the others.
+      where: which elements take part, all if None. The result is -inf at all other elements.
 
     Returns:
       An array of the shape of ``x``.

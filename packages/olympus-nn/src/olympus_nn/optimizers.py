@@ -154,7 +154,7 @@ def sgd(step_size: Any) -> Any:
     """Stochastic gradient descent.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
 
     Returns:
       The `Optimizer`.
@@ -177,7 +177,7 @@ def momentum(step_size: Any, mass: float) -> Any:
     """Gradient descent with a velocity.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       mass: how much of the velocity is kept in a step.
 
     Returns:
@@ -203,7 +203,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
     """Gradient descent with Nesterov's momentum.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       mass: how much of the velocity is kept in a step.
 
     Returns:
@@ -229,7 +229,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
     """Descent by steps that shrink with the squares of all past gradients (Duchi et al., 2011).
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       momentum: how much of the direction is kept in a step.
 
     Returns:
@@ -260,7 +260,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """Gradient descent with steps divided by the root of a running mean of squared gradients.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       gamma: how much of the mean is kept in a step.
       eps: a small number added to the mean.
 
@@ -289,7 +289,7 @@ def rmsprop_momentum(
     """`rmsprop` with a velocity.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       gamma: how much of the mean of squares is kept in a step.
       eps: a small number added to the mean.
       momentum: how much of the velocity is kept in a step.
@@ -322,7 +322,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     """Descent by running means of the gradients and of their squares (Kingma and Ba, 2014).
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       b1: how much of the mean is kept in a step.
       b2: how much of the mean of squares is kept in a step.
       eps: a small number added to the root of the mean of squares.
@@ -358,7 +358,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     """`adam` with a running maximum of the gradients in place of the mean of squares.
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       b1: how much of the mean is kept in a step.
       b2: how much of the maximum is kept in a step.
       eps: a small number added to the maximum.
@@ -391,7 +391,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     """`adagrad` whose state has one number for each row and each column (Anil et al., 2019).
 
     Args:
-      step_size: a number, or a function from the step to it.
+      step_size: a number, or a function from the step to a number.
       momentum: how much of the direction is kept in a step.
 
     Returns:
@@ -592,7 +592,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: Any) -> Any:
-    """Converts a state to a pytree of the parameters' structure, with a `JoinPoint` for each one.
+    """Converts a state to a pytree that has a `JoinPoint` for each parameter.
 
     Example:
       >>> unpack_optimizer_state(sgd(0.1).init_fn({"a": 1.0}))["a"].subtree

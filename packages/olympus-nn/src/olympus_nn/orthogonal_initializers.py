@@ -21,7 +21,7 @@ __all__ = ["delta_orthogonal", "orthogonal"]
 
 
 def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
-    """Samples a matrix uniformly, with orthonormal rows, or columns if these are fewer."""
+    """Samples a matrix uniformly; its rows or columns, whichever are fewer, are orthonormal."""
     draws = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
     unitary, triangular = linalg.qr(draws, full_matrices=False)
     # The factorization chooses signs. The signs of the triangle's diagonal make both signs equally

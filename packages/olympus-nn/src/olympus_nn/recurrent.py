@@ -63,7 +63,7 @@ def get_num_params_in_lstm(
 
     Args:
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -86,7 +86,7 @@ def init_lstm_weight(
     Args:
       rng: a key.
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -112,7 +112,7 @@ def unpack_lstm_weights(
     Args:
       weights: the vector.
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -144,7 +144,7 @@ def swap_lstm_gates(
     Args:
       weights: the vector of weights.
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -163,9 +163,7 @@ def swap_lstm_gates(
 
 
 def _direction(x: Any, h: Any, c: Any, weights: tuple[Any, ...], mask: Any, reverse: bool) -> Any:
-    """Runs a layer in one direction: [batch, time, width] to [batch, time, hidden], and last
-    states.
-    """
+    """Runs a layer in one direction: [batch, time, width] -> [batch, time, hidden], last states."""
     w_ih, w_hh, b_ih, b_hh = weights
 
     def step(state: tuple[Any, Any], at: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
@@ -201,14 +199,14 @@ def lstm_ref(
     Args:
       x: the input, of shape (batch, time, input_size).
       h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
-      c_0: the cells at the start, likewise.
+      c_0: the cells at the start, of the shape of ``h_0``.
       W_ih: weights of the input, by layers.
       W_hh: weights of the state, by layers.
       b_ih: biases of the input, by layers.
       b_hh: biases of the state, by layers.
       seq_lengths: how long each example is.
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       dropout: must be zero, since it is not known which elements cuDNN drops.
       bidirectional: whether there is a layer for each direction of time.
@@ -259,11 +257,11 @@ def lstm(
     Args:
       x: the input, of shape (batch, time, input_size).
       h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
-      c_0: the cells at the start, likewise.
+      c_0: the cells at the start, of the shape of ``h_0``.
       weights: the vector of all weights; see `init_lstm_weight`.
       seq_lengths: how long each example is; the outputs after its end are zero.
       input_size: how many features the input has.
-      hidden_size: how many the state has.
+      hidden_size: how many features the state has.
       num_layers: the number of layers.
       dropout: the part of elements dropped between layers, supported on GPUs only.
       bidirectional: whether there is a layer for each direction of time.
@@ -400,7 +398,7 @@ def _rnn_bwd(
     seq_lengths: Any,
     **params: Any,
 ) -> list[Any]:
-    """Computes the cotangents by running the forward pass again, since it keeps no residuals."""
+    """Computes the cotangents; runs the forward pass again, since no residuals are kept."""
 
     def outputs(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
         return _forward(x, h_0, c_0, w, seq_lengths, **params)

@@ -71,7 +71,7 @@ def get_scaled_dot_general_config(
       The `BlockScaleConfig`.
 
     Raises:
-      ValueError: there is no such mode.
+      ValueError: the mode is unknown.
 
     Example:
       >>> get_scaled_dot_general_config("mxfp8").block_size

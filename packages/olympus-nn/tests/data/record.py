@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what JAX gives, as the values and programs that the tests compare with.
+"""Records values and programs of JAX, with which the tests compare.
 
 Run it with jax 0.10.2 on a CPU::
 
     python packages/olympus-nn/tests/data/record.py
 
-It writes `recorded.json` beside itself. `samples.py` says which calls.
+It writes `recorded.json` beside itself. `samples.py` has the list of calls.
 """
 
 from __future__ import annotations

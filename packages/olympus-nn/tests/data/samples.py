@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that are recorded: shared by `record.py`, which makes them with JAX, and the tests."""
+"""Recorded calls, which `record.py` makes with JAX and the tests with OLYMPUS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MASK = POINTS > -2
 
 
 def functions(nn):
-    """Calls of one array by name; ``nn`` is olympus_nn or jax.nn."""
+    """Returns calls of one array by name; ``nn`` is olympus_nn or jax.nn."""
     calls = {name: getattr(nn, name) for line in ELEMENTWISE for name in line.split()}
     return calls | {
         "gelu_exact": lambda x: nn.gelu(x, approximate=False),
@@ -44,7 +44,7 @@ def point_of(name):
 
 
 def codes(nn):
-    """Calls of an array of integers."""
+    """Returns calls of an array of integers."""
     return {
         "one_hot": lambda i: nn.one_hot(i, 4),
         "one_hot_first": lambda i: nn.one_hot(i, 4, axis=0, dtype=np.int32),
@@ -72,7 +72,7 @@ BIAS = normal(3, (2, 4, 3, 5))
 
 
 def attentions(nn):
-    """Calls of queries, keys and values."""
+    """Returns calls of queries, keys and values."""
     attend = nn.dot_product_attention
 
     def call(**options):
@@ -100,7 +100,7 @@ def attentions(nn):
 
 
 def initializations(initializers, key):
-    """Weights by the name of what drew them."""
+    """Returns weights by the name of their initialiser."""
     plain = "uniform normal truncated_normal glorot_uniform glorot_normal lecun_uniform"
     plain += " lecun_normal he_uniform he_normal kaiming_uniform xavier_normal"
     draws = {name: getattr(initializers, name)()(key, (4, 3)) for name in plain.split()}
@@ -145,7 +145,7 @@ INPUTS = normal(4, (6, 2, 2))
 
 
 def layers(stax):
-    """Layers of windows, with the shapes of their inputs."""
+    """Returns layers of windows, with the shapes of their inputs."""
     channels_first = ("NCHW", "OIHW", "NCHW")
     return {
         "conv": (stax.Conv(4, (3, 2), strides=(2, 1), padding="SAME"), (2, 5, 6, 3)),
@@ -180,7 +180,7 @@ def layers(stax):
 
 
 def residual_network(stax):
-    """A small network of residual blocks, as used for images."""
+    """Returns a small network of residual blocks, as used for images."""
 
     def block(channels, strides=(1, 1)):
         main = stax.serial(
@@ -214,7 +214,7 @@ TARGETS = np.eye(3, dtype=np.float32)[[0, 2, 1, 2]]
 
 
 def trained_losses(network, optimizer, grad, key, steps=6):
-    """The losses of a network over some steps on one batch, and the trained parameters."""
+    """Returns the losses of a network over some steps on one batch, and the trained parameters."""
     init, apply = network
     _, params = init(key, (-1, *IMAGES.shape[1:]))
     init_state, update, get_params = optimizer

@@ -58,7 +58,7 @@ def _checked_norm(norm: Any) -> str:
 
 
 def _swapped_norm(norm: Any) -> str:
-    """Returns the norm of the transform in the other direction."""
+    """Returns the norm of the inverse transform."""
     return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[_checked_norm(norm)]
 
 

@@ -75,7 +75,7 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
         """Returns the dtypes of arrays for which none is given.
 
         Args:
-          device: has no effect: they are the same everywhere.
+          device: has no effect: all devices have the same dtypes.
 
         Returns:
           A dictionary from a kind, such as ``"integral"``, to a dtype.
@@ -95,10 +95,10 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, Any]:
-        """Returns the standard's dtypes that arrays may have; those of 64 bits if they are enabled.
+        """Returns the standard's dtypes that arrays may have; 64-bit dtypes only if enabled.
 
         Args:
-          device: has no effect: they are the same everywhere.
+          device: has no effect: all devices have the same dtypes.
           kind: a kind of `isdtype`, or several; all by default.
 
         Returns:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what JAX does, as data for the tests. Run by hand, with jax 0.10.2 and not OLYMPUS:
+"""Records programs, types and values of JAX as data for the tests.
+
+Run it by hand, with jax 0.10.2 and without OLYMPUS:
 
     python record.py
 
-Reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y, z, w, v) and writes
-``programs.json``: the printed program of each, or the type of its error; and, of the results,
-dtype, shape and weak type. Likewise ``types.txt`` and ``types.json``, without programs; and
-``values.txt`` and ``values.json``, the values of expressions. Writes ``promotion.json``: result
-types of pairs; and ``names.json``: the public names, with the parameters of functions.
+It reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y, z, w, v) and
+writes ``programs.json``: for each expression the printed program or the type of its error, and the
+dtype, shape and weak type of each result. ``types.txt`` and ``types.json`` are likewise, without
+programs; ``values.txt`` and ``values.json`` have the values of expressions. ``promotion.json`` has
+the result types of pairs, and ``names.json`` the public names with the parameters of functions.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def result(out) -> str:
 
 
 def promotions() -> dict:
-    """Result types of a few binary functions for all pairs of dtypes and scalars."""
+    """Returns the result types of a few binary functions for all pairs of dtypes and scalars."""
     kinds = ["b", "u8", "u32", "i8", "i16", "i32", "bf16", "f16", "f32", "c64"]
     kinds += ["True", "1", "1.0", "1j"]
     functions = ["add", "true_divide", "floor_divide", "power", "maximum", "arctan2", "logical_and"]
@@ -101,7 +103,7 @@ def promotions() -> dict:
 
 
 def names_of(module) -> dict:
-    """The public names of a module and the parameters of those that are functions."""
+    """Returns the public names of a module, and the parameters of the functions."""
     table = {}
     for name in sorted(name for name in dir(module) if not name.startswith("_")):
         value = getattr(module, name)

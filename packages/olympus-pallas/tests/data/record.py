@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what kernels give under JAX: run it with jax 0.10.2 installed."""
+"""Records results of kernels under JAX; run it with jax 0.10.2 installed."""
 
 from __future__ import annotations
 

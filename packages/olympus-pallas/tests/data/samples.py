@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that run under JAX and under OLYMPUS alike: given the modules they are written in."""
+"""Kernels that run under JAX and under OLYMPUS, written with the modules that are given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ F32 = np.dtype(np.float32)
 
 
 def array(*shape, dtype=F32, scale=1.0):
-    """Numbers that look random, the same everywhere."""
+    """Returns pseudo-random numbers, the same on every machine."""
     count = int(np.prod(shape))
     values = np.sin(np.arange(1, count + 1) * 12.9898) * 43758.5453
     values = (values - np.floor(values)) * 2 - 1
@@ -19,7 +19,7 @@ def array(*shape, dtype=F32, scale=1.0):
 
 
 def kernels(pl, triton, tpu, lax, jnp, struct, interpret=True):
-    """From a name to a call of a kernel and its arguments."""
+    """Returns, for each name, a call of a kernel and its arguments."""
     call = functools.partial(pl.pallas_call, interpret=interpret)
     spec = pl.BlockSpec
 
@@ -237,8 +237,8 @@ def kernels(pl, triton, tpu, lax, jnp, struct, interpret=True):
     }
 
 
-# Those that each language can say: without scratch buffers and prefetched scalars, without arrays
-# of sizes that are no powers of two; without masks beyond the edge.
+# Kernels that Triton can express: without scratch buffers, prefetched scalars, arrays of sizes that
+# are no powers of two, and masks beyond the edge.
 CUDA = [
     "add",
     "add in blocks",

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for TPUs that array programs cannot run, for tests and for compilers of devices.
 
-`kernels` gives, for each name, a function and the types of its arguments.
+`kernels` returns, for each name, a function and the types of its arguments.
 """
 
 from __future__ import annotations
 
 
 def kernels(pl, tpu, lax, jnp, random, struct):
-    """The kernels, written with a library's modules."""
+    """Returns the kernels, written with a library's modules."""
     f32 = jnp.float32
     tile = struct((8, 128), f32)
     whole = pl.BlockSpec(memory_space=pl.ANY)
@@ -142,7 +142,7 @@ def kernels(pl, tpu, lax, jnp, random, struct):
         tpu.matmul_acc_lhs(0, x_ref[...], 0, load_staged_rhs=0)
         o_ref[...] = tpu.matmul_pop(0, (256, 256), f32, 0)
 
-    # Matrix units of this size are those of the sixth generation and later ones.
+    # From the sixth generation on, matrix units have this size.
     found["matrix unit"] = (
         pl.pallas_call(multiply, struct((256, 256), f32)),
         [struct((256, 256), jnp.bfloat16)],
@@ -156,7 +156,7 @@ def kernels(pl, tpu, lax, jnp, random, struct):
 
 
 def exchange(pl, tpu, lax, jnp, struct, count):
-    """A kernel of several devices along an axis ``"x"``: each sends its block to the right."""
+    """Returns a kernel of devices along an axis ``"x"``: each sends its block to the right."""
     block = struct((8, 128), jnp.float32)
 
     def kernel(x_ref, o_ref, sent, received):

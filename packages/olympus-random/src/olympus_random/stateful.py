@@ -46,7 +46,7 @@ def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
 @boundary_class
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """Generator of random numbers that advances with each use; `stateful_rng` makes one.
+    """Generator of random numbers that advances with each use; see `stateful_rng`.
 
     It is a pytree, and can be an argument of compiled and transformed functions. It cannot be their
     result, since it holds a reference.

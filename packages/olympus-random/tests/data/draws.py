@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls whose results are recorded, in a form that is written to and read from JSON.
 
-A call names a function, the seed of its key, and its arguments. An array among them is a dictionary
-with its ``values`` and ``dtype``.
+A call consists of the name of a function, the seed of its key, and its arguments. An array argument
+is a dictionary with its ``values`` and ``dtype``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _argument(value: Any) -> Any:
 
 
 def arguments(draw: dict[str, Any], random: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a recorded call, for a library's module ``random``."""
+    """Returns the arguments of a recorded call, for a library's module ``random``."""
     args = [_argument(value) for value in draw["args"]]
     kwargs = {name: _argument(value) for name, value in draw["kwargs"].items()}
     impl = draw.get("impl")
@@ -215,7 +215,7 @@ OTHER_GENERATORS = [
     ]
 ]
 
-# The layout of bits before each element could be computed by itself.
+# Samples with the bits of all elements drawn in one sequence (`partitionable` is False).
 IN_SEQUENCE = [
     {**each, "partitionable": False}
     for each in [

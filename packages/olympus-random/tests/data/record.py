@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what jax.random gives, as the vectors that the tests compare with.
+"""Records samples of jax.random as the vectors with which the tests compare.
 
 Run it with jax 0.10.2 on a CPU::
 
     python packages/olympus-random/tests/data/record.py
 
 It writes `vectors.json` beside itself: a list of calls, each with its result as base64 of the
-array's bytes. `draws.py` says which calls; it is shared with the tests.
+array's bytes. `draws.py`, which the tests use too, has the list of calls.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def elementwise(name: str | None = None) -> Callable[[F], F]:
 
 
 def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """Compiles a function under the name, signature and docstring of another."""
+    """Compiles ``promoted`` with the name, signature and docstring of ``function``."""
     promoted.__name__ = function.__name__
     promoted.__qualname__ = function.__qualname__
     promoted.__module__ = function.__module__

@@ -47,7 +47,7 @@ def dct(
     Args:
       x: an array of real or complex numbers.
       type: 1, 2, 3 or 4.
-      n: the length of the transform: ``x`` is truncated or padded with zeros to it.
+      n: the length of the transform: ``x`` is truncated or padded with zeros to this length.
       axis: the axis to transform.
       norm: ``"backward"`` (the default) does not scale, ``"forward"`` divides by twice the length,
         and ``"ortho"`` makes the transform orthogonal.
@@ -76,7 +76,7 @@ def idct(
     Args:
       x: an array of real or complex numbers.
       type: 1, 2, 3 or 4, the type of the transform to invert.
-      n: the length of the transform: ``x`` is truncated or padded with zeros to it.
+      n: the length of the transform: ``x`` is truncated or padded with zeros to this length.
       axis: the axis to transform.
       norm: the norm of the transform to invert; see `dct`.
 
@@ -232,7 +232,7 @@ def _rotations(angles: np.ndarray) -> np.ndarray:
 
 
 def _first(x: Any, norm: str) -> Any:
-    """Computes type I, the Fourier transform of the extension that is even about both ends."""
+    """Computes type I, by a Fourier transform of the extension that is even about both ends."""
     n, root = x.shape[-1], math.sqrt(2.0)
     if norm == "ortho":
         x = _times(x, _ends(n, root, root))
@@ -259,7 +259,7 @@ def _second(x: Any, norm: str) -> Any:
 
 
 def _third(x: Any, norm: str) -> Any:
-    """Computes type III, the first half of a Fourier transform of twice the length."""
+    """Computes type III, by a Fourier transform of twice the length."""
     n = x.shape[-1]
     weights = np.full(n, 2.0)
     weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0

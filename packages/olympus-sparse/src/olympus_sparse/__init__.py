@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse arrays, and `sparsify`, which applies functions of dense arrays to them."""
+"""Sparse arrays, and `sparsify`, which applies functions of dense arrays to sparse arrays."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ define_batching_by_expansion(todense_p)
 def todense(arr: Any) -> Any:
     """Converts a sparse array to a dense one; returns a dense array unchanged.
 
-    In a function transformed by `sparsify`, sparse values look dense. There, it makes them dense.
+    In a function transformed by `sparsify`, sparse values look dense. There, this function makes
+    them dense.
 
     Args:
       arr: a sparse array of any format, or a dense array.

@@ -226,8 +226,8 @@ def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> A
     shape = (*out_shape, *argument.shape)
     if not isinstance(argument, BCOO | BCSR):
         raise NotImplementedError(
-            f"Jacobians by {type(argument).__name__} are not supported, because it has no batch "
-            "dimensions; use BCOO or BCSR"
+            f"Jacobians with respect to {type(argument).__name__} are not supported, because it "
+            "has no batch dimensions; use BCOO or BCSR"
         )
     _, *places = argument._bufs
     places = [jnp.broadcast_to(each, (*out_shape, *each.shape)) for each in places]

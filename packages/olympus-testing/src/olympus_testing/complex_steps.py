@@ -17,7 +17,7 @@ from .tolerances import assert_close
 
 __all__ = ["check_complex_step"]
 
-# The step is so short that its square vanishes against one; nothing is subtracted, so nothing
+# The step is so short that its square vanishes against 1; nothing is subtracted, so nothing
 # cancels.
 _STEP = 1e-20
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-5}

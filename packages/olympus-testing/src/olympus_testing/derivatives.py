@@ -54,13 +54,15 @@ def check_grads(
     order, it differentiates the derivatives of the previous order in each mode.
 
     Args:
-      fun: a function of arrays or pytrees of arrays of inexact dtypes; it may close over others.
+      fun: a function of arrays or pytrees of arrays of inexact dtypes; it may close over other
+        arrays.
       args: the point of differentiation.
       order: the highest order to check.
       jvp: forward differentiation; not checked if None.
       vjp: reverse differentiation; not checked if None. Products of tangents and cotangents are
         compared with finite differences.
-      rtol: the relative tolerance; by default one that finite differences in the dtype attain.
+      rtol: the relative tolerance; by default a tolerance that finite differences in the dtype
+        attain.
       atol: the absolute tolerance, by default ``rtol``.
       step: the length of the step of the finite difference.
       seed: the seed of the random directions.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Malformed calls: valid calls of functions, each with one mistake, as texts of expressions.
 
-`malformed` changes an expression at random. It knows the signature of the function where it is
-given, so that it can also give a bad value to a parameter that the valid call leaves out.
+`malformed` changes an expression at random. If the signature of the function is given, a bad value
+may also go to a parameter that the valid call leaves out.
 """
 
 from __future__ import annotations

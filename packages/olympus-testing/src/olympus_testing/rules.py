@@ -58,8 +58,8 @@ def check_rule(
       transformations: an object with ``jit``, ``jvp``, ``vjp``, ``vmap`` and ``linear_transpose``.
         It is an argument because this package depends on olympus-ir only; `olympus.testing` fills
         it in.
-      derivatives: whether to compare derivatives with finite differences. A rule that differs from
-        the derivative on purpose is then still checked for the other properties.
+      derivatives: whether to compare derivatives with finite differences. Pass False for a rule
+        that differs from the derivative on purpose; its other properties are still checked.
       order: the highest order of derivatives that are compared with finite differences.
       batch: whether to check `vmap`.
       rtol: the relative tolerance of derivatives.

@@ -24,9 +24,9 @@ def check_shape_rule(case: Case) -> None:
         avals = tuple(get_aval(arg) for arg in case.args)
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
-        if rule is None or rule in array_rules:  # evaluates an expansion or a rule on arrays
+        if rule is None or rule in array_rules:  # an expansion, or a rule on device arrays
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
-        else:  # calls a rule on NumPy arrays directly, which skips the evaluator's check
+        else:  # a direct call skips the evaluator's check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)
     values = results if case.primitive.multiple_results else [results]
     found = [(np.shape(value), np.asarray(value).dtype) for value in values]

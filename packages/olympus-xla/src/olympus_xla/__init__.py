@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from olympus_ir.diagnostics.source_info import register_library_folder
 
-# Importing the evaluator puts it into the slot of olympus-ir.
+# Importing this module installs the evaluator in olympus-ir.
 from . import evaluator
 from .__about__ import __version__
 from .arrays import hlo_shardings

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refusal to run JAX and OLYMPUS in one process, whichever is imported first.
 
-Both attach methods to the same C++ class of arrays. So the package that is imported second would
-change the arrays of the other.
+Both attach methods to the same C++ class of arrays, so the package that is imported second would
+change the other's arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REASON = "both attach their own methods to jaxlib's array type. Use them in two
 def refuse_jax() -> None:
     """Raises ImportError if JAX has been imported."""
     spec = getattr(sys.modules.get("jax"), "__spec__", None)
-    # A module named `jax` need not be JAX: `prime` installs an empty one for a moment, and
+    # A module named `jax` need not be JAX: `prime` installs an empty module temporarily, and
     # `olympus.compat` gives the name to OLYMPUS.
     if spec is not None and spec.name != "olympus":
         raise ImportError(
@@ -40,7 +40,7 @@ def refuse_later_import() -> None:
 class _JaxFinder(MetaPathFinder):
     """Finder that finds JAX but refuses to load it.
 
-    Programs that ask whether JAX is installed still get an answer.
+    Programs can still ask whether JAX is installed.
     """
 
     def find_spec(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to the jaxlib runtime; no other module of olympus-xla depends on its version.
+"""Access to the jaxlib runtime. Only this module depends on the version of jaxlib.
 
-Other modules take clients, arrays, shardings and executables from here. For each difference between
-jaxlib 0.10 and 0.12, this module has a function.
+Other modules take clients, arrays, shardings and executables from here. A function in this module
+hides each difference between jaxlib 0.10 and 0.12.
 
 jaxlib's C++ call paths look up types and settings in Python. Importing the module registers these
 for the process. It creates no client: `prime` completes the registrations with the first client.
@@ -144,7 +144,7 @@ refuse_jax()
 refuse_later_import()
 
 if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-    absl_set_min_log_level(1)  # otherwise each new client announces its devices
+    absl_set_min_log_level(1)  # otherwise each new client logs its devices
 
 # ---- names that are the same in all supported versions ----
 
@@ -200,8 +200,8 @@ global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
 
-# Modules of jaxlib that only clients and profiles need, with their names that this module exports.
-# Importing this package does not load them (benchmark "import the NumPy interface").
+# Modules of jaxlib that only clients and profiles need, with the names that this module exports
+# from them. Importing this package does not load them (benchmark "import the NumPy interface").
 _LATER = {
     "_profile_data": "ProfileData ProfileEvent ProfilePlane",
     "_profiler": (
@@ -246,19 +246,20 @@ def _keep_shards(arrays: Sequence[Any], sharding: Any, aval: Any) -> Sequence[An
     return arrays
 
 
-# C++ calls this method when it assembles an array with checks. Callers of `assemble_array` check
-# before. jaxlib 0.10 calls it on the instance, 0.12 on the class; a static method serves both.
+# C++ calls this method when it assembles an array with checks. Callers of `assemble_array` have
+# already checked. jaxlib 0.10 calls it on the instance, 0.12 on the class; a static method serves
+# both.
 ArrayImpl._check_and_rearrange = staticmethod(_keep_shards)
 
 _primed = False
 
 
 def prime(client: Any) -> None:
-    """Makes C++ cache the types of OLYMPUS, by use of the first client of the process.
+    """Makes C++ cache the types of OLYMPUS, with the process's first client.
 
-    When C++ first makes an array, jaxlib imports two classes from Python modules of fixed names and
-    caches them. They are the type of abstract values and, in 0.12, the type of typed NumPy arrays.
-    This function installs such modules temporarily, and makes C++ import each class once.
+    When C++ first makes an array, jaxlib imports two classes from Python modules with fixed names,
+    and caches them: the type of abstract values and, in 0.12, the type of typed NumPy arrays. This
+    function installs such modules temporarily, and makes C++ import each class once.
     """
     global _primed
     if _primed:
@@ -306,13 +307,13 @@ if _IS_0_12:
         return _jax.array_result_handler(aval, sharding, committed)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """Returns an array's contents if all shards are local; None if Python must assemble it."""
+        """Returns an array's contents if all shards are local; None if Python must collect them."""
         value, _ = array._to_np_array_did_copy()
         return value
 
 else:
-    # If some tens of multi-device CPU programs are in flight, a collective may lack a participant.
-    # This ends the process.
+    # With dozens of multi-device CPU programs in flight, a collective may wait for a participant
+    # that never starts, which ends the process.
     collectives_need_bound = True
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
@@ -320,14 +321,14 @@ else:
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
 
     def sharded_to_numpy(array: Any) -> np.ndarray | None:
-        """Returns an array's contents if all shards are local; None if Python must assemble it."""
+        """Returns an array's contents if all shards are local; None if Python must collect them."""
         return None
 
 
 def assemble_array(aval: Any, sharding: Any, shards: Sequence[Any], committed: bool) -> Any:
-    """Returns an array made from one array per local device, in the sharding's order.
+    """Returns an array made from one array for each local device, in the sharding's order.
 
-    It checks nothing. The caller ensures that shapes, dtypes and devices fit.
+    Checks nothing: the caller ensures that shapes, dtypes and devices match.
     """
     return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
 
@@ -338,7 +339,7 @@ def copy_arrays_to_shardings(
     shardings: Sequence[Any],
     semantics: Sequence[Any],
 ) -> list[Any]:
-    """Copies arrays between devices; the partition into shards stays the same."""
+    """Copies arrays between devices. The partition into shards does not change."""
     return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics
     )
@@ -347,15 +348,16 @@ def copy_arrays_to_shardings(
 # ---- profiles ----
 
 
-# Types of jaxlib. The references keep them alive: jaxlib would create a dropped type again.
+# Types of jaxlib. These references keep them alive, because jaxlib would create a dropped type
+# again.
 _kept_types: list[type] = []
 
 
 def prime_profile_data() -> None:
     """Makes C++ create the types that read profiles.
 
-    jaxlib 0.12 creates the types on first use. Python then warns that they name no module. If
-    warnings are errors, this would end the process.
+    jaxlib 0.12 creates the types on first use. Python then warns that the types name no module. If
+    warnings are errors, the warning would end the process.
     """
     if _kept_types:
         return
@@ -371,12 +373,12 @@ def prime_profile_data() -> None:
 
 
 def set_effort(build: Any, name: str, effort: float) -> None:
-    """Sets the effort of the compiler, a number from -1 to 1.
+    """Sets an effort of the compiler, a number from -1 to 1.
 
-    Newer compilers have effort levels only.
+    Newer compilers only have effort levels.
 
     Raises:
-      ValueError: this jaxlib has no effort of this name.
+      ValueError: this jaxlib has no effort with this name.
     """
     if hasattr(build, name):
         setattr(build, name, effort)
@@ -392,7 +394,7 @@ def set_effort(build: Any, name: str, effort: float) -> None:
 
 
 def load_pjrt_plugin(name: str, path: str) -> Any:
-    """Loads the library of a PJRT plugin, and lets traces record its devices."""
+    """Loads the library of a PJRT plugin, and enables profiles of its devices."""
     api = _plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
     _profiler.register_plugin_profiler(api)
     return api
@@ -402,7 +404,7 @@ _plugins: dict[str, Any] = {}
 
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
-    """Returns compile-only devices of a machine, which a loaded plugin describes."""
+    """Returns compile-only devices of a machine, as described by a loaded plugin."""
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
@@ -411,7 +413,7 @@ def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> l
 def described_devices(devices: Sequence[Any]) -> list[Any]:
     """Returns compile-only descriptions of devices; returns CPUs unchanged."""
     if devices[0].platform == "cpu":
-        return list(devices)  # the compiler for CPUs needs a client that can run programs
+        return list(devices)  # the CPU compiler needs a client that can run programs
     return _jax.get_topology_for_devices(list(devices))._make_compile_only_devices()
 
 
@@ -424,7 +426,7 @@ def is_description(device: Any) -> bool:
 
 
 def xla_computation(bytecode: bytes) -> Any:
-    """Returns the XLA computation of a StableHLO module in MLIR's binary form."""
+    """Converts a StableHLO module, given as MLIR bytecode, to an XLA computation."""
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
@@ -445,8 +447,8 @@ def build_identity() -> str:
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:
         path = os.path.join(folder, name)
-        # The libraries have hundreds of megabytes, so only both ends of a file are read. They hold
-        # the linker's identification of the build and the addresses of the rest of the file.
+        # The libraries are hundreds of megabytes large, so only both ends of a file are read. They
+        # contain the linker's build id, and the addresses of the other sections.
         size, ends = os.path.getsize(path), 1 << 16
         with open(path, "rb") as file:
             digest.update(size.to_bytes(8, "little") + file.read(ends))
@@ -456,9 +458,9 @@ def build_identity() -> str:
 
 
 def serialize_executable(executable: Any) -> bytes | None:
-    """Returns a loaded executable as bytes, or None if a part cannot be serialized.
+    """Returns a loaded executable as bytes; None if a part of it cannot be serialized.
 
-    Sorts on CPUs are such parts.
+    For example, sorts on CPUs cannot be serialized.
     """
     try:
         return executable.serialize()
@@ -469,7 +471,7 @@ def serialize_executable(executable: Any) -> bytes | None:
 
 
 def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
-    """Loads the result of an executable's ``serialize()``, whose code must be trusted."""
+    """Loads the result of an executable's ``serialize()``. The code must be trusted."""
     return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
 
 
@@ -487,11 +489,11 @@ def refine_shapes(bytecode: bytes) -> bytes:
     )
 
 
-# Functions for StableHLO in its portable form, and for conversion from HLO.
+# Functions for StableHLO in its portable form, and for the conversion from HLO.
 stablehlo_functions = _jax.mlir
 
 
-# The passes in use, as the client, the name and the stage of each.
+# The registered passes, as tuples of client, name and stage.
 compiler_passes: set[tuple[Any, str, int]] = set()
 
 
@@ -513,12 +515,12 @@ def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:
-    """Returns a module in the portable form of StableHLO; Shardy's operations stay unchanged."""
+    """Returns a module in StableHLO's portable form. Shardy's operations do not change."""
     return _jax.mlir.serialize_portable_artifact(module, version, True)
 
 
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
-    """Estimates the cost of an XLA computation, without optimising it first."""
+    """Estimates the cost of an XLA computation before optimisation."""
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
 
 
@@ -534,7 +536,7 @@ def register_kernel_dialect(context: Any, name: str) -> None:
 
 
 def run_mlir_passes(operation: Any, pipeline: str) -> None:
-    """Runs passes on an MLIR operation; they may produce operations of unregistered dialects."""
+    """Runs passes on an MLIR operation. The result may have operations of unregistered dialects."""
     context = operation.context
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True
@@ -549,14 +551,17 @@ def run_mlir_passes(operation: Any, pipeline: str) -> None:
 
 @functools.cache
 def register_lapack() -> None:
-    """Registers LAPACK's routines with XLA; loads SciPy's routines, which jaxlib calls."""
+    """Registers LAPACK's routines with XLA. Loads SciPy, whose routines jaxlib calls."""
     lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads SciPy's routines
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
 
 
 def register_called_routines(program: bytes) -> None:
-    """Registers LAPACK's routines if a program calls them; another process may have made it."""
+    """Registers LAPACK's routines if a program calls them.
+
+    Needed for programs from other processes.
+    """
     if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
         register_lapack()
 
@@ -591,8 +596,8 @@ def export_dlpack(
 ) -> Any:
     """Returns a dlpack capsule of the memory of a single-device array.
 
-    The capsule is made from another handle of the same memory. Otherwise, deletion of the array
-    while the capsule is alive would abort the process.
+    The capsule is made from a second handle of the same memory. Otherwise, deleting the array while
+    the capsule is alive would abort the process.
     """
     handle = array._fully_replicated_shard()
     if _IS_0_12:
@@ -603,5 +608,5 @@ def export_dlpack(
 def import_dlpack(
     capsule: Any, device: Any, stream: int | None = None, copy: bool | None = None
 ) -> Any:
-    """Returns an array on ``device`` over the memory of a dlpack capsule."""
+    """Returns an array on ``device`` that shares the memory of a dlpack capsule."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluator that olympus-xla installs in olympus-ir.
 
-It also hands the copy functions of `calls` to `arrays`, which may not import the compiler.
+It also installs the copy functions of `calls` in `arrays`, which may not import the compiler.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .platforms.backends import devices
 class XlaEvaluator:
     """Evaluator that runs primitives as programs compiled by XLA.
 
-    They run on the default device, or on the devices of their operands.
+    The programs run on the default device, or on the devices of their operands.
     """
 
     name = "xla"
@@ -40,7 +40,7 @@ class XlaEvaluator:
         return devices()
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:
-        """Returns an array over the memory of another library's array; see `arrays.dlpack`."""
+        """Returns an array that shares another library's memory; see `arrays.dlpack`."""
         return dlpack.from_dlpack(external_array, **options)
 
     def __repr__(self) -> str:

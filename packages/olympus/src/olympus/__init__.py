@@ -139,6 +139,8 @@ _SOURCES = {
     ),
     **_lazy.names_from("olympus_insight", "explain", "profile", "show"),
     **_lazy.names_from("olympus._reports", "memory"),
+    **_lazy.names_from("olympus._freezing", "freeze"),
+    **_lazy.names_from("olympus_export", "load_frozen"),
     **_lazy.names_from("olympus_checkify.checked", "checked"),
     **_lazy.names_from("olympus_ir.lax.control_flow.shown_values", "progress"),
     **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
@@ -146,9 +148,7 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.settings.user_contexts", "make_user_context"),
     **_lazy.names_from("olympus_xla.platforms.environment_info", "print_environment_info"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
-    **_lazy.names_from(
-        "olympus_ir.references.primitives", "empty_ref", "free_ref", "freeze", "new_ref"
-    ),
+    **_lazy.names_from("olympus_ir.references.primitives", "empty_ref", "free_ref", "new_ref"),
     **_lazy.names_from(
         "olympus_ir.programs.make",
         "ShapeDtypeStruct",
@@ -190,6 +190,10 @@ _SOURCES = {
     ),
     **_lazy.names_from("olympus_xla.calls.effect_tokens", "effects_barrier=barrier"),
     **_lazy.names_from("olympus_xla.custom_rules.custom_rule", "custom_rule"),
+    **_lazy.names_from("olympus_nn.ragged", "Ragged", "ragged", "ragged_attention"),
+    **_lazy.names_from("olympus_xla.varying_lengths.arrays", "VaryingArray"),
+    **_lazy.names_from("olympus_xla.varying_lengths.bucketed", "bucketed"),
+    **_lazy.names_from("olympus_xla.varying_lengths.masked", "masked"),
     **_lazy.names_from("olympus_xla.calls.jit", "clear_caches", "jit"),
     **_lazy.names_from("olympus_xla.compiling.time_report", "TimeReport", "time_report"),
     **_lazy.names_from(

@@ -40,6 +40,7 @@ from . import tree as tree
 from . import tree_util as tree_util
 from . import typing as typing
 from . import version as version
+from olympus._freezing import freeze as freeze
 from olympus._namespaces import ad as ad
 from olympus._reports import memory as memory
 from olympus_autodiff import checkpoint_policies as checkpoint_policies
@@ -73,6 +74,7 @@ from olympus_autodiff.reverse.vjp import fwd_and_bwd as fwd_and_bwd
 from olympus_autodiff.reverse.vjp import vjp as vjp
 from olympus_batching.vmap import vmap as vmap
 from olympus_checkify.checked import checked as checked
+from olympus_export.frozen.frozen import load_frozen as load_frozen
 from olympus_insight.explanations import explain as explain
 from olympus_insight.profiles import profile as profile
 from olympus_insight.program_pictures import show as show
@@ -89,7 +91,6 @@ from olympus_ir.programs.tracing import typeof as typeof
 from olympus_ir.references.indexing import dslice as _dslice
 from olympus_ir.references.primitives import empty_ref as empty_ref
 from olympus_ir.references.primitives import free_ref as free_ref
-from olympus_ir.references.primitives import freeze as freeze
 from olympus_ir.references.primitives import new_ref as new_ref
 from olympus_ir.references.values import Ref as Ref
 from olympus_ir.settings.config import allow_f16_reductions as allow_f16_reductions
@@ -131,6 +132,9 @@ from olympus_ir.types.dtypes import float0 as float0
 from olympus_ir.types.placement import NamedSharding as NamedSharding
 from olympus_ir.types.placement import P as P
 from olympus_ir.types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_nn.ragged import Ragged as Ragged
+from olympus_nn.ragged import ragged as ragged
+from olympus_nn.ragged import ragged_attention as ragged_attention
 from olympus_random.estimators.smoothing import smoothed as smoothed
 from olympus_sharding import set_mesh as set_mesh
 from olympus_sharding.annotations.constraints import reshard as reshard
@@ -166,6 +170,9 @@ from olympus_xla.platforms.backends import process_index as process_index
 from olympus_xla.platforms.backends import process_indices as _process_indices
 from olympus_xla.platforms.backends import process_indices as process_indices
 from olympus_xla.platforms.environment_info import print_environment_info as print_environment_info
+from olympus_xla.varying_lengths.arrays import VaryingArray as VaryingArray
+from olympus_xla.varying_lengths.bucketed import bucketed as bucketed
+from olympus_xla.varying_lengths.masked import masked as masked
 from typing import Any
 __version__: str
 __version_info__: Any

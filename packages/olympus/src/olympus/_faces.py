@@ -4,7 +4,7 @@
 The public modules present the objects of inner packages. A function is presented as a wrapper that
 hides the library's frames in errors. Functions and classes get the name of the public module as
 their ``__module__``, so that messages, ``help()`` and pickles refer to it. An inner package exports
-the same wrapper, except the instruction set: its functions are called by all rules.
+the same wrapper. Only the instruction set exports the functions themselves, which all rules call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ else:
 
 __all__ = ["face", "missing_name", "present"]
 
-# Public homes of classes that most programs meet under another name, or not by name at all.
+# The public modules of some classes, by name. Most programs use these classes under another name,
+# or without naming them.
 _HOMES = {"PartitionSpec": "olympus.sharding"}
 
 # Cache: the wrapper of each inner function. Functions of modules are never deleted.
@@ -37,11 +38,11 @@ _wrappers: dict[FunctionType, FunctionType] = {}
 
 
 def face(module: str, name: str, value: Any) -> Any:
-    """Returns what a public module shows for an object of an inner package.
+    """Returns the object that a public module shows for an object of an inner package.
 
     Args:
       module: the public module.
-      name: the object's name in it.
+      name: the object's name in the public module.
       value: the object.
 
     Example:
@@ -68,7 +69,7 @@ def _is_inner(value: Any) -> bool:
 
 
 def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
-    """Returns a function's wrapper; the function itself where it is one already."""
+    """Returns a function's wrapper; the function itself if it is a wrapper."""
     package = function.__module__.partition(".")[0]
     wrapped = function if is_boundary(function) else api_boundary(function)
     wrapped.__module__ = module
@@ -86,7 +87,7 @@ def present(module: str) -> None:
 
     Names that the module does not have are reported with the name to use instead.
     """
-    if module not in sys.modules:  # a module that is only made for other names of the library
+    if module not in sys.modules:  # a module that only has second names of other modules
         return
     names = vars(sys.modules[module])
     faces = {name: face(module, name, value) for name, value in names.items() if name[0] != "_"}
@@ -114,6 +115,6 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
     return AttributeError(text)
 
 
-# Errors are shown by users' programs that never name the module.
+# Programs show errors without importing `olympus.errors`, so the classes get their faces here.
 for _name in errors.__all__:
     face("olympus.errors", _name, getattr(errors, _name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 __all__ = ["HABITS"]
 
-#: By module: the advice for names that it does not have.
+#: By module: the advice for names that the module does not have.
 HABITS: dict[str, dict[str, str]] = {
     "olympus": {
         "Tensor": "use `olympus.Array` for types, and `olympus.numpy.array` to make an array",

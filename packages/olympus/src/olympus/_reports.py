@@ -18,8 +18,8 @@ class _Memory:
 
     Args:
       fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.
-      *args: its arguments, or `ShapeDtypeStruct` in their place.
-      **kwargs: its keyword arguments.
+      *args: the arguments of ``fun``, or `ShapeDtypeStruct` in their place.
+      **kwargs: the keyword arguments of the function.
 
     Returns:
       A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak.

@@ -2,7 +2,10 @@
 # Written by tools/stubs.py.
 from olympus_export import DisabledSafetyCheck as DisabledSafetyCheck
 from olympus_export import Exported as Exported
+from olympus_export import Frozen as Frozen
 from olympus_export import SymbolicScope as SymbolicScope
+from olympus_export.frozen.freezing import freeze as freeze
+from olympus_export.frozen.frozen import load_frozen as load_frozen
 from olympus_export.functions.exporting import default_export_platform as default_export_platform
 from olympus_export.functions.exporting import export as export
 from olympus_export.functions.reading import deserialize as deserialize

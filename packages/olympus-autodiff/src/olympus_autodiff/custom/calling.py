@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import NamedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import aval_getters
 from olympus_ir.types.typed_scalars import typed, untyped_classes
@@ -94,10 +95,10 @@ def _unresolved(fun: Callable[..., Any], what: str) -> str:
 
 
 def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """Calls a decorated function where nothing is being transformed.
+    """Calls a decorated function while no transformation is running.
 
     Raises:
-      TypeError: the arguments do not fit the signature; the message is that of
+      TypeError: the arguments do not fit the signature; the message comes from
         `positional_arguments`.
     """
     if kwargs:
@@ -115,7 +116,7 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
 
 
 def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
-    """Returns the arguments, with the Python numbers in the non-fixed ones given dtypes."""
+    """Returns the arguments. Python numbers among those not fixed become typed scalars."""
     count = len(args)
     places = {number % count for number in fixed if -count <= number < count}
     return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])
@@ -126,7 +127,7 @@ def _typed_leaves(value: Any) -> Any:
 
 
 def positional_count(fun: Callable[..., Any]) -> int | None:
-    """Returns the number of positional parameters, those with defaults included.
+    """Returns the number of positional parameters, including those with defaults.
 
     Returns None if the function has no signature or takes any number of arguments.
     """
@@ -145,7 +146,7 @@ def non_differentiated(
     """Returns the positions of arguments given by number or by name, in order.
 
     Raises:
-      ValueError: where a name does not occur in the signature.
+      ValueError: a name does not occur in the signature.
     """
     numbers: set[int] = {argnums} if isinstance(argnums, int) else set(argnums)
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
@@ -161,7 +162,7 @@ def non_differentiated(
     return tuple(sorted(numbers))
 
 
-class CustomRuleFunction(Generic[P, R]):
+class CustomRuleFunction(NamedFunction, Generic[P, R]):
     """Base of functions with custom derivative rules.
 
     Args:
@@ -193,7 +194,8 @@ class CustomRuleFunction(Generic[P, R]):
         Raises:
           TypeError: the arguments do not fit the signature, or some are keyword-only.
         """
-        if self._count is None:  # at the first call: many decorated functions are never called
+        # computed at the first call, because many decorated functions are never called
+        if self._count is None:
             self._count = positional_count(self.fun)
         if kwargs or len(args) != self._count:
             return positional_arguments(self.fun, args, kwargs, self.kind)

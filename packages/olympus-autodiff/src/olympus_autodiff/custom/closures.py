@@ -48,7 +48,7 @@ class _TracedClosure:
 def _trace_closure(
     fun: Callable[..., Any], args: tuple, traced_for: str
 ) -> tuple[_TracedClosure, list[Any]]:
-    """Returns the function with its closed-over values as explicit inputs, and those values."""
+    """Returns the function with closed-over values as explicit inputs, and these values."""
     leaves, tree = pytrees.tree_flatten((args, {}))
     flat = FlatFunction(fun, tree)
     info = debug_info_of_tree(traced_for, fun, tree)
@@ -110,7 +110,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Typed:
-    """Placeholder for an array of a type."""
+    """Placeholder that carries only the type of an array."""
 
     __slots__ = ("aval",)
 

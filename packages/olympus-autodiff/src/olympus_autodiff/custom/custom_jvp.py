@@ -36,8 +36,8 @@ __all__ = ["custom_jvp"]
 class custom_jvp(CustomRuleFunction[P, R]):
     """Wraps a function with a custom derivative rule for forward and reverse mode.
 
-    The decorated function is evaluated, batched and compiled as before. Differentiation uses the
-    rule that `defjvp` sets instead of the derivatives of its operations.
+    Evaluation, batching and compilation do not change. Differentiation uses the rule set by
+    `defjvp` instead of the derivatives of the function's operations.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
@@ -57,7 +57,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
     """
 
     kind = "custom_jvp"
-    # The rule, None until `defjvp`, and whether it receives symbolic zeros.
+    # The derivative rule, None until `defjvp`, and whether the rule receives symbolic zeros.
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
 
@@ -68,8 +68,8 @@ class custom_jvp(CustomRuleFunction[P, R]):
           jvp: takes a tuple of primal arguments and a tuple of their tangents, and returns the
             pair of the result and its tangent. The result's tangent must be linear in the
             tangents. Arguments that are not differentiated come first.
-          symbolic_zeros: whether tangents that are known to be zero come as `SymbolicZero` rather
-            than as arrays.
+          symbolic_zeros: whether the rule gets tangents that are known to be zero as `SymbolicZero`
+            rather than as arrays.
 
         Returns:
           ``jvp``.
@@ -82,8 +82,8 @@ class custom_jvp(CustomRuleFunction[P, R]):
         """Sets the derivative rule as a sum of one term for each argument.
 
         Args:
-          *jvps: for each argument a function ``(tangent, result, *primals)`` that gives its
-            contribution to the result's tangent, or None if it contributes nothing.
+          *jvps: for each argument a function ``(tangent, result, *primals)`` that returns the
+            argument's contribution to the result's tangent, or None for no contribution.
         """
         if self.nondiff_argnums:
             raise TypeError(
@@ -105,7 +105,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
                 lambda total, term: pytrees.tree_map(lax.add_any_p.bind, total, term), terms
             )
 
-        sum_of_terms.__name__ = "jvp"  # its name in printed programs
+        sum_of_terms.__name__ = "jvp"  # shown in printed programs
         self.defjvp(sum_of_terms)
 
     @api_boundary
@@ -135,7 +135,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
 def split_arguments(
     args: Sequence[Any], nondiff_argnums: Sequence[int]
 ) -> tuple[list[tuple[int, Any]], tuple]:
-    """Returns the arguments that are not differentiated, with their positions, and the others."""
+    """Separates non-differentiated arguments, returned with their positions, from the others."""
     if not nondiff_argnums:
         return [], tuple(args)
     count = len(args)
@@ -145,7 +145,7 @@ def split_arguments(
 
 
 class FlatCall:
-    """The function of flat operands behind a call with a custom rule."""
+    """A function of flat operands, made from a call with a custom rule."""
 
     __slots__ = ("__name__", "_fixed", "_fun", "_in_tree", "_out_tree")
 
@@ -173,11 +173,11 @@ class FlatCall:
         self._out_tree.set(tree)
         return results
 
-    # The traces of other libraries call the function by this name.
+    # Traces of other libraries call the function as ``call_wrapped``.
     call_wrapped = __call__
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """Returns all arguments of the function, with the non-differentiated ones inserted."""
+        """Returns all arguments of the function, including the non-differentiated ones."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))
         for place, value in self._fixed:
             args.insert(place, value)
@@ -185,7 +185,7 @@ class FlatCall:
 
 
 class FlatJvp:
-    """A derivative rule as a function of flat primals and tangents, with checks of its results."""
+    """A derivative rule as a function of flat primals and tangents. Checks the rule's results."""
 
     __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
 

@@ -43,7 +43,7 @@ class CustomVJPPrimal:
 
     Attributes:
       value: the argument, an array.
-      perturbed: whether the function is differentiated by it.
+      perturbed: whether the function is differentiated with respect to the argument.
     """
 
     value: Any
@@ -62,7 +62,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     Args:
       val: an array or a pytree of arrays.
-      symbolic_zeros: whether they are to be `SymbolicZero` rather than arrays.
+      symbolic_zeros: whether to return `SymbolicZero` rather than arrays.
 
     Example:
       >>> zero_from_primal({"a": 1.5})
@@ -98,7 +98,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
     """
 
     kind = "custom_vjp"
-    # The rule, None until `defvjp`, and its options.
+    # The derivative rule, None until `defvjp`, and the rule's options.
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
@@ -116,16 +116,16 @@ class custom_vjp(CustomRuleFunction[P, R]):
         Args:
           fwd: takes the arguments of the function and returns the pair of its result and the
             residuals, a pytree of arrays.
-          bwd: from the residuals and the result's cotangent to a tuple of cotangents, one an
-            argument; None stands for zero.
-          symbolic_zeros: whether ``fwd`` gets its arguments as `CustomVJPPrimal`, and ``bwd``
-            cotangents that are zero as `SymbolicZero`.
-          optimize_remat: whether a forward pass of which only the result is used, as the first one
-            under `checkpoint`, is replaced by the function. This helps if ``fwd`` is a single
-            operation, such as a kernel; unused parts of others are removed in any case.
+          bwd: takes the residuals and the result's cotangent, and returns a tuple with one
+            cotangent for each argument. None stands for zero.
+          symbolic_zeros: whether ``fwd`` gets its arguments as `CustomVJPPrimal`, and ``bwd`` gets
+            zero cotangents as `SymbolicZero`.
+          optimize_remat: whether to call the function instead of the forward pass if the residuals
+            are not used, as in the first pass under `checkpoint`. This helps if ``fwd`` is a single
+            operation, such as a kernel. Dead code in other forward passes is removed in any case.
 
         Raises:
-          NotImplementedError: where both options are set.
+          NotImplementedError: both options are set.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
@@ -182,9 +182,10 @@ class custom_vjp(CustomRuleFunction[P, R]):
 
 
 class FlatForward:
-    """A forward pass as a function of flat arguments, to residuals followed by results.
+    """A forward pass as a function of flat arguments that returns residuals followed by results.
 
-    With symbolic zeros, it takes one flag for each argument after them: is it differentiated?
+    With symbolic zeros, the arguments are followed by one flag for each argument. The flag says
+    whether the argument is differentiated.
     """
 
     __slots__ = ("_flat_fun", "_function", "_out_tree", "_residual_tree")
@@ -244,9 +245,11 @@ class FlatForward:
 
 
 class FlatBackward:
-    """A backward pass as a function of flat residuals and cotangents, with checks of its results.
+    """A backward pass as a function of flat residuals and cotangents.
 
-    It returns one cotangent for each flat argument: an array or a symbolic zero.
+    Checks the returned cotangents.
+
+    Returns one cotangent for each flat argument: an array or a symbolic zero.
     """
 
     __slots__ = ("_fixed", "_function", "_in_avals", "_in_tree", "_out_tree", "_residual_tree")
@@ -283,8 +286,8 @@ class FlatBackward:
     def _leaves_of(self, returned: Any) -> list[Any]:
         """Returns a cotangent for each flat argument.
 
-        The rule may return a leaf in place of a subtree: None stands for zeros, and an array for
-        the cotangent of each leaf.
+        The rule may return a single leaf for a subtree of arguments. None stands for zero
+        cotangents. An array is the cotangent of each leaf in the subtree.
         """
         if isinstance(returned, list):
             returned = tuple(returned)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules made of other derivative rules.
+"""Derivative rules made from other derivative rules.
 
-A rule in terms of tangents, as `custom_jvp` takes it, is made of a rule in terms of cotangents, of
-a linearization, or of the transpose of a linear function.
+Each function here makes a jvp rule, as `custom_jvp` takes it, from a vjp rule, a linearization, or
+the transpose of a linear function.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ JvpRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, Any]]
 
 
 def jvp_of_linearization(linearize: Callable[..., tuple[Any, Callable[..., Any]]]) -> JvpRule:
-    """Returns the rule for tangents of a rule that returns the result and a linear function.
+    """Returns a jvp rule, given a function that linearizes.
 
     Args:
-      linearize: from the arguments to the result and the function from their tangents to the
-        tangent of the result.
+      linearize: takes the arguments, and returns the result and a linear function that maps the
+        arguments' tangents to the result's tangent.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -45,15 +45,15 @@ def jvp_of_vjp(
     bwd: Callable[[Any, Any], Any],
     jvp: JvpRule | None = None,
 ) -> JvpRule:
-    """Returns the rule for tangents of a function that has a rule for cotangents.
+    """Returns a jvp rule, given a forward and a backward pass.
 
-    Reverse mode uses ``bwd`` as it is. Forward mode uses ``jvp``, or the transpose of ``bwd``,
-    which is linear in the cotangents. Neither is traced for the other mode.
+    Reverse mode uses ``bwd`` as it is. Forward mode uses ``jvp`` if given, else the transpose of
+    ``bwd``, which is linear in the cotangents. Each mode traces only the functions that it uses.
 
     Args:
-      fwd: from the arguments to the pair of the result and the residuals.
-      bwd: from residuals and cotangents to a tuple of cotangents of the arguments.
-      jvp: a rule for tangents, used in forward mode.
+      fwd: takes the arguments, and returns the pair of the result and the residuals.
+      bwd: takes residuals and cotangents, and returns a tuple of the arguments' cotangents.
+      jvp: a jvp rule for forward mode, or None.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -65,9 +65,9 @@ def jvp_of_vjp(
 
 
 class _LinearizedCall:
-    """The linear map between tangents at one point, whose transpose is a user's backward pass.
+    """The linear map of tangents at one point. Its transpose is a user's backward pass.
 
-    Integers have no tangents: the map takes and returns those of the other leaves.
+    Integer leaves have no tangents and are left out.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ def _moving(leaves: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 
 
 def _with_zeros(moving: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Returns a leaf for each type: the given ones, and zeros for integers."""
+    """Returns one leaf for each type: zeros for integers, and the given leaves for the others."""
     remaining = iter(moving)
     return [next(remaining) if _is_moving(aval) else _zero(aval) for aval in avals]
 
@@ -160,10 +160,11 @@ def with_transpose(
     """Returns a function that is transposed by a given rule.
 
     Args:
-      fun: a function that is linear in some of its arguments, taken together.
-      transpose: from the other arguments and the cotangent of the result to the cotangents of the
-        linear arguments: a tuple, or one cotangent if there is a single linear argument.
-      linear_argnums: the positions of the linear arguments; all with arrays if None.
+      fun: a function that is jointly linear in some of its arguments.
+      transpose: takes the other arguments and the result's cotangent, and returns the cotangents of
+        the linear arguments: a tuple, or one cotangent if there is a single linear argument.
+      linear_argnums: the positions of the linear arguments. If None, all arguments that contain
+        arrays are linear.
     """
 
     def called(*args: Any) -> Any:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward passes of `custom_vjp` that are replaced by the function if the residuals are unused.
+"""Forward passes of `custom_vjp` that become plain calls if their residuals are unused.
 
 A forward pass may be a single operation, such as a kernel that computes result and residuals
 together. Under `checkpoint` it runs twice, the first time for the result alone. With
-``optimize_remat`` it is one equation, `remat_opt`, which dead-code elimination replaces by a call
-of the function.
+``optimize_remat``, the forward pass is a single equation, `remat_opt`. Dead-code elimination
+replaces the equation by a call of the function if the residuals are unused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def forward_call(
     Args:
       fun: the function of flat arguments.
       fwd: its forward pass, from flat arguments to residuals and results.
-      num_residuals: returns the number of residuals once the forward pass has run.
+      num_residuals: a function that returns the number of residuals once the forward pass has run.
       leaves: the arguments.
     """
     if current.trace is evaluation_trace:
@@ -100,7 +100,7 @@ def _dead_code(equation: Equation, used_results: list[bool]) -> tuple[Equation, 
         },
         effects=program.effects,
     )
-    # A call of the function takes all arguments and returns all results.
+    # A call of the function always takes all arguments and returns all results.
     complete = all(used[num_consts:]) and all(used_results[num_residuals:])
     if not complete and any(used_results[num_residuals:]):
         return equation, [True] * len(equation.invars)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`linear_call`: a linear function that comes with its transpose."""
+"""`linear_call`: a linear function with a given transpose."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ from ..zeros import Zero, add_tangents, aval_of, instantiate
 
 __all__ = ["linear_call", "linear_call_p"]
 
-# The operands are the residuals, followed by the linear operands. The parameters are:
-#   fun: a function of flat residuals and flat linear operands.
-#   transpose: a function of flat residuals and flat cotangents.
-#   num_res: the number of residuals.
-#   out_avals: the results' types.
-#   smooth: whether the derivative by residuals is that of `fun`; otherwise there is none.
+# The operands are the residuals, followed by the linear operands. The parameters are: fun: a
+# function of flat residuals and flat linear operands. transpose: a function of flat residuals and
+# flat cotangents. num_res: the number of residuals. out_avals: the results' types. smooth: whether
+# derivatives with respect to residuals are those of `fun`; otherwise they raise an error.
 linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
 
 
@@ -79,7 +77,7 @@ def _by_residuals(
     tangents: Sequence[Any],
     varying: Sequence[bool],
 ) -> Sequence[Any]:
-    """Returns the tangents of the results due to those of the residuals alone."""
+    """Returns the results' tangents that are due to the tangents of the residuals."""
     places = [place for place, varies in enumerate(varying) if varies]
 
     def of_varying(*values: Any) -> list[Any]:
@@ -159,12 +157,13 @@ def linear_call(
 
     Args:
       fun: ``fun(residual_args, linear_args)``, linear in the second argument.
-      fun_transpose: ``fun_transpose(residual_args, cotangents)``, its transpose: the cotangents
-        have the structure of the result, what is returned that of ``linear_args``.
-      residual_args: the other arguments, which the call is not differentiated by.
-      linear_args: the arguments that the function is linear in.
-      smooth: whether the call may be differentiated by ``residual_args``, by the derivatives of
-        the functions; otherwise such a derivative raises an error.
+      fun_transpose: ``fun_transpose(residual_args, cotangents)``, its transpose. The cotangents
+        have the structure of the result. The returned value has the structure of ``linear_args``.
+      residual_args: the other arguments. By default, the call has no derivative with respect to
+        them.
+      linear_args: the arguments in which the function is linear.
+      smooth: whether the call has derivatives with respect to ``residual_args``, computed from the
+        functions. If False, differentiating by ``residual_args`` raises an error.
 
     Returns:
       The function's result.

@@ -48,24 +48,26 @@ def custom_linear_solve(
 ) -> Any:
     """Solves ``matvec(x) = b`` by a given solver, with the derivatives of the solution.
 
-    The solver is not differentiated. The derivatives follow from the equation; each takes one more
-    solve.
+    The solver is not differentiated. The derivatives follow from the equation, and each takes one
+    more solve.
 
     Args:
-      matvec: a linear function of arrays or a pytree of arrays. It may close over arrays that are
-        differentiated by.
-      b: the right-hand side, of the structure and types that ``matvec`` takes and returns.
-      solve: ``solve(matvec, b)`` gives a solution; what it closes over has no derivative.
+      matvec: a linear function of arrays or a pytree of arrays. It may close over arrays with
+        respect to which the solution is differentiated.
+      b: the right-hand side, with the structure and types that ``matvec`` takes and returns.
+      solve: ``solve(matvec, b)`` returns a solution. Values that ``solve`` closes over have no
+        derivative.
       transpose_solve: ``transpose_solve(vecmat, x)`` solves with the transposed function; needed
         for reverse mode unless ``symmetric``.
-      symmetric: whether ``matvec`` is its own transpose, so that ``solve`` serves for both.
+      symmetric: whether ``matvec`` is its own transpose. Then ``solve`` also solves transposed
+        systems.
       has_aux: whether the solvers return a pair of the solution and auxiliary results.
 
     Returns:
       The result of ``solve``.
 
     Raises:
-      ValueError: a function returns another structure or shape than that of ``b``.
+      ValueError: a function's result does not have the structure or the shapes of ``b``.
       TypeError: in reverse mode, ``transpose_solve`` is missing.
 
     Example:
@@ -139,9 +141,9 @@ def _check_shapes(
 
 
 class FactoredSolve:
-    """A linear solve with a factored matrix, as `custom_linear_solve` with factors as operands.
+    """A linear solve whose matrix has been factored; the factors are operands.
 
-    The functions have no closed-over values, so they are traced once for all matrices of a type.
+    The functions close over no values, so one trace serves all matrices of a type.
 
     Args:
       matvec: ``matvec(matrix, x)``, linear in ``x``.
@@ -166,7 +168,7 @@ class FactoredSolve:
         self._transpose_solve = transpose_solve
 
     def __call__(self, matrix: Any, factors: Sequence[Any], b: Any, batch_ndim: int = 0) -> Any:
-        """Solves for one right-hand side, an array; or for many matrices with one each.
+        """Solves for one right-hand side, or for a batch of matrices with one right-hand side each.
 
         Args:
           matrix: the matrix.
@@ -224,13 +226,13 @@ def custom_root(
 ) -> Any:
     """Finds a root of a function by a given solver, with the derivatives of the root.
 
-    The solver is not differentiated: by the implicit function theorem the derivative of the root,
-    with respect to closed-over values of ``f``, follows from the derivative of ``f`` there.
+    The solver is not differentiated. The derivative of the root with respect to closed-over values
+    of ``f`` follows from the derivative of ``f`` at the root, by the implicit function theorem.
 
     Args:
       f: a function of arrays or a pytree of arrays, whose root is sought. It may close over arrays
-        that are differentiated by.
-      initial_guess: the start of the search; it has no derivative.
+        with respect to which the root is differentiated.
+      initial_guess: the start of the search. The root has no derivative with respect to the start.
       solve: ``solve(f, initial_guess)`` gives a root.
       tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is
         the derivative of ``f`` at the root. For reverse mode it must be transposable, as
@@ -241,7 +243,7 @@ def custom_root(
       The result of ``solve``.
 
     Raises:
-      TypeError: a function returns another structure than that of ``initial_guess``.
+      TypeError: a function's result does not have the structure of ``initial_guess``.
 
     Example:
       >>> from olympus_ir import lax
@@ -288,7 +290,7 @@ def _check_structure(name: str, found: Any, expected: Any, like: str) -> None:
 
 
 class _RootPrograms:
-    """The programs of a root: the function, the solver, and the solver for its derivative."""
+    """The programs of `custom_root`: the function, its solver, and the solver of its derivative."""
 
     __slots__ = ("function", "linear", "solver")
 
@@ -298,7 +300,7 @@ class _RootPrograms:
         self.linear = linear
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-        """Returns the constants of each program, and the initial guess."""
+        """Splits the operands into the constants of each program and the initial guess."""
         first = len(self.function.consts)
         second = first + len(self.solver.consts)
         third = second + len(self.linear.consts)

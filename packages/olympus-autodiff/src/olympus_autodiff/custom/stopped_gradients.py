@@ -13,7 +13,7 @@ from olympus_ir.trees import pytree_paths
 
 __all__ = ["stop_gradient_at"]
 
-# A pattern, several ones, or a predicate of a path of keys and the leaf there.
+# A pattern, a sequence of patterns, or a predicate that takes a path of keys and a leaf.
 Where: TypeAlias = str | Sequence[str] | Callable[[pytree_paths.KeyPath, Any], bool]
 
 
@@ -21,19 +21,19 @@ Where: TypeAlias = str | Sequence[str] | Callable[[pytree_paths.KeyPath, Any], b
 def stop_gradient_at(tree: Any, where: Where) -> Any:
     """Stops the gradient of the leaves of a pytree whose paths match.
 
-    A pattern has a part for each key of a path, with slashes between them. ``*``, ``?`` and
+    A pattern has one part for each key of a path; slashes separate the parts. ``*``, ``?`` and
     ``[...]`` match within a key, and ``**`` matches any number of keys. A pattern that matches a
     subtree stops all leaves below it: ``"encoder"``, ``"encoder/*"`` and ``"encoder/**"`` stop the
-    same leaves. Keys of dictionaries, indices and names of attributes are written plainly, as by
-    ``keystr(path, simple=True, separator="/")``.
+    same leaves. Dictionary keys, indices and attribute names are written as by ``keystr(path,
+    simple=True, separator="/")``.
 
     Args:
       tree: a pytree of arrays.
-      where: a pattern or a sequence of patterns; or a predicate ``where(path, leaf)`` of a path, as
-        `tree_map_with_path` gives it, and of the leaf.
+      where: a pattern or a sequence of patterns; or a predicate ``where(path, leaf)``. Paths have
+        the form that `tree_map_with_path` passes.
 
     Returns:
-      A pytree of the structure and the values of ``tree``. Its chosen leaves have no derivative.
+      A pytree with the structure and values of ``tree``. The chosen leaves have no derivative.
 
     Raises:
       TypeError: ``where`` is none of these.
@@ -68,7 +68,7 @@ def _patterns(where: Any) -> list[str]:
 
 
 def _predicate(tree: Any, patterns: list[str]) -> Callable[[pytree_paths.KeyPath, Any], bool]:
-    """Returns whether a path matches a pattern; each pattern must match a leaf of the tree."""
+    """Returns a predicate that is true for paths that match one of the patterns."""
     paths = [_written(path) for path, _ in pytree_paths.tree_leaves_with_path(tree)]
     split = [pattern.split("/") for pattern in patterns]
     for pattern, parts in zip(patterns, split, strict=True):
@@ -83,7 +83,7 @@ def _written(path: pytree_paths.KeyPath) -> str:
 
 
 def _matches(pattern: list[str], keys: list[str]) -> bool:
-    """Returns whether a pattern matches the keys of a path, or the first ones of them."""
+    """Returns whether a pattern matches a path of keys, or a prefix of the path."""
     if not pattern:
         return True
     first, *rest = pattern

@@ -45,7 +45,7 @@ class JvpOfVmapRule:
     def __call__(
         self, axis_size: int, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> Any:
-        """Calls the rule; arguments and their tangents are lists of leaves."""
+        """Calls the rule. Primals and tangents are lists of leaves."""
         primals, tangents, flags = self._aligned(axis_size, in_batched, primals, tangents)
         out_flags: Sequence[bool] = ()
 
@@ -69,9 +69,9 @@ class JvpOfVmapRule:
     def _aligned(
         self, axis_size: int, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any], list[bool]]:
-        """Returns primals, a tangent for each, and whether both are batched.
+        """Returns for each primal and its tangent a common flag that says whether both are batched.
 
-        Where one of the two is batched, the other is repeated for each example.
+        If only one of the two is batched, the other is repeated for each example.
         """
         primal_flags, tangent_flags = in_batched
         given = iter(zip(tangents, tangent_flags, strict=True))

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def is_float0(value: Any) -> bool:
-    """Returns whether a value has dtype ``float0``, that of tangents of integers."""
+    """Returns whether a value has dtype ``float0``, the dtype of tangents of integers."""
     return getattr(value, "dtype", None) == dtypes.float0
 
 
@@ -72,7 +72,7 @@ def check_no_reference(aval: Any) -> None:
 
 
 def check_constants(kind: str, tangents: Sequence[Any]) -> None:
-    """Raises if a function with a custom rule is differentiated w.r.t. a closed-over value.
+    """Raises if a closed-over value of a function with a custom rule has a tangent.
 
     Args:
       kind: ``"custom_jvp"`` or ``"custom_vjp"``.
@@ -91,9 +91,9 @@ def check_constants(kind: str, tangents: Sequence[Any]) -> None:
 
 
 def check_no_tracers(consts: Iterable[Any]) -> None:
-    """Raises if the derivative of a program depends on tracers that its equation does not take.
+    """Raises if the derivative of a program depends on tracers that are not operands.
 
-    This happens only where a custom rule closes over a traced value.
+    This happens only if a custom rule closes over a traced value.
 
     Raises:
       UnexpectedTracerError: a constant is a tracer.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`custom_lin`: a linear function of which only the transpose is known.
+"""`custom_lin`: a linear function whose transpose is known but which cannot be evaluated.
 
-A function with `custom_vjp` says how cotangents are pulled back, and nothing about tangents. Its
-tangent is recorded as an application of this primitive, which can be transposed but not run.
+A `custom_vjp` rule defines how cotangents are pulled back, but not how tangents are pushed forward.
+The tangents are recorded as one application of this primitive, which can be transposed but not run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def forward_mode_error() -> TypeError:
     )
 
 
-# Evaluation, lowering and batching all expand the primitive, and so raise.
+# Evaluation, lowering and batching all expand the primitive. The expansion raises the error.
 @expansion_rules.define(custom_lin_p)
 def _run_custom_lin(*operands: Any, **params: Any) -> Any:
     raise forward_mode_error()

@@ -2,9 +2,9 @@
 """Traces of derivatives, whose tracers pair a primal value with its derivative.
 
 `DerivativeTrace` is the base of all of them, Taylor mode included. `DualTrace` is the base of `jvp`
-and `linearize`: its derivatives are tangents, by the rules of `jvp_rules`. Its two subclasses
-differ in the trace that operations on tangents go to: the parent trace, which computes them, or a
-`TangentTrace`, which records them.
+and `linearize`, whose derivatives are tangents computed by `jvp_rules`. Its two subclasses differ
+in the trace that receives operations on tangents. `jvp` sends them to the parent trace, which
+computes them. `linearize` sends them to a `TangentTrace`, which records them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
     "tangents_for_rule",
 ]
 
-#: The name that equations of `jvp` and `linearize` carry in their name stacks.
+#: The name of `jvp` and `linearize` in the name stacks of equations.
 JVP = TransformationName("jvp")
 
 
@@ -59,10 +59,10 @@ JVP = TransformationName("jvp")
 
 
 class PrimalTracer(Tracer):
-    """A value as the user's function sees it; subclasses add its derivatives.
+    """Stands for a primal value in the user's function. Subclasses add derivatives.
 
     Attributes:
-      primal: the value.
+      primal: the primal value.
     """
 
     __slots__ = ("primal",)
@@ -106,7 +106,7 @@ class DualTracer(PrimalTracer):
 
 
 class DerivativeTrace(Trace):
-    """Base of the traces that differentiate: references and mesh axes are the same for all."""
+    """Base of the traces that differentiate. Handles references and mesh axes for all of them."""
 
     __slots__ = ()
 
@@ -120,8 +120,8 @@ class DerivativeTrace(Trace):
             if result is not NotImplemented:
                 return result
         if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
-            # Operands are cast before the rule runs. So derivatives vary over the same mesh axes
-            # as the values.
+            # Operands are cast before the rule runs. Derivatives then vary over the same mesh axes
+            # as values.
             with set_current_trace(self):
                 args = varying_alike(args)
         return self.differentiate(primitive, args, params)
@@ -129,7 +129,7 @@ class DerivativeTrace(Trace):
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Applies a primitive to operands, and its derivative where an operand is not constant."""
+        """Applies a primitive, and its derivative rule if an operand is not constant."""
         raise NotImplementedError(f"{type(self).__name__} must define differentiate")
 
 
@@ -137,15 +137,15 @@ class DualTrace(DerivativeTrace):
     """Applies primitives to primal values and tangents by the rules of `jvp_rules`.
 
     Args:
-      parent: the trace that primal computations go to.
-      rule_trace: the trace under which rules run, which operations on tangents go to.
+      parent: the trace that receives primal computations.
+      rule_trace: the trace under which rules run. It receives operations on tangents.
     """
 
     __slots__ = ("rule_trace",)
 
     #: The class of the trace's tracers.
     tracer: ClassVar[type[DualTracer]]
-    #: Rules that are preferred to `jvp_rules`: ``rule(trace, primals, tangents, **params)``.
+    #: Rules ``rule(trace, primals, tangents, **params)`` that take precedence over `jvp_rules`.
     split_rules: ClassVar[Mapping[Primitive, Callable[..., Any]]] = {}
 
     def __init__(self, parent: Trace, rule_trace: Trace) -> None:
@@ -173,7 +173,7 @@ class DualTrace(DerivativeTrace):
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        # This repeats `split`, to save a call for each primitive (benchmark "eager grad").
+        # Inlines `split`, which saves a call for each primitive (benchmark "eager grad").
         tracer, moving = self.tracer, False
         primals: list[Any] = []
         tangents: list[Any] = []
@@ -213,7 +213,7 @@ class DualTrace(DerivativeTrace):
     # ---- tracers ----
 
     def pair(self, primal: Any, tangent: Any) -> Any:
-        """Returns a value with its tangent; the value alone if the tangent is zero."""
+        """Returns a tracer of the value and its tangent; the value alone if the tangent is zero."""
         if tangent.__class__ in (Zero, SymbolicZero) or is_float0(tangent):
             return primal
         return self.tracer(self, primal, tangent)
@@ -229,7 +229,7 @@ class DualTrace(DerivativeTrace):
         return self.unpair(value)[0]
 
     def finish(self) -> None:
-        """Ends the trace: its tracers must not be used any more."""
+        """Ends the trace. Its tracers must not be used afterwards."""
         self.finished = True
 
     # ---- functions with custom rules ----
@@ -330,7 +330,8 @@ def custom_linear_part(
     """Runs the forward pass of a `custom_vjp` rule.
 
     Returns:
-      The results, and the operands and parameters of the `custom_lin` that gives their tangents.
+      The results, and the operands and parameters of the `custom_lin` that stands for the results'
+      tangents.
     """
     in_zeros = tuple([tangent.__class__ is Zero for tangent in tangents])
     if symbolic_zeros:
@@ -366,10 +367,11 @@ def call_differentiated(
       trace: the trace of the arguments' tracers.
       fun: the function.
       args: its arguments, pytrees with tracers among their leaves.
-      has_aux: whether the function returns a pair of which only the first part is differentiated.
+      has_aux: whether the function returns a pair; only the first part is differentiated.
 
     Returns:
-      The function's result, with tracers, and its second part without; None where it has none.
+      The function's result, whose leaves may be tracers, and the auxiliary result without tracers;
+      None without ``has_aux``.
 
     Raises:
       TypeError: ``has_aux`` is set and the function does not return a pair.
@@ -386,7 +388,7 @@ def call_differentiated(
 
 
 def _without_tangent(primitive: Primitive, result: Any) -> Any:
-    """Returns the result of a rule that gives None for the tangent, as those of libraries may.
+    """Returns the result of a rule that gives None as the tangent, as some libraries' rules do.
 
     Raises:
       TypeError: the type of the result has tangents.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of functions with references.
 
-A reference that is made inside a differentiated function does not exist for the traces around it:
-its tracer holds the array with its tangent, and reads and writes become pure operations. Calls and
-loops that take the reference are discharged first. So derivatives, and their transposes, have no
+A reference made inside a differentiated function is invisible to the outer traces. Its tracer holds
+the array with its tangent, and reads and writes become pure operations. Calls and loops that take
+the reference are discharged first. Derivatives and their transposes therefore contain no
 references.
 
 References from outside are left as they are. Values read from them do not depend on the arguments,
@@ -32,10 +32,10 @@ __all__ = ["HeldRefTracer", "apply_to_refs", "is_held"]
 
 @register_tracer_type
 class HeldRefTracer(RefMethods, Tracer):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """A reference made under a trace of derivatives.
+    """Tracer of a reference that was made under a trace of derivatives.
 
     Attributes:
-      held: the array that it holds now, a tracer where it has a tangent.
+      held: the current array; a tracer if the array has a tangent.
     """
 
     __slots__ = ("_aval", "held")
@@ -62,7 +62,7 @@ class HeldRefTracer(RefMethods, Tracer):  # pyright: ignore[reportIncompatibleMe
 
 
 def is_held(value: Any, trace: Trace) -> bool:
-    """Returns whether a value is a reference made under a trace."""
+    """Returns whether a value is a reference that was made under the given trace."""
     return isinstance(value, HeldRefTracer) and value._trace is trace
 
 
@@ -84,7 +84,7 @@ def apply_to_refs(
             return HeldRefTracer(trace, aval, lax.empty(ty.shape, ty.dtype))  # type: ignore[arg-type]
     if not any(is_held(arg, trace) for arg in args):
         return NotImplemented
-    primitive.infer(tuple(map(get_aval, args)), params)  # raises where the operands do not fit
+    primitive.infer(tuple(map(get_aval, args)), params)  # raises if the operands do not fit
     with set_current_trace(trace):
         rule = _rules.get(primitive)
         if rule is not None:
@@ -100,7 +100,7 @@ def apply_to_refs(
 
 
 class GivenRefs:
-    """References among the arguments of a differentiated function, with references of tangents.
+    """References among the arguments of a differentiated function, paired with tangent references.
 
     Args:
       trace: the interpreter that differentiates.
@@ -111,7 +111,7 @@ class GivenRefs:
         self._given: list[tuple[HeldRefTracer, Any, Any]] = []
 
     def input(self, ref: Any, tangent: Any) -> HeldRefTracer:
-        """Returns the tracer of a reference inside the function.
+        """Returns the tracer that stands for a reference inside the function.
 
         Raises:
           TypeError: the tangent is not a reference to an array of tangents.

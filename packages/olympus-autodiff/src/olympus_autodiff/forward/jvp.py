@@ -50,7 +50,7 @@ class JVPTrace(DualTrace):
         super().__init__(parent, rule_trace=parent)
 
     def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
-        """Returns a value's primal and its tangent: `unpair` by the name that libraries use."""
+        """Returns a value's primal and tangent. Libraries use this name for `unpair`."""
         return self.unpair(val)
 
 
@@ -71,11 +71,11 @@ def jvp(
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
 
     Returns:
-      ``(result, tangent)``, or ``(result, tangent, aux)`` where ``has_aux``.
+      ``(result, tangent)``, or ``(result, tangent, aux)`` if ``has_aux``.
 
     Raises:
-      TypeError: where primals and tangents differ in structure or dtype.
-      ValueError: where they differ in shape.
+      TypeError: primals and tangents differ in structure or dtype.
+      ValueError: primals and tangents differ in shape.
 
     See Also:
       linearize: evaluates once and then maps many tangents.
@@ -173,8 +173,8 @@ def jvp_olympuspr(
     Args:
       closed: the program.
       nonzero_in: for each input, whether it has a tangent.
-      instantiate_out: for each result whether its tangent is wanted even where it is zero;
-        True for all results.
+      instantiate_out: for each result, whether to return its tangent even if it is zero; True for
+        all results.
 
     Returns:
       The program, and for each result, whether it has a tangent. The program maps the inputs and

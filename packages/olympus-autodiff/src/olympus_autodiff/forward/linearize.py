@@ -2,8 +2,8 @@
 """Linearization: evaluates a function and records its derivative as a linear program.
 
 The jvp rule of each primitive runs once, under a `TangentTrace`, which records operations on
-tangents and passes all others to the parent trace. The recorded program is linear in the tangents:
-run forward it is the jvp at this point, run backward the vjp.
+tangents and passes all others to the parent trace. The recorded program is linear in the tangents.
+Run forward, it computes the jvp at this point; run backward, the vjp.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class LinearizeTrace(DualTrace):
     """Evaluates primitives in the parent trace and records their derivatives.
 
     Args:
-      parent: the trace that primal computations go to.
+      parent: the trace that receives primal computations.
 
     Attributes:
-      tangent_trace: the record of the linear program, under which rules run.
+      tangent_trace: the trace that records the linear program. Rules run under it.
     """
 
     __slots__ = ("tangent_trace",)
@@ -59,7 +59,7 @@ class LinearizeTrace(DualTrace):
         super().__init__(parent, rule_trace=self.tangent_trace)
 
     def new_input(self, primal: Any) -> Any:
-        """Returns a tracer of a value to differentiate by; the value if it has no tangents."""
+        """Returns a tracer of an input; the input itself if its type has no tangents."""
         aval = aval_of(primal)
         if aval.is_ref:
             return primal
@@ -85,11 +85,10 @@ class Linearization(NamedTuple):
 
     Attributes:
       trace: the trace, which has ended. Its ``tangent_trace`` holds the linear program.
-      inputs: the leaves of the arguments as the function took them: tracers, or plain values where
-        they have no tangents.
+      inputs: the leaves of the arguments: tracers, or plain values if they have no tangents.
       in_tree: the structure of the arguments.
       result: the function's result, a pytree whose leaves are tracers or constants.
-      aux: the second part of the function's result, or None.
+      aux: the auxiliary result of the function, or None.
     """
 
     trace: LinearizeTrace
@@ -101,7 +100,7 @@ class Linearization(NamedTuple):
     def outputs(self) -> tuple[list[Any], list[Any], Any]:
         """Returns the leaves of the result, their tangents, and the structure of the result.
 
-        A tangent is a recorded value, or a `Zero` where the leaf does not depend on the arguments.
+        A tangent is a recorded value, or a `Zero` if the leaf does not depend on the arguments.
 
         Raises:
           TypeError: a leaf is not an array.
@@ -117,9 +116,11 @@ class Linearization(NamedTuple):
         return value.__class__ is LinearizeTracer and value._trace is self.trace
 
     def as_arguments(self, cotangents: Iterable[Any]) -> Any:
-        """Returns cotangents, one for each input with tangents, in the structure of the arguments.
+        """Returns cotangents in the structure of the arguments.
 
-        Inputs without tangents get zeros.
+        Expects one for each input with tangents.
+
+        Inputs without tangents get zero cotangents.
         """
         given = iter(cotangents)
         return pytrees.tree_unflatten(
@@ -184,7 +185,8 @@ class LinearFunction:
         self.moving = moving  # for each argument leaf, whether it has a tangent
         self.in_avals = in_avals
         self.in_tree = in_tree
-        self.out = out  # for each result leaf, the type of its tangent if that is zero, else None
+        # for each result leaf, the type of its tangent if the tangent is zero, else None
+        self.out = out
         self.out_tree = out_tree
 
     def __call__(self, coefficients: Sequence[Any], *tangents: Any) -> Any:
@@ -234,8 +236,8 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluates a function and returns its derivative there as a function.
 
-    Unlike `jvp`, does the work that does not depend on the tangents once, so that the derivative
-    can be applied to many tangents cheaply. In return intermediate values are kept in memory.
+    Unlike `jvp`, does the work that does not depend on the tangents only once. The derivative can
+    then be applied to many tangents cheaply, but the residuals stay in memory.
 
     Args:
       fun: the function to differentiate. Its arguments are arrays or pytrees of arrays.
@@ -243,9 +245,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
 
     Returns:
-      ``(result, derivative)``, or ``(result, derivative, aux)`` where ``has_aux``. The derivative
-      takes tangents of the structure of ``primals``. It is a pytree whose leaves are the
-      intermediate values, so that it may be returned from compiled functions.
+      ``(result, derivative)``, or ``(result, derivative, aux)`` if ``has_aux``. The derivative
+      takes tangents of the structure of ``primals``. It is a pytree whose leaves are the residuals,
+      so compiled functions may return it.
 
     See Also:
       jvp: for a single direction.

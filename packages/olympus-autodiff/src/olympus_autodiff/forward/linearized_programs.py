@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linearization of programs: one program becomes a primal program and a linear one.
+"""Linearization of programs: splits a program into a primal and a linear program.
 
 The linearization rules of calls and control flow use these programs. The primal program computes
  the results and the residuals: the intermediate values that the linear program needs.
@@ -37,8 +37,8 @@ class LinearizedProgram(NamedTuple):
     """A program split into its primal and its linear part.
 
     Attributes:
-      primal: maps the inputs to the results, followed by the residuals that are neither inputs
-        nor results themselves.
+      primal: maps the inputs to the results, followed by those residuals that are neither inputs
+        nor results.
       linear: maps all residuals and the nonzero tangents of inputs to the nonzero tangents of
         results.
       nonzero_out: for each result, whether it has a tangent.
@@ -64,7 +64,7 @@ def linearize_olympuspr(
     Args:
       closed: the program.
       nonzero_in: for each input, whether it has a tangent.
-      instantiate_out: for each result, whether its tangent is wanted even where it is zero.
+      instantiate_out: for each result, whether to return its tangent even if it is zero.
     """
     wanted = tuple(instantiate_out) or (False,) * len(closed.out_avals)
     return _linearize_olympuspr(closed, tuple(nonzero_in), wanted)
@@ -76,7 +76,7 @@ def join_nonzero(first: Sequence[bool], second: Sequence[bool]) -> tuple[bool, .
 
 
 class _Recording(NamedTuple):
-    """The staged primal part and the recorded linear part of a program."""
+    """A program whose primal part was staged and whose linear part was recorded."""
 
     staged: StagingTrace
     tangent_trace: TangentTrace
@@ -91,7 +91,7 @@ def record_linearization(
     wanted: Sequence[bool],
     run: Callable[..., list[Any]] = eval_olympuspr,
 ) -> _Recording:
-    """Runs a program with its primal part being staged and its linear part recorded."""
+    """Runs a program; stages its primal part, and records its linear part."""
     staged = StagingTrace(closed.debug_info, parent=current.trace)
     trace = LinearizeTrace(staged)
     tangent_trace = trace.tangent_trace
@@ -131,14 +131,12 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
 
 
 class ResidualCollector:
-    """Replaces the coefficients of recorded equations by inputs of a linear program."""
+    """Replaces residuals in recorded equations by inputs of a linear program."""
 
     def __init__(self, staged: StagingTrace) -> None:
         self.staged = staged
-        self.sources: list[Var] = []  # variables of the staged program
-        self.residual_vars: list[
-            Var
-        ] = []  # the inputs of the linear program that take their values
+        self.sources: list[Var] = []  # the residuals, as variables of the staged program
+        self.residual_vars: list[Var] = []  # the corresponding inputs of the linear program
         self.constvars: list[Var] = []
         self.values: list[Any] = []
         self._known: dict[Any, Var] = {}
@@ -201,7 +199,7 @@ def _linearize_olympuspr(
 def program_with_residuals(
     staged: StagingTrace, outvars: Sequence[Atom], residuals: Sequence[Var]
 ) -> tuple[ClosedOlympuspr, tuple[int, ...]]:
-    """Returns the staged program with residuals as additional results, and the place of each.
+    """Returns the staged program with residuals as added results, and each residual's position.
 
     A residual that is an input or a result already is not returned twice.
     """
@@ -224,7 +222,7 @@ def program_with_residuals(
 def close_over_used(
     staged: StagingTrace, outvars: Sequence[Atom], equations: Sequence[Equation]
 ) -> ClosedOlympuspr:
-    """Returns the program of some equations of a trace, with the constants that they use."""
+    """Returns the program made of some equations of a trace, and the values of its constants."""
     used = {atom for equation in equations for atom in equation.invars if atom.__class__ is Var}
     used.update(atom for atom in outvars if atom.__class__ is Var)
     constants = [

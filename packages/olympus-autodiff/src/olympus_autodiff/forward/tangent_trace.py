@@ -2,8 +2,8 @@
 """Records the linear part of a computation while its primal part is evaluated.
 
 A derivative rule runs under a `TangentTrace`. A primitive with a tangent among its operands is
-recorded. Other primitives are applied by the parent trace at once, and their results are
-coefficients of the linear program. So primal and linear part need not be separated afterwards.
+recorded. The parent trace applies other primitives at once, and their results become coefficients
+of the linear program. Primal and linear part therefore need no separation afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
 
 class TangentTrace(StagingTrace):
-    """Records operations on tangents as equations; applies all others in the parent.
+    """Records operations on tangents as equations; applies others in the parent trace.
 
     In the recorded equations an operand that is not a tangent is a `Literal` that holds its value,
     which may be an array or a tracer of an outer trace. `lift_constants` turns such equations into
@@ -69,7 +69,7 @@ class TangentTrace(StagingTrace):
     def _record_part(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Records the part of a call or loop that depends on tangents, and applies the rest.
+        """Records the linear part of a call or loop, and applies its other operations.
 
         A user's derivative rule may compute primal results and tangents in one loop.
         """
@@ -108,7 +108,7 @@ class TangentTrace(StagingTrace):
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if current.axes.varying and primitive.spreads_varying and len(args) > 1:
-            # The transpose of the inserted casts sums cotangents over the devices.
+            # The transpose of these casts sums cotangents over the devices.
             with set_current_trace(self):
                 args = varying_alike(args)
         atoms: list[Any] = []
@@ -165,7 +165,7 @@ class TangentTrace(StagingTrace):
     def to_olympuspr(
         self, outputs: Sequence[Any], out_tree: Any = None
     ) -> tuple[Olympuspr, list[Any]]:
-        """Returns the recorded program as far as outputs need it, and its constants' values."""
+        """Returns the recorded program of the given outputs, and the values of its constants."""
         outvars = [self.atom(output) for output in outputs]
         equations = live_equations(self.equations, outvars)
         constvars: list[Var] = []
@@ -202,7 +202,7 @@ def is_scalar_constant(value: Any) -> bool:
 def live_equations(
     equations: Sequence[Equation], outvars: Iterable[Atom], *, keep_effects: bool = True
 ) -> list[Equation]:
-    """Returns the equations that results depend on or that have effects, in order."""
+    """Returns in order the equations that have effects or that results depend on."""
     needed = {atom for atom in outvars if atom.__class__ is not Literal}
     live = []
     for equation in reversed(equations):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives whose instances hold operand types and parameters, defined by an expansion.
+"""Primitives whose instances hold operand types and parameters, and expand to other operations.
 
-An instance of a `VJPHiPrimitive` is one application: it knows its operands' types and its
+An instance of a `VJPHiPrimitive` describes one application. It holds the operands' types and the
 parameters, and is called with the operands.
 """
 
@@ -24,7 +24,7 @@ from ..zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate, i
 
 __all__ = ["AxisData", "VJPHiPrimitive", "call_hi_primitive_p"]
 
-# results = call_hi_primitive[_prim=...] operands
+# The syntax is: results = call_hi_primitive[_prim=...] operands
 call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, cache_inference=False)
 
 
@@ -32,8 +32,8 @@ class AxisData(NamedTuple):
     """The mapped axis, as batching rules get it.
 
     Attributes:
-      name: its name.
-      size: its size.
+      name: the axis name.
+      size: the axis size.
       spmd_name: the mesh axes that it is spread over.
       explicit_mesh_axis: the mesh axes over which examples are laid out by their types.
     """
@@ -45,7 +45,7 @@ class AxisData(NamedTuple):
 
 
 class _Accumulator:
-    """Collects the cotangent of an operand.
+    """Accumulates the cotangent of one operand.
 
     Attributes:
       aval: the operand's type.
@@ -56,7 +56,7 @@ class _Accumulator:
         self.total: Any = Zero(aval.to_tangent_aval())
 
     def accum(self, cotangent: Any) -> None:
-        """Adds a cotangent."""
+        """Adds a cotangent to the accumulated sum."""
         if cotangent is not None:
             self.total = add_tangents(self.total, cotangent)
 
@@ -64,7 +64,7 @@ class _Accumulator:
 class VJPHiPrimitive:
     """Base of primitives whose instances each hold the operand types and parameters of one use.
 
-    The ``__init__`` of a subclass sets these attributes before it calls that of this class:
+    The ``__init__`` of a subclass sets these attributes before it calls ``super().__init__()``:
     ``in_avals``, a tuple of the operands' types or of pytrees of types; ``out_aval``, the type of
     the result; and ``params``, a dictionary of hashable parameters, which become attributes. A
     subclass defines `expand`, and for derivatives `jvp`, or `vjp_fwd` with `vjp_bwd_retval`, or
@@ -109,10 +109,10 @@ class VJPHiPrimitive:
     # ---- what subclasses define ----
 
     def check(self, *arg_tys: Any) -> None:
-        """Raises if operands of these types are not valid. By default, all are."""
+        """Raises an error if the operand types are not valid. The default accepts all types."""
 
     def expand(self, *args: Any) -> Any:
-        """Returns the expansion of the primitive: its results in terms of other operations."""
+        """Expands the primitive: computes its results by other operations."""
         raise NotImplementedError(f"subclass {type(self)} must implement `expand`")
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
@@ -137,7 +137,7 @@ class VJPHiPrimitive:
         )
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Adds the operands' cotangents to their accumulators; here, those of `vjp_bwd_retval`."""
+        """Adds the operands' cotangents to the accumulators. The default uses `vjp_bwd_retval`."""
         cotangents = self.in_tree.flatten_up_to(self.vjp_bwd_retval(res, outgrad))
         for accumulator, cotangent in zip(
             self.in_tree.flatten_up_to(arg_accums), cotangents, strict=True
@@ -151,7 +151,7 @@ class VJPHiPrimitive:
         )
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
-        """Returns the tangent of the result, linear in those of the operands."""
+        """Returns the result's tangent, linear in the operands' tangents."""
         raise NotImplementedError(
             f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`"
         )
@@ -161,8 +161,8 @@ class VJPHiPrimitive:
 
         Args:
           out_ct: the cotangent of the result.
-          *maybe_accums: for each operand in which the primitive is linear, its accumulator; for
-            each other operand, its value.
+          *maybe_accums: an accumulator for each operand in which the primitive is linear, and a
+            value for each other operand.
         """
         raise NotImplementedError(
             f"for transpose support, subclass {type(self)} must implement `transpose`"
@@ -185,13 +185,13 @@ class VJPHiPrimitive:
         return mapped(*args), pytrees.tree_map(lambda _: 0, self.out_aval)
 
     def batch_dim_rule(self, axis_data: AxisData, dims: Any, /) -> Any:
-        """Returns the result's batch dimension if the primitive itself applies to batches."""
+        """Returns the result's batch dimension, if the primitive can apply to a whole batch."""
         raise NotImplementedError(
             f"for vmap support, subclass {type(self)} must implement `batch` or `batch_dim_rule`"
         )
 
     def dce(self, used_outs: Any) -> Any:
-        """Returns which operands are needed, and a primitive that computes the used results."""
+        """Returns which operands are needed, and a primitive that computes only used results."""
         return pytrees.tree_map(lambda _: True, self.in_avals), self
 
     def remat(self, _policy: Any, *args: Any) -> Any:
@@ -290,7 +290,7 @@ def _call_linearize(
 
 
 def _backward(primitive: VJPHiPrimitive, residual_tree: Any) -> Callable[..., list[Any]]:
-    """Returns the backward pass, from flat residuals and cotangents to flat cotangents."""
+    """Returns a backward pass that maps flat residuals and cotangents to flat cotangents."""
     count = residual_tree.num_leaves
 
     def backward(*operands: Any) -> list[Any]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """User-defined types of values, and primitives that expand to other operations.
 
-A `HiPrimitive` has methods instead of rules in tables: its types, its expansion, its derivative and
-its transpose. Values of types that `register_hitype` registers can be its operands, and arguments
-and results of compiled functions.
+A `HiPrimitive` defines its types, expansion, derivative and transpose by methods instead of rules
+in tables. Values of types that `register_hitype` registers can be its operands, and arguments and
+results of compiled functions.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 class HiType(AbstractValue):
     """Base of high types, whose values consist of several arrays.
 
-    A subclass defines `lo_ty`, the types of the arrays, `lower_val`, from a value to its arrays,
-    and `raise_val`, from arrays to a value.
+    A subclass defines `lo_ty`, which returns the types of the arrays; `lower_val`, which takes a
+    value apart into arrays; and `raise_val`, which makes a value from arrays.
     """
 
     is_high = True
@@ -60,11 +60,11 @@ class HiType(AbstractValue):
         raise TypeError(f"{type(self).__name__} must define raise_val")
 
     def lower_val2(self, hi_val: Any) -> Any:
-        """Returns the arrays of a value, as `lower_val`."""
+        """Returns the arrays of a value; another name of `lower_val`."""
         return self.lower_val(hi_val)
 
     def raise_val2(self, lo_vals_ft: Any) -> Any:
-        """Returns the value that consists of a sequence of arrays, as `raise_val`."""
+        """Returns the value made from a sequence of arrays; see `raise_val`."""
         return self.raise_val(*lo_vals_ft)
 
     def to_tangent_aval(self) -> AbstractValue:
@@ -84,12 +84,12 @@ class HiType(AbstractValue):
         raise TypeError(f"{type(self).__name__} must define unshard")
 
     def nospec(self, mesh: Any, check_vma: bool, all_names: tuple) -> Any:
-        """Returns the specification of a value that no user has specified, such as a residual."""
+        """Returns a specification for values that users did not specify, such as residuals."""
         raise TypeError(f"{type(self).__name__} must define nospec")
 
 
 class MutableHiType(HiType):
-    """Base of types of mutable values, whose types may depend on their state."""
+    """Base of types of mutable values. The arrays' types may depend on a value's state."""
 
     has_qdd = True
     # Whether operations of the type write to its values.
@@ -120,20 +120,20 @@ class MutableHiType(HiType):
         raise TypeError(f"{type(self).__name__} must define update_from_loval")
 
     def read_loval_in(self, state: Any, val: Any, /) -> list[Any]:
-        """Returns the arrays of a value that is an operand, as `read_loval`."""
+        """Returns the arrays of an operand; see `read_loval`."""
         return self.read_loval(state, val)
 
     def read_loval_out(self, qdd: Any, hi: Any, /) -> list[Any]:
-        """Returns the arrays of a value that is a result, as `read_loval`."""
+        """Returns the arrays of a result; see `read_loval`."""
         return self.read_loval(qdd, hi)
 
     def update_from_loval2(self, state: Any, val: Any, lo_vals_ft: Any, /) -> None:
-        """Replaces the arrays of a value by a sequence of arrays, as `update_from_loval`."""
+        """Replaces the arrays of a value by a sequence of arrays; see `update_from_loval`."""
         self.update_from_loval(state, val, *lo_vals_ft)
 
 
 class HiPspec:
-    """Base of specifications of how values of a type are laid out over meshes."""
+    """Base of specifications that say how values of a high type are laid out over meshes."""
 
     def to_lo(self) -> Any:
         """Returns the specifications of the arrays."""
@@ -149,7 +149,7 @@ class HiPspec:
 
 
 class AvalQDD(NamedTuple):
-    """The type of a mutable value with its state at one time."""
+    """The type of a mutable value together with the value's state at one time."""
 
     aval: Any
     qdd: Any
@@ -195,11 +195,11 @@ class AvalMutableQDD(NamedTuple):
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Registers a class of values with the function that gives their types.
+    """Registers a class of high values.
 
     Args:
       val_cls: the class.
-      typeof_fn: from a value to its type.
+      typeof_fn: returns the high type of a value.
     """
     high_types.use_high_types()
     register_value_type(val_cls, typeof_fn)
@@ -208,8 +208,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 class HiPrimitive(Primitive):
     """A primitive whose rules are its methods.
 
-    A subclass defines `abstract_eval` and `to_lojax`, and `jvp` and `transpose` where it is
-    differentiated.
+    A subclass defines `abstract_eval` and `to_lojax`, and for derivatives `jvp` and `transpose`.
 
     Args:
       name: its name in printed programs.
@@ -251,7 +250,7 @@ class HiPrimitive(Primitive):
         raise TypeError(f"the primitive {self.name} must define abstract_eval")
 
     def to_lojax(self, *operands: Any, **params: Any) -> Any:
-        """Returns the expansion of the primitive: its results in terms of other operations."""
+        """Expands the primitive: computes its results by other operations."""
         raise TypeError(f"the primitive {self.name} must define to_lojax")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

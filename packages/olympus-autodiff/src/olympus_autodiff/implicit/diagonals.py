@@ -22,9 +22,9 @@ __all__ = ["fisher_diagonal", "gauss_newton_diagonal", "hessian_diagonal"]
 def hessian_diagonal(f: Callable[[Any], Any], x: Any, probes: Any = None) -> Any:
     """Returns the diagonal of the Hessian of a scalar function.
 
-    Without probes it is exact and takes a product for each element. With probes it is the mean of
-    v * (H v) over them, which has the right expectation for vectors of random signs (Hutchinson
-    1989; Bekas, Kokiopoulou and Saad 2007).
+    Without probes, the diagonal is exact and takes one Hessian product for each element. With
+    probes, it is estimated by the mean of v * (H v) over the probes. The estimate is unbiased for
+    vectors of random signs (Hutchinson 1989; Bekas, Kokiopoulou and Saad 2007).
 
     Args:
       f: a function with a scalar result.
@@ -53,8 +53,8 @@ def gauss_newton_diagonal(
 ) -> Any:
     """Returns the diagonal of the Gauss-Newton matrix of ``loss(model(x))``.
 
-    The matrix is that of `gauss_newton_product` (Schraudolph 2002). Without probes the diagonal is
-    exact and takes a product for each element. With probes it is Hutchinson's estimate, as in
+    `gauss_newton_product` defines the matrix (Schraudolph 2002). Without probes, the diagonal is
+    exact and takes one product for each element. With probes, it is Hutchinson's estimate, as in
     `hessian_diagonal`.
 
     Args:
@@ -85,13 +85,13 @@ def fisher_diagonal(
 ) -> Any:
     """Returns the diagonal of the Fisher information of a model.
 
-    The matrix is that of `fisher_product`: the model gives natural parameters of an exponential
-    family (Martens 2014). Without probes the diagonal is exact and takes a product for each
-    element. With probes it is Hutchinson's estimate, as in `hessian_diagonal`.
+    `fisher_product` defines the matrix. The model returns natural parameters of an exponential
+    family (Martens 2014). Without probes, the diagonal is exact and takes one product for each
+    element. With probes, it is Hutchinson's estimate, as in `hessian_diagonal`.
 
     Args:
-      model: from ``x`` to natural parameters.
-      log_likelihood: from natural parameters to the log-likelihood of an observation.
+      model: maps ``x`` to natural parameters.
+      log_likelihood: maps natural parameters to the log-likelihood of an observation.
       x: an array or a pytree of arrays.
       probes: random signs, as for `hessian_diagonal`.
 
@@ -109,7 +109,7 @@ def fisher_diagonal(
 
 
 def _diagonal(product: Callable[[Any], Any], x: Any, probes: Any) -> Any:
-    """Returns the diagonal of the symmetric matrix behind a product with vectors like ``x``."""
+    """Returns the diagonal of a symmetric matrix, given its product with vectors."""
     exact = probes is None
     if exact:
         probes = _unit_vectors(x)
@@ -128,7 +128,7 @@ def _diagonal(product: Callable[[Any], Any], x: Any, probes: Any) -> Any:
 
 
 def _unit_vectors(x: Any) -> Any:
-    """Returns the unit vectors of the space of ``x``, one for each index of a leading dimension."""
+    """Returns the unit vectors of the space of ``x``, stacked along a leading dimension."""
     leaves, structure = pytrees.tree_flatten(x)
     avals = [aval_of(leaf) for leaf in leaves]
     sizes = [math.prod(aval.shape) for aval in avals]

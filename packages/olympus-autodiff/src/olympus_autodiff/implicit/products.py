@@ -74,12 +74,12 @@ def fisher_product(
 ) -> Any:
     """Returns the product of the Fisher information of a model with a vector.
 
-    For an exponential family in its natural parameters it is the Gauss-Newton matrix of the
-    negative log-likelihood (Martens 2014), which does not depend on the observation.
+    For an exponential family in its natural parameters, the Fisher information is the Gauss-Newton
+    matrix of the negative log-likelihood (Martens 2014). It does not depend on the observation.
 
     Args:
-      model: from ``x`` to natural parameters.
-      log_likelihood: from natural parameters to the log-likelihood of an observation.
+      model: maps ``x`` to natural parameters.
+      log_likelihood: maps natural parameters to the log-likelihood of an observation.
       x: an array or a pytree of arrays.
       v: the vector, of the structure of ``x``.
 
@@ -100,7 +100,7 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
       f: a function of an array or of a pytree of arrays.
       x: the point of expansion.
       order: the highest order.
-      direction: the direction of the line, of the structure of ``x``; by default ones.
+      direction: the direction of the line, of the structure of ``x``; by default all ones.
 
     Returns:
       The coefficients c of ``f(x + t * direction) = c[0] + c[1] * t + c[2] * t**2 + ...``, each of

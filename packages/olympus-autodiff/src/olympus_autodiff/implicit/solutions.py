@@ -41,7 +41,7 @@ def root(
     steps: int = 20,
     truncated_steps: int = 1,
 ) -> Any:
-    """Finds a root ``x`` of ``f(x, *args)``, with derivatives by ``args``.
+    """Finds a root ``x`` of ``f(x, *args)``, differentiable with respect to ``args``.
 
     Args:
       f: a function whose result has the structure and shapes of ``start``.
@@ -51,9 +51,10 @@ def root(
         implicit derivative.
       solver: ``solver(f, start)`` returns a root of a function of ``x``; by default Newton's method
         with ``steps`` steps.
-      differentiate: "implicit": by the equation at the root, whatever the solver did; "unrolled":
-        through the solver; "truncated": through ``truncated_steps`` Newton steps from the root.
-      linear_solve: ``linear_solve(apply, b)`` solves a linear equation, for implicit derivatives,
+      differentiate: the kind of derivative. "implicit" uses the equation at the root, independently
+        of the solver; "unrolled" differentiates the solver; "truncated" differentiates
+        ``truncated_steps`` Newton steps from the root.
+      linear_solve: ``linear_solve(apply, b)`` solves the linear equation of implicit derivatives,
         for instance ``lambda apply, b: scipy.sparse.linalg.gmres(apply, b)[0]``. By default the
         Jacobian is computed and factored.
       steps: the number of steps of Newton's method.
@@ -63,7 +64,7 @@ def root(
       The root, in the structure of ``start``.
 
     Raises:
-      ValueError: ``differentiate`` has none of the values above.
+      ValueError: ``differentiate`` is none of these kinds.
 
     Example:
       >>> from olympus_autodiff import grad
@@ -95,7 +96,7 @@ def fixed_point(
     steps: int = 100,
     truncated_steps: int = 1,
 ) -> Any:
-    """Finds ``x`` with ``x = f(x, *args)``, with derivatives by ``args``.
+    """Finds a fixed point ``x = f(x, *args)``, differentiable with respect to ``args``.
 
     Args:
       f: a function whose result has the structure and shapes of ``start``.
@@ -146,7 +147,7 @@ def argmin(
     steps: int = 20,
     truncated_steps: int = 1,
 ) -> Any:
-    """Finds a minimizer ``x`` of ``f(x, *args)``, with derivatives by ``args``.
+    """Finds a minimizer ``x`` of ``f(x, *args)``, differentiable with respect to ``args``.
 
     Args:
       f: a function with a scalar result.
@@ -196,12 +197,13 @@ def _differentiated(
     differentiate: str,
     linear_solve: LinearSolver | None,
 ) -> Any:
-    """Runs a search with the derivatives that were asked for.
+    """Runs a search and gives its solution the requested kind of derivative.
 
     Args:
-      residual: the function of ``x`` and the arguments that is zero at the solution.
-      search: from the start and the arguments to the solution.
-      refine: from a solution and the arguments to the solution, by a few differentiable steps.
+      residual: a function of ``x`` and the arguments that is zero at the solution.
+      search: maps the start and the arguments to the solution.
+      refine: takes a solution and the arguments, and applies a few differentiable steps to the
+        solution.
       start: the start of the search.
       args: the arguments.
       differentiate: the kind of derivative.
@@ -216,6 +218,14 @@ def _differentiated(
         found = pytrees.tree_map(lax.stop_gradient, (start, args))
         solution = search(found[0], *found[1])
         return refine(pytrees.tree_map(lax.stop_gradient, solution), *args)
+    solution_of = _implicit(residual, search, linear_solve)
+    return solution_of(pytrees.tree_map(_as_array, start), *args)
+
+
+def _implicit(
+    residual: Callable[..., Any], search: Callable[..., Any], linear_solve: LinearSolver | None
+) -> Callable[..., Any]:
+    """Returns the search as a function with the derivative of the implicit function."""
 
     @custom_jvp
     def solution_of(start: Any, *args: Any) -> Any:
@@ -224,7 +234,8 @@ def _differentiated(
     @solution_of.defjvp
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         start, *args = primals
-        x = solution_of(start, *args)
+        # A rule that held the function itself would make a reference cycle.
+        x = _implicit(residual, search, linear_solve)(start, *args)
         _, change = jvp(lambda *args: residual(x, *args), tuple(args), tuple(tangents[1:]))
 
         def apply(direction: Any) -> Any:
@@ -234,7 +245,7 @@ def _differentiated(
         moved = custom_linear_solve(apply, pytrees.tree_map(lax.neg, change), solve, solve)
         return x, moved
 
-    return solution_of(pytrees.tree_map(_as_array, start), *args)
+    return solution_of
 
 
 def _as_array(leaf: Any) -> Any:
@@ -246,7 +257,7 @@ def _as_array(leaf: Any) -> Any:
 
 
 def _newton(f: Callable[[Any], Any], start: Any, steps: int) -> Any:
-    """Applies steps of Newton's method, in a loop that has derivatives in both modes."""
+    """Applies steps of Newton's method in a loop that both modes can differentiate."""
 
     def step(x: Any, _: Any) -> tuple[Any, None]:
         value, push = linearize(f, x)
@@ -262,7 +273,7 @@ def _repeated(f: Callable[[Any], Any], start: Any, steps: int) -> Any:
 
 
 def _factored(apply: Callable[[Any], Any], b: Any) -> Any:
-    """Solves a linear equation between pytrees by an LU factorization of its matrix."""
+    """Solves a linear equation between pytrees by an LU factorization of the map's matrix."""
     leaves, tree = pytrees.tree_flatten(b)
     shapes = [aval_of(leaf).shape for leaf in leaves]
     sizes = [int(np.prod(shape)) for shape in shapes]

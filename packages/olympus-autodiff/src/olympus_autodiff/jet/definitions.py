@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for third parties to define Taylor rules, by a derivative or by simpler functions."""
+"""Functions with which third parties define Taylor rules, from a derivative or an expansion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def deriv_prop(
     primals_in: Sequence[Any],
     series_in: Sequence[Any],
 ) -> tuple[Any, Any]:
-    """Applies a primitive of one operand, without parameters, by its derivative.
+    """Applies a primitive of one operand and no parameters. Its Taylor rule follows from ``deriv``.
 
     Args:
       prim: the primitive.
@@ -40,7 +40,7 @@ def _by_derivative(
     series_in: Sequence[Any],
     params: dict[str, Any],
 ) -> tuple[Any, Any]:
-    """Applies a primitive of one operand and the given parameters by its derivative."""
+    """Applies a primitive of one operand by the Taylor rule that follows from ``deriv``."""
     (x,), (terms,) = primals_in, series_in
     terms = terms_or_zeros(x, terms, len(terms))
     result = prim.bind(x, **params)
@@ -86,11 +86,11 @@ def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Defines the Taylor rule of a primitive as that of a function of simpler ones.
+    """Defines a primitive's Taylor rule by an equivalent composition of simpler functions.
 
     Args:
       prim: the primitive.
-      comp: the function, which takes the operands and the primitive's parameters.
+      comp: the composition, which takes the operands and the primitive's parameters.
       **kwargs: more keyword arguments of ``comp``.
     """
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Truncated power series and their arithmetic.
 
-A series is given by its coefficients, ``[x_0, x_1, ..., x_K]`` for ``sum of x_k t^k``; none is
-scaled by a factorial. The first is the value itself, the others are the terms that a
-`JetTracer` carries. The recurrences are those of Griewank and Walther, "Evaluating Derivatives",
-chapter 13.
+A series ``sum of x_k t^k`` is given by its coefficients ``[x_0, x_1, ..., x_K]``, without factors
+of factorials. The coefficient ``x_0`` is the value. The others are the terms, which a `JetTracer`
+carries. The recurrences are those of Griewank and Walther, "Evaluating Derivatives", chapter 13.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class ZeroSeries:
         return "zero_series"
 
 
-# `zero_term` stands for a term that is zero, `zero_series` for the terms of a constant value.
-# Neither is computed.
+# `zero_term` stands for a zero term, and `zero_series` for the terms of a constant value.
+# Operations on them cost nothing.
 zero_term = ZeroTerm()
 zero_series = ZeroSeries()
 
@@ -104,12 +103,12 @@ def terms_or_zeros(value: Any, terms: Any, order: int) -> Series:
 
 
 def zeros_of(value: Any) -> Any:
-    """Returns zeros of a value's type, or of the default float dtype if it has no tangents."""
+    """Returns zeros of a value's type, or of the default float dtype for integers."""
     return zeros_like_aval(aval_of(value))
 
 
 def order_of(series: Sequence[Any]) -> int:
-    """Returns the number of terms of operands, at least one of which is not constant."""
+    """Returns the number of terms of the operands. At least one operand is not constant."""
     return next(len(terms) for terms in series if terms is not zero_series)
 
 
@@ -117,12 +116,12 @@ def order_of(series: Sequence[Any]) -> int:
 
 
 def velocity(terms: Sequence[Any]) -> Series:
-    """Returns the coefficients of the derivative by ``t``, one fewer than those of the series."""
+    """Returns the coefficients of the derivative by ``t``, one fewer than are given."""
     return [times(k, term) for k, term in enumerate(terms, 1)]
 
 
 def integral(coefficients: Sequence[Any]) -> Series:
-    """Returns the terms of the integral; the inverse of `velocity`."""
+    """Returns the terms of the integral with respect to ``t``; the inverse of `velocity`."""
     return [over(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
 
 
@@ -140,7 +139,10 @@ def series_product(x: Series, y: Series) -> Series:
 
 
 def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
-    """Returns the quotient of two series of equal length; its first coefficient may be given."""
+    """Returns the quotient of two series of equal length.
+
+    ``first`` may give the quotient's zeroth coefficient.
+    """
     quotient = [lax.div_p.bind(x[0], y[0]) if first is None else first]
     for k in range(1, len(x)):
         rest = lax.sub_p.bind(x[k], convolution(y, quotient, k, 1, k + 1))
@@ -210,16 +212,16 @@ def series_root_power(x: Series, value: Any, exponent: float) -> Series:
 
 
 def series_composition(outer: Sequence[Any], terms: Series) -> Series:
-    """Returns all coefficients of a function of a series, given the function's own at ``x_0``.
+    """Returns all coefficients of ``f(x)``, given the coefficients of ``f`` at ``x_0``.
 
     Args:
-      outer: the function's coefficients, one more than there are terms.
-      terms: the terms of the operand.
+      outer: the coefficients of ``f``, one more than there are terms.
+      terms: the terms of ``x``.
     """
-    shift = [None, *terms]  # the operand minus its value, which begins with the first power
+    shift = [None, *terms]  # x - x_0, which has no constant coefficient
     order = len(terms)
     result = [outer[order]]
-    # Horner's scheme: a product with the shift has no constant coefficient and one more term.
+    # Horner's scheme. A product with the shift has no constant coefficient and one more term.
     for coefficient in reversed(outer[:-1]):
         length = min(len(result) + 1, order + 1)
         result = [

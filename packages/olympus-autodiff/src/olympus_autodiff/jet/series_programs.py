@@ -28,7 +28,7 @@ def flags_of(series: Sequence[Any]) -> tuple[bool, ...]:
 def flat_terms(
     values: Sequence[Any], series: Sequence[Any], moving: Sequence[bool], order: int
 ) -> list[Any]:
-    """Returns the terms of the operands flagged in ``moving``, operand by operand."""
+    """Returns the terms of the operands flagged in ``moving``, as one flat list."""
     return [
         term
         for value, terms, flag in zip(values, series, moving, strict=True)
@@ -57,7 +57,7 @@ def jet_olympuspr(
       order: the number of terms.
       moving_in: for each input, whether it has terms.
       term_avals: the types of the terms, for the inputs that have terms.
-      wanted: for each result, whether its terms are wanted even if the result is constant.
+      wanted: for each result, whether to return its terms even if the result is constant.
 
     Returns:
       The program, and for each result, whether it has terms. The program maps the inputs and

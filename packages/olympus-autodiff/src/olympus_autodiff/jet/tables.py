@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of Taylor rules, and the rules that apply to whole kinds of primitives.
 
-``rule(primals, series, **params) -> (result, its terms)``, or lists of both where the primitive has
-several results. The series of an operand is a list of its terms, which are not scaled by
-factorials, or `zero_series` where the operand is constant; at least one is not.
+A rule has the form ``rule(primals, series, **params) -> (result, terms)``, with lists of both if
+the primitive has several results. The series of an operand is a list of its terms, without factors
+of factorials, or `zero_series` if the operand is constant. At least one operand is not constant.
 
 A primitive without a rule is pushed along a curve by its jvp rule, see `trace.along_curve`.
 """
@@ -34,7 +34,7 @@ JetRule = Callable[..., tuple[Any, Any]]
 
 
 class JetTable(DerivativeTable):
-    """Table of Taylor rules. Rules assigned by third parties get all terms as arrays."""
+    """Table of Taylor rules. Rules that third parties assign receive all terms as arrays."""
 
     def __setitem__(self, primitive: Primitive, rule: JetRule) -> None:
         def with_arrays(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
@@ -55,11 +55,11 @@ call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
 
 
 def assign_rule(primitive: Primitive, rule: JetRule) -> None:
-    """Defines or replaces a rule that takes symbolic series."""
+    """Defines or replaces a rule that accepts `zero_series` among the operands' terms."""
     RuleTable.__setitem__(jet_rules, primitive, rule)
 
 
-# ---- rules for all kinds of primitives ----
+# ---- rules for whole kinds of primitives ----
 
 
 def zero_prop(
@@ -75,7 +75,7 @@ def zero_prop(
 def linear_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive that is jointly linear in all operands to the terms of each order."""
+    """Applies a primitive that is jointly linear in its operands, once for each order."""
     order = order_of(series_in)
     terms = [terms_or_zeros(x, each, order) for x, each in zip(primals_in, series_in, strict=True)]
     result = prim.bind(*primals_in, **params)
@@ -109,7 +109,7 @@ def termwise(
 
 
 def without_discrete(value: Any, terms: Any) -> Any:
-    """Returns the terms of a value that has tangents, as arrays; `zero_series` for integers."""
+    """Returns the terms of a value as arrays; `zero_series` if the value has no tangents."""
     if terms is zero_series or not has_tangents(aval_of(value).dtype):
         return zero_series
     return terms_or_zeros(value, terms, len(terms))

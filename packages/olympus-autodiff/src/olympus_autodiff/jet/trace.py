@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trace that pushes power series through primitives, and the propagation by jvp rules."""
+"""The trace that pushes power series through primitives, by Taylor rules or jvp rules."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ JET = TransformationName("jet")
 
 @register_tracer_type
 class JetTracer(PrimalTracer):
-    """A value with the higher coefficients of a power series that begins with it.
+    """A value together with the higher coefficients of its power series.
 
     Attributes:
-      terms: the coefficients of the first power and higher ones, not scaled by factorials.
+      terms: the coefficients from order one on, without factors of factorials.
     """
 
     __slots__ = ("terms",)
@@ -54,7 +54,7 @@ class JetTrace(DerivativeTrace):
 
     Args:
       tag: identifies the transformation for libraries; the trace ignores it.
-      parent_trace: the trace around it.
+      parent_trace: the enclosing trace.
       order: the number of terms of each series.
     """
 
@@ -97,7 +97,7 @@ class JetTrace(DerivativeTrace):
     unpair = to_primal_terms_pair
 
     def pair(self, primal: Any, terms: Any) -> Any:
-        """Returns a value with its terms; the value alone if it is constant."""
+        """Returns a tracer of a value and its terms; the value alone if it is constant."""
         return primal if terms is zero_series else JetTracer(self, primal, list(terms))
 
     def process_custom_jvp_call(
@@ -110,7 +110,7 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through a function by its jvp rule, which gives all its derivatives."""
+        """Pushes series through a function by its jvp rule, which determines all derivatives."""
         primals, series, moving = self.split(args)
         constants = [
             Zero.of(x) if each is zero_series else each[0]
@@ -151,7 +151,7 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through the function itself, because a backward pass does not give them."""
+        """Pushes series through the function itself, because a backward pass has no Taylor rule."""
         with set_current_trace(self):
             return fun(*args)
 
@@ -170,12 +170,12 @@ def along_curve(
 ) -> tuple[list[Any], list[Any]]:
     """Pushes series through a function with a known jvp rule.
 
-    Along the curve ``x(t)`` the result has the derivative ``y' = jvp(x, x')``. The series of the
-    right-hand side are one term shorter, and their integrals are the series of ``y``. The recursion
-    ends with the jvp rule applied to values and plain tangents.
+    Along the curve ``x(t)`` the result has the derivative ``y' = jvp(x, x')``. The series of ``y'``
+    has one term less, so the function computes it by recursion and integrates it to the series of
+    ``y``. The recursion ends with the jvp rule applied to values and plain tangents.
 
     Args:
-      rule: from values and tangents, which may be `Zero`, to lists of results and their tangents.
+      rule: maps values and tangents, which may be `Zero`, to lists of results and their tangents.
       primals: the operands.
       series: their terms.
 
@@ -217,7 +217,7 @@ def along_curve(
 def by_jvp_rule(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Applies a primitive by its jvp rule; see `along_curve`."""
+    """Pushes series through a primitive by its jvp rule; see `along_curve`."""
     if all(
         without_discrete(x, each) is zero_series
         for x, each in zip(primals_in, series_in, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformations `jet` and `jet2`, and those of wrapped functions."""
+"""The transformations `jet` and `jet2`, and their forms for wrapped functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["jet", "jet2", "jet_fun", "jet_subtrace", "traceable"]
 def jet_subtrace(
     fun: Callable[..., Any], tag: Any, order: int, primals: Sequence[Any], series: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Transforms a wrapped function to push series, whose results may be symbolic.
+    """Transforms a wrapped function to push series. Result terms may be `zero_series`.
 
     The function takes flat operands and returns flat results. The transformed function takes a
     tag, the order, the operands, and the terms of each operand.
@@ -63,7 +63,7 @@ def traceable(
 ) -> Any:
     """Transforms a function of values and terms into a function of their leaves.
 
-    The structure of the results is stored.
+    Stores the structure of the results in ``store``.
     """
     primals, series = pytrees.tree_unflatten(in_tree_def, primals_and_series)
     leaves, tree = pytrees.tree_flatten(fun(primals, series))
@@ -91,18 +91,18 @@ def jet(
     Args:
       fun: the function. Its arguments are arrays or pytrees of arrays.
       primals: a tuple or list of the arguments.
-      series: for each argument the derivatives of the curve, from the first one on: a tuple or
-        list of arrays of the argument's shape, equally many for all arguments. For an argument
-        that is a pytree, a pytree of the same structure with such a list for each array.
+      series: for each argument, the first and higher derivatives of its curve: a tuple or list of
+        arrays of the argument's shape. All arguments have equally many. For a pytree, give a pytree
+        of the same structure with such a list for each array.
       factorial_scaled: True if the terms are derivatives, False if they are coefficients of power
-        series, which are derivatives divided by factorials. It applies to arguments and results.
+        series, which are derivatives divided by factorials. Applies to arguments and results.
 
     Returns:
-      ``(result, series)``, where the series has for each array of the result a list of its terms.
+      ``(result, series)``, where the series contains a list of terms for each array of the result.
 
     Raises:
-      TypeError: where primals or series are no tuples or lists of terms.
-      ValueError: where numbers of terms differ, or a term has not the shape of its argument.
+      TypeError: primals or series are not tuples or lists.
+      ValueError: numbers of terms differ, or a term does not have the shape of its argument.
 
     See Also:
       jvp: the first derivative along a direction.
@@ -128,7 +128,7 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """Computes `jet` with coefficients of power series as terms, and returns tuples of terms.
+    """Computes `jet` with power series coefficients as terms, and returns tuples of terms.
 
     Example:
       >>> from olympus_ir import lax
@@ -140,7 +140,7 @@ def jet2(
 
 
 class _Terms(list):
-    """The terms of one array of a result, a leaf of pytrees."""
+    """The terms of one array of a result, as a leaf of pytrees."""
 
 
 def _jet(
@@ -187,14 +187,14 @@ def _jet(
 
 
 def _terms_out(result: Any, terms: Any, order: int) -> Sequence[Any]:
-    """Returns the terms of a result; for integers, zeros of the default float dtype."""
+    """Returns the terms of a result. Terms of integers are zeros of the default float dtype."""
     if terms is zero_series and not has_tangents(aval_of(result).dtype):
         result = lax.full(aval_of(result).shape, 0.0)
     return terms_or_zeros(result, terms, order)
 
 
 def _array(term: Any) -> Any:
-    """Returns a term that may be a number, as an array."""
+    """Converts a term that may be a number to an array."""
     return term if isinstance(term, ArrayBase) else lax.copy(term)
 
 
@@ -219,7 +219,7 @@ def _common_order(series: Sequence[Any]) -> int:
 
 
 def _checked_term(primal: Any, term: Any) -> Any:
-    """Returns a term in its argument's shape, and in its dtype where that is inexact."""
+    """Returns a term in its argument's shape, and in the argument's dtype if that is inexact."""
     aval, given = aval_of(primal), aval_of(term)
     if given.shape != aval.shape:
         if given.shape:

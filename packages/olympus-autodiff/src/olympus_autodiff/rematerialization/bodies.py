@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations whose bodies save values by the policy of the checkpoint around them.
+"""Equations whose bodies save values by the policy of the enclosing `checkpoint`.
 
-A body is that of a loop, a branch of a `cond`, or the function of a `shard_map`. A rule of
-`saving_rules` splits the equation in two. The saving equation also returns the values that its
-bodies save. The taking equation takes these values as operands instead of computing them.
+A body is the body of a loop, a branch of a `cond`, or the function of a `shard_map`. A rule of
+`saving_rules` splits the equation in two. The "saving" equation also returns the values that its
+bodies save. The "taking" equation takes these values as operands instead of computing them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from .policies import Offloadable, Recompute, decide, everything_saveable, nothi
 
 __all__ = ["Move", "SplitBody", "eval_inlined", "saving_rules", "split_body", "split_equations"]
 
-# `rule(equation, policy)` returns the saving and the taking equation, or None where the bodies save
-# nothing. The taking equation has the equation's operands followed by the saved values.
+# `rule(equation, policy)` returns the saving and the taking equation, or None if the bodies save
+# nothing. The operands of the taking equation are the equation's operands followed by the saved
+# values.
 saving_rules: RuleTable[Callable[[Equation, Any], tuple[Equation, Equation] | None]] = RuleTable(
     "saving", package="olympus_autodiff"
 )
@@ -42,7 +43,7 @@ saving_rules: RuleTable[Callable[[Equation, Any], tuple[Equation, Equation] | No
 def split_equations(
     equations: Sequence[Equation], policy: Any
 ) -> dict[int, tuple[Equation, Equation]]:
-    """Returns the saving and the taking equation for each equation whose bodies save values."""
+    """Returns a saving and a taking equation for each equation whose bodies save values."""
     if policy is None or policy is nothing_saveable or policy is everything_saveable:
         return {}
     passes = {}
@@ -58,7 +59,7 @@ def split_equations(
 
 
 class Move(NamedTuple):
-    """A variable in another memory space, and the equations that move it there and back."""
+    """A variable in another memory space, with the equations that move it there and back."""
 
     there: Var
     to: Equation
@@ -83,14 +84,14 @@ def _transfer(source: Var, target: Var) -> Equation:
 
 
 class SplitBody(NamedTuple):
-    """A body whose values are saved in part.
+    """A body split by the values that a policy saves.
 
     Attributes:
       body: the body, with its calls inlined.
-      constants: the values of its constants.
-      kept: the variables that are saved.
-      first: the equations of the body that computes and saves them.
-      second: the equations of the body that takes them.
+      constants: the values of the body's constants.
+      kept: the saved variables.
+      first: the equations of the body that computes and saves values.
+      second: the equations of the body that takes saved values.
     """
 
     body: Olympuspr
@@ -100,7 +101,7 @@ class SplitBody(NamedTuple):
     second: list[Equation]
 
     def saving(self) -> ClosedOlympuspr:
-        """Returns the program that returns the results, followed by the saved values."""
+        """Returns the program whose results are the body's results and the saved values."""
         body = self.body.replace(
             outvars=[*self.body.outvars, *self.kept],
             eqns=self.first,
@@ -109,7 +110,7 @@ class SplitBody(NamedTuple):
         return ClosedOlympuspr(body, self.constants)
 
     def taking(self) -> ClosedOlympuspr:
-        """Returns the program that takes the inputs, followed by the saved values."""
+        """Returns the program whose inputs are the body's inputs and the saved values."""
         body = self.body.replace(
             invars=[*self.body.invars, *self.kept],
             eqns=self.second,
@@ -119,7 +120,7 @@ class SplitBody(NamedTuple):
 
 
 def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
-    """Splits the equations of a body by a policy, inner bodies included."""
+    """Splits a body, including inner bodies, by a policy."""
     body, constants = trace_to_olympuspr(
         lambda *args: eval_inlined(closed.jaxpr, closed.consts, *args),
         closed.in_avals,
@@ -155,7 +156,7 @@ def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
 
 
 def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
-    """Runs a program with its calls inlined, so that a policy sees their operations."""
+    """Runs a program with its calls inlined, which shows their operations to a policy."""
     environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))
     saved_source = current.source

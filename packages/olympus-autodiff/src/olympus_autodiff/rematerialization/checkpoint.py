@@ -28,6 +28,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.operands import flatten_operands
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.references import check_aliases
 
@@ -59,6 +60,7 @@ R = TypeVar("R")
 # ---- the transformation ----
 
 
+@travels
 def checkpoint(
     fun: Callable[P, R],
     *,
@@ -72,17 +74,17 @@ def checkpoint(
 
     Reverse mode saves the intermediate values of a function until the backward pass. A checkpointed
     function saves only its arguments and the values that ``policy`` selects, and recomputes the
-    others: less memory, more time.
+    others. This takes less memory and more time.
 
     Args:
       fun: the function.
       prevent_cse: whether to prevent the compiler from merging the recomputation with the first
-        computation, which would undo the saving. Not needed within `scan`, where it costs time.
-      policy: decides for each operation whether its results are saved, such as a member of
-        `checkpoint_policies`. None saves nothing.
-      static_argnums: positions of arguments that are not traced; they need to be hashable.
-      static_argnames: the names of such keyword arguments.
-      concrete: removed; must be None.
+        computation, which would undo the saving. Not needed within `scan`, in which it costs time.
+      policy: decides for each operation whether its results are saved; see `checkpoint_policies`.
+        None saves nothing.
+      static_argnums: positions of arguments that are not traced; they must be hashable.
+      static_argnames: the names of keyword arguments that are not traced.
+      concrete: no longer supported; must be None.
 
     Returns:
       A function with the same results and derivatives.
@@ -144,7 +146,7 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """Calls `checkpoint`, under its older name, without ``static_argnames``."""
+    """Calls `checkpoint` under an older name, without ``static_argnames``."""
     return checkpoint(
         fun,
         prevent_cse=prevent_cse,
@@ -161,11 +163,12 @@ def _without_static(
     args: tuple,
     kwargs: dict[str, Any],
 ) -> tuple[Callable[..., Any], tuple | None, tuple, dict[str, Any]]:
-    """Separates static arguments from traced ones.
+    """Separates static arguments from traced arguments.
 
     Returns:
-      The function of the traced arguments, a key for the static ones, and the traced arguments. The
-      key is None if static arguments are not hashable: their programs are not memoized.
+      The function of the traced arguments, a key for the static arguments, and the traced
+      arguments. The key is None if static arguments are not hashable; their programs are not
+      memoized.
     """
     if not numbers and not names:
         return fun, (), args, kwargs
@@ -183,7 +186,7 @@ def _without_static(
     try:
         hash(statics)
     except TypeError:
-        statics = None  # static arguments of different calls cannot be compared
+        statics = None  # unhashable static arguments cannot be compared between calls
 
     def function(*dynamic: Any, **keywords: Any) -> Any:
         full = list(dynamic)
@@ -206,7 +209,7 @@ def _trace(
     tree: Any,
     avals: tuple,
 ) -> tuple[Olympuspr, list[Any], Any]:
-    """Returns the function's program, the constants it takes first, and the result's structure."""
+    """Returns the function's program, the values of its constants, and the result's structure."""
     known = _traced.of(fun)
     key = (statics, tree, avals, current.axes, config.trace_context())
     found = None if statics is None else known.get(key)
@@ -232,12 +235,12 @@ def _trace(
 
 
 class CheckpointPlan:
-    """The forward and the recomputing program of a linearized checkpoint.
+    """The forward program and the recomputing program of a linearized checkpoint.
 
     Attributes:
-      forward: from the inputs to the results and the saved values.
-      linear: from saved values, inputs among them, and the tangents of inputs to the tangents of
-        results. It recomputes residuals and applies the linear program.
+      forward: maps the inputs to the results and the saved values.
+      linear: maps saved values, which may be inputs, and the inputs' tangents to the results'
+        tangents. It recomputes the residuals and applies the linear program.
       nonzero_out: for each result, whether it has a tangent.
     """
 
@@ -253,12 +256,15 @@ class CheckpointPlan:
         self.forward = forward
         self.linear = linear
         self.nonzero_out = nonzero_out
-        # Of each operand of the linear program: its position among inputs and forward results,
-        # or a constant.
+        # The source of each operand of the linear program: a position among inputs and forward
+        # results, or a constant.
         self._places = places
 
     def run_forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Runs the forward program under the current trace; returns results and what is saved."""
+        """Runs the forward program under the current trace.
+
+        Returns the results and the saved values.
+        """
         results = eval_olympuspr(self.forward.jaxpr, self.forward.consts, *primals)
         found = [*primals, *results]
         saved = [found[place] if place.__class__ is int else place.value for place in self._places]
@@ -276,7 +282,7 @@ class _Constant:
 def checkpoint_linearization(
     closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], policy: Any
 ) -> CheckpointPlan:
-    """Splits a checkpointed program into a forward pass and one that starts from saved values."""
+    """Splits a checkpointed program into a forward pass and a pass that uses saved values."""
     recording = record_linearization(
         closed, nonzero_in, (False,) * len(closed.out_avals), run=eval_inlined
     )
@@ -291,7 +297,7 @@ def checkpoint_linearization(
     if log_checkpoint_residuals.value:
         _log_residuals(closed, staged, frontier)
 
-    # The residuals of the linear equations are variables of the recomputed equations.
+    # The residuals in the linear equations are variables of the recomputed equations.
     renamed = dict(zip(collector.residual_vars, collector.sources, strict=True))
 
     def rename(atom: Any) -> Any:
@@ -327,7 +333,7 @@ def checkpoint_linearization(
         closed.debug_info,
     )
     forward = close_over_used(staged, forward_outvars, forward_equations)
-    # Equations compute residuals that are not saved: dead-code rules drop these.
+    # Remove equations that compute residuals which are not saved.
     forward, _ = dce_closed(forward, [True] * len(forward_outvars), instantiate=True)
     return CheckpointPlan(forward, linear, recording.nonzero_out, places)
 

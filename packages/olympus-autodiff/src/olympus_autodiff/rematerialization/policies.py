@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies of `checkpoint`, which select the intermediate values to save.
 
-A policy is a function ``policy(primitive, *avals, **params)`` of one operation of the checkpointed
-function: the primitive, the types of its operands and its parameters. It returns whether the
-operation's results are kept, or `Saveable`, `Recompute` or an `Offloadable`.
+A policy is a function ``policy(primitive, *avals, **params)``. Its arguments describe one operation
+of the checkpointed function: the primitive, the operands' types and the parameters. It returns a
+boolean that says whether the results are saved, or `Saveable`, `Recompute` or an `Offloadable`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ transpose_rules.define(name_p, lambda cotangent, x, *, name: [cotangent])
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """Names a value for policies of `checkpoint`.
+    """Names a value. Policies of `checkpoint` can refer to the name.
 
     Args:
       x: an array or a pytree of arrays.
@@ -145,10 +145,10 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Keeps the results of products of arrays, which are expensive to compute again.
+    """Saves the results of products of arrays, which are expensive to recompute.
 
     Attributes:
-      only_if_no_batch_dims: whether to leave out batched products, which are cheaper.
+      only_if_no_batch_dims: whether to recompute batched products, which are cheaper.
     """
 
     only_if_no_batch_dims: bool = False
@@ -162,7 +162,7 @@ class DotsSaveable:
 
 @dataclass(frozen=True)
 class SaveOnlyTheseNames:
-    """Keeps the values that `checkpoint_name` has given one of these names."""
+    """Saves the values that `checkpoint_name` has given one of these names."""
 
     saveable_names: frozenset[str]
 
@@ -172,7 +172,7 @@ class SaveOnlyTheseNames:
 
 @dataclass(frozen=True)
 class SaveAnyNamesButThese:
-    """Keeps the values that have a name other than these."""
+    """Saves the values that have a name other than these."""
 
     names: frozenset[str]
 
@@ -182,7 +182,7 @@ class SaveAnyNamesButThese:
 
 @dataclass(frozen=True)
 class SaveAnythingExceptTheseNames:
-    """Keeps all values but those of these names."""
+    """Saves all values except those with one of these names."""
 
     names: frozenset[str]
 
@@ -192,7 +192,7 @@ class SaveAnythingExceptTheseNames:
 
 @dataclass(frozen=True)
 class SaveFromBothPolicies:
-    """Keeps a value if at least one of two policies keeps it."""
+    """Saves a value if at least one of two policies saves it."""
 
     policy_1: Callable[..., Any]
     policy_2: Callable[..., Any]
@@ -206,7 +206,7 @@ class SaveFromBothPolicies:
 
 @dataclass(frozen=True)
 class OffloadDots:
-    """Keeps the results of unbatched products of arrays in another memory."""
+    """Offloads the results of unbatched products of arrays to another memory."""
 
     offload_src: str
     offload_dst: str
@@ -219,7 +219,7 @@ class OffloadDots:
 
 @dataclass(frozen=True)
 class SaveAndOffloadOnlyTheseNames:
-    """Keeps the values of some names where they are, and those of others in another memory."""
+    """Saves the values with some names where they are, and offloads the values with others."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]
@@ -237,29 +237,29 @@ class SaveAndOffloadOnlyTheseNames:
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> SaveOnlyTheseNames:
-    """Returns a policy that keeps the values of the given names; see `checkpoint_name`."""
+    """Returns a policy that saves the values with the given names; see `checkpoint_name`."""
     return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> SaveAnyNamesButThese:
-    """Returns a policy that keeps the values that have a name other than the given ones."""
+    """Returns a policy that saves the values that have a name other than the given ones."""
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> SaveAnythingExceptTheseNames:
-    """Returns a policy that keeps all values but those of the given names."""
+    """Returns a policy that saves all values except those with the given names."""
     return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
 
 
 def save_from_both_policies(
     policy_1: Callable[..., Any], policy_2: Callable[..., Any]
 ) -> SaveFromBothPolicies:
-    """Returns a policy that keeps a value if at least one of two policies keeps it."""
+    """Returns a policy that saves a value if at least one of two policies saves it."""
     return SaveFromBothPolicies(policy_1, policy_2)
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> OffloadDots:
-    """Returns a policy that moves the results of unbatched products of arrays to another memory."""
+    """Returns a policy that offloads the results of unbatched products to another memory."""
     return OffloadDots(offload_src, offload_dst)
 
 
@@ -270,10 +270,10 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> SaveAndOffloadOnlyTheseNames:
-    """Returns a policy that saves the values of some names, and offloads those of others.
+    """Returns a policy that saves the values with some names, and offloads the values with others.
 
     Raises:
-      ValueError: where a name is in both lists.
+      ValueError: a name is in both lists.
     """
     saved = frozenset(names_which_can_be_saved)
     offloaded = frozenset(names_which_can_be_offloaded)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The split of a checkpointed program into saved and recomputed values.
 
-A policy decides for each operation, also in the bodies of loops, branches and mapped functions. A
-value saved there is an additional result of the equation, and an operand of the equation that
-recomputes. Offloaded values are moved back before they are used.
+A policy decides for each operation, including operations in the bodies of loops, branches and
+mapped functions. A value saved in a body becomes an additional result of the forward equation, and
+an additional operand of the recomputing equation. Offloaded values are moved back before they are
+used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Recomputation(NamedTuple):
 
     Attributes:
       saved: the variables of the forward pass that are saved.
-      equations: the equations that recompute residuals from them.
+      equations: the equations that recompute residuals from saved values.
       forward: the equations of the forward pass.
     """
 
@@ -37,9 +38,10 @@ class Recomputation(NamedTuple):
 
 
 def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -> Recomputation:
-    """Determines by a policy the values to save, from which the residuals can be recomputed.
+    """Selects the values to save, from which the residuals can be recomputed.
 
-    Goes backward from the residuals and stops at inputs, constants and results that are kept.
+    Goes backward from the residuals and stops at inputs, constants and results that the policy
+    saves.
 
     Args:
       staged: the forward pass.
@@ -58,9 +60,7 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             forward.append(equation)
             continue
         if equation.effects and reference_effects.filter_in(equation.effects):
-            decision: Any = (
-                True  # the content of a reference may have changed when it is read again
-            )
+            decision: Any = True  # the content of the reference may change before it is read again
         else:
             decision = decide(policy, equation)
         wanted = [var for var, use in zip(equation.outvars, used, strict=True) if use]
@@ -93,7 +93,7 @@ def _has_effects_to_repeat(equation: Equation) -> bool:
 
 
 def _with_used_results(equation: Equation, used: list[bool]) -> Equation:
-    """Returns the equation with the results that are used, by its dead-code rule."""
+    """Returns the equation without the results that are not used, by its dead-code rule."""
     rule = dead_code_rules.find(equation.primitive) if any(used) else None
     reduced = None if rule is None else rule(equation, used)[0]
     return equation if reduced is None else reduced

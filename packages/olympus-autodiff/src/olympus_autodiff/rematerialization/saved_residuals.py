@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The residuals that reverse mode saves: a list of them with their origins."""
+"""The residuals that reverse mode saves, listed with their origins."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def saved_residuals(
 
     Args:
       fun: the function.
-      *args: its arguments, of which only types matter.
-      **kwargs: its keyword arguments.
+      *args: the arguments; only their types matter.
+      **kwargs: the keyword arguments.
 
     Returns:
-      For each value, its type and a text that says where it comes from.
+      For each value, its type and a text that describes its origin.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs))
 
@@ -71,14 +71,14 @@ def saved_residuals(
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Prints the values that `vjp` of a function keeps for the backward pass, one a line.
+    """Prints the values that `vjp` of a function keeps for the backward pass, one per line.
 
-    Shows what `checkpoint` and its policies save.
+    Use it to see the values that `checkpoint` and its policies save.
 
     Args:
       f: the function.
-      *args: its arguments, of which only types matter.
-      **kwargs: its keyword arguments.
+      *args: the arguments; only their types matter.
+      **kwargs: the keyword arguments.
 
     Example:
       >>> from olympus_ir import lax

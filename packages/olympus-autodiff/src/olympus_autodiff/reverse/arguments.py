@@ -89,7 +89,7 @@ _DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
 
 @dataclass(slots=True)
 class Inputs:
-    """The arguments that a transformation differentiates by, as its messages name them.
+    """The arguments of a differentiating transformation, as error messages describe them.
 
     Attributes:
       transformation: the name of the transformation, such as ``"grad"``.
@@ -104,7 +104,7 @@ class Inputs:
     args: Sequence[Any]
 
     def path(self, leaf: Any) -> str:
-        """Returns the parameter and the key path that hold a leaf, such as ``params['w']``."""
+        """Returns the parameter name and key path of a leaf, such as ``params['w']``."""
         origin = FunctionOrigin(self.fun)
         for number in self.numbers:
             for keys, each in pytrees.tree_leaves_with_path(self.args[number]):
@@ -130,12 +130,12 @@ class Inputs:
             ) from None
 
     def wrong_dtype(self, leaf: Any, requirement: str, advice: str = "") -> TypeError:
-        """Returns the error for a leaf that has a type, and not one to differentiate by.
+        """Returns the error for a leaf whose dtype cannot be differentiated.
 
         Args:
           leaf: the leaf.
           requirement: what the transformation requires of its inputs.
-          advice: what else the caller may have meant.
+          advice: a suggestion for the caller.
         """
         aval, path = aval_of(leaf), self.path(leaf)
         text = (
@@ -150,10 +150,10 @@ class Inputs:
 
 
 def check_input(leaf: Any, holomorphic: bool, allow_int: bool, inputs: Inputs) -> None:
-    """Raises TypeError if an argument cannot be differentiated by."""
+    """Raises TypeError if a leaf is of a type that cannot be differentiated."""
     aval = inputs.aval(leaf)
     if getattr(aval, "is_high", False):
-        return  # a user-defined type, which defines its tangents
+        return  # a user-defined type defines its own tangents
     dtype = aval.dtype
     if aval.is_ref:
         raise TypeError(
@@ -209,7 +209,7 @@ def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
 
 
 def check_scalar(result: Any) -> None:
-    """Raises TypeError if the result to differentiate is not a scalar."""
+    """Raises TypeError if the result is not a scalar."""
     try:
         aval = aval_of(result)
     except TypeError:

@@ -17,10 +17,10 @@ from .vjp import vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
-# One tolerance, or one for each dtype.
+# One tolerance for all dtypes, or a mapping from dtypes to tolerances.
 Tolerance: TypeAlias = float | Mapping[Any, float] | None
 
-# Relative and absolute tolerance of finite differences, by dtype.
+# Tolerance of finite differences for each dtype, both relative and absolute.
 _TOLERANCES = {
     "float16": 1e-2,
     "bfloat16": 1e-1,
@@ -45,16 +45,16 @@ def check_jvp(
 
     Args:
       f: a function of arrays or pytrees of arrays.
-      f_jvp: ``f_jvp(primals, tangents)`` gives its results and their tangents.
+      f_jvp: ``f_jvp(primals, tangents)`` returns the results of ``f`` and their tangents.
       args: the arguments at which to compare.
-      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
-        arrays are multiplied by the number of elements.
-      rtol: the relative tolerance, likewise.
+      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+        tolerance of an array is multiplied by the number of its elements.
+      rtol: the relative tolerance, in the same form.
       eps: the length of the step.
       err_msg: the prefix of the error message.
 
     Raises:
-      AssertionError: they differ.
+      AssertionError: the derivatives differ.
 
     Example:
       >>> from olympus_ir import lax
@@ -82,16 +82,17 @@ def check_vjp(
 
     Args:
       f: a function of arrays or pytrees of arrays.
-      f_vjp: ``f_vjp(*primals)`` gives its results and a function from cotangents to cotangents.
+      f_vjp: ``f_vjp(*primals)`` returns the results of ``f``, and a function that maps their
+        cotangents to those of the arguments.
       args: the arguments at which to compare.
-      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
-        arrays are multiplied by the number of elements.
-      rtol: the relative tolerance, likewise.
+      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+        tolerance of an array is multiplied by the number of its elements.
+      rtol: the relative tolerance, in the same form.
       eps: the length of the step.
       err_msg: the prefix of the error message.
 
     Raises:
-      AssertionError: they differ.
+      AssertionError: the derivatives differ.
     """
     generator = np.random.RandomState(0)
     args = tuple(args)
@@ -126,9 +127,9 @@ def check_grads(
       args: the arguments at which to compare.
       order: the highest order of derivatives to check.
       modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives, or several of them.
-      atol: the absolute tolerance, or one for each dtype; by default one for the dtype. Those of
-        arrays are multiplied by the number of elements.
-      rtol: the relative tolerance, likewise.
+      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+        tolerance of an array is multiplied by the number of its elements.
+      rtol: the relative tolerance, in the same form.
       eps: the length of the step.
 
     Raises:

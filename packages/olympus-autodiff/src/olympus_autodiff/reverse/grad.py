@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
 
 from ..forward.linearize import linearize_at
@@ -32,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@travels
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -44,22 +46,22 @@ def grad(
 
     Args:
       fun: a function whose result is a scalar: an array of shape (), of a float dtype.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is assumed to be holomorphic; then arguments and result must be
         complex.
-      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
-        ``float0``.
+      allow_int: whether to allow integer arguments, whose gradients are zeros of dtype ``float0``.
       reduce_axes: deprecated; must be empty.
 
     Returns:
-      A function with the arguments of ``fun`` that returns the gradient: of the structure of the
-      chosen argument, or a tuple of such where ``argnums`` is a sequence. Where ``has_aux``, a pair
-      of the gradient and the second part of the result.
+      A function with the arguments of ``fun`` that returns the gradient. The gradient has the
+      structure of the chosen argument; if ``argnums`` is a sequence, it is a tuple with one
+      gradient for each argument. With ``has_aux``, the function returns a pair of the gradient and
+      the second part of the result.
 
     Raises:
-      TypeError: on the call, the result is not a real scalar, or an argument to differentiate by is
-        not of a float (or complex) dtype.
+      TypeError: on the call, the result is not a real scalar, or an argument to differentiate does
+        not have a float (or complex) dtype.
 
     See Also:
       value_and_grad: also returns the value.
@@ -81,6 +83,7 @@ def grad(
     return grad_f
 
 
+@travels
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -93,17 +96,17 @@ def value_and_grad(
 
     Args:
       fun: a function whose result is a scalar: an array of shape (), of a float dtype.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is assumed to be holomorphic; then arguments and result must be
         complex.
-      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
-        ``float0``.
+      allow_int: whether to allow integer arguments, whose gradients are zeros of dtype ``float0``.
       reduce_axes: deprecated; must be empty.
 
     Returns:
-      A function with the arguments of ``fun`` that returns the pair of the value and the gradient;
-      ``((value, aux), gradient)`` where ``has_aux``. The gradient is as `grad` returns it.
+      A function with the arguments of ``fun`` that returns the pair of the value and the gradient,
+      or ``((value, aux), gradient)`` with ``has_aux``. The gradient has the form that `grad`
+      returns.
 
     Raises:
       TypeError: as `grad`.
@@ -168,7 +171,7 @@ def _value_and_grad(
 
 
 def _pull_back_one(tangent_trace: TangentTrace, value: Any, tangent: Any) -> Sequence[Any]:
-    """Returns the cotangents of all inputs for the cotangent one of a scalar result."""
+    """Pulls the cotangent 1 of a scalar result back, and returns the cotangents of all inputs."""
     if tangent.__class__ is Zero:
         return [Zero(var.aval) for var in tangent_trace.invars]
     return backward_pass(

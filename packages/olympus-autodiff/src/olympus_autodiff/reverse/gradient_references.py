@@ -49,7 +49,7 @@ class DidntWant(_Marker):
 
 
 def placed(place: Any, cotangent: Any) -> Any:
-    """Returns, adds or drops a cotangent.
+    """Returns a cotangent, adds it to a reference, or drops it.
 
     Args:
       place: a reference to add to, `GradValue()` or `DontWant()`.

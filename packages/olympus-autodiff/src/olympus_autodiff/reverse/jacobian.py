@@ -15,6 +15,7 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
 
@@ -36,6 +37,7 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 P = ParamSpec("P")
 
 
+@travels
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -46,25 +48,26 @@ def jacfwd(
 ) -> Callable[P, Any]:
     """Returns a function that computes the Jacobian of ``fun``, column by column in forward mode.
 
-    Suits functions with more outputs than inputs.
+    Use it for functions with more outputs than inputs.
 
     Args:
-      fun: a function from arrays or pytrees of arrays to the like.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      fun: a function of arrays or pytrees of arrays that returns an array or a pytree of arrays.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic; then arguments must be complex.
       chunk_size: the number of columns that are computed at once; all if None. With ``"auto"``, a
         heuristic chooses it, as in `vmap`.
 
     Returns:
-      A function with the arguments of ``fun``. It returns, in the structure of the result of
-      ``fun``, the structure of the chosen argument (a tuple of such where ``argnums`` is a
-      sequence), with arrays of shape ``result.shape + argument.shape``. Where ``has_aux``, a pair
-      of that and the second part of the result.
+      A function with the arguments of ``fun``. It returns the Jacobian, which has the structure of
+      the result of ``fun``. Each leaf of the result is replaced by a tree with the structure of the
+      chosen argument (a tuple of such trees if ``argnums`` is a sequence). The arrays have shape
+      ``result.shape + argument.shape``. With ``has_aux``, returns a pair of the Jacobian and the
+      second part of the result.
 
     Raises:
-      TypeError: on the call, where an argument to differentiate by is not of a float dtype (complex
-        where ``holomorphic``).
+      TypeError: on the call, an argument to differentiate does not have a float dtype (complex with
+        ``holomorphic``).
 
     Example:
       >>> import numpy as np
@@ -87,17 +90,20 @@ def jacfwd(
         function = function_of_chosen(fun, numbers, args, kwargs)
 
         def push(basis_vector: Any) -> Any:
-            return jvp(function, chosen, basis_vector, has_aux=has_aux)
+            # The primal result is not returned: it is the same for all basis vectors, but rules of
+            # loops may batch it beside its tangent.
+            result, *rest = jvp(function, chosen, basis_vector, has_aux=has_aux)
+            pytrees.tree_map(check, result)
+            return rest
 
-        # The primal result is the same for all basis vectors, so it is not batched.
+        check = functools.partial(_check_forward_output, holomorphic=holomorphic)
         in_axes = (pytrees.tree_map(lambda leaf: 0, chosen),)
-        result, columns, *aux = vmap(
+        columns, *aux = vmap(
             push,
             in_axes=in_axes,
-            out_axes=(None, -1, None) if has_aux else (None, -1),
+            out_axes=[-1, None] if has_aux else [-1],
             chunk_size=chunk_size,
         )(_standard_basis(chosen))
-        pytrees.tree_map(functools.partial(_check_forward_output, holomorphic=holomorphic), result)
         rows = pytrees.tree_map(
             lambda column: _split_axis(_single(argnums, chosen), column, -1), columns
         )
@@ -107,6 +113,7 @@ def jacfwd(
     return jacobian_f
 
 
+@travels
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -118,16 +125,15 @@ def jacrev(
 ) -> Callable[P, Any]:
     """Returns a function that computes the Jacobian of ``fun``, row by row in reverse mode.
 
-    Suits functions with more inputs than outputs.
+    Use it for functions with more inputs than outputs.
 
     Args:
-      fun: a function from arrays or pytrees of arrays to the like.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      fun: a function of arrays or pytrees of arrays that returns an array or a pytree of arrays.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and results must
         be complex.
-      allow_int: whether to differentiate by integer arguments, whose derivative is of dtype
-        ``float0``.
+      allow_int: whether to allow integer arguments, whose derivatives have dtype ``float0``.
       chunk_size: the number of rows that are computed at once; all if None. With ``"auto"``, a
         heuristic chooses it, as in `vmap`.
 
@@ -135,8 +141,8 @@ def jacrev(
       A function as `jacfwd` returns it.
 
     Raises:
-      TypeError: on the call, where an argument to differentiate by or a result is not of a float
-        dtype (complex where ``holomorphic``).
+      TypeError: on the call, an argument to differentiate or a result does not have a float dtype
+        (complex with ``holomorphic``).
 
     Example:
       >>> import numpy as np
@@ -194,6 +200,7 @@ def jacobian(
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size)
 
 
+@travels
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -204,20 +211,20 @@ def hessian(
 ) -> Callable[P, Any]:
     """Returns a function that computes the second derivatives of ``fun``.
 
-    Applies forward mode to reverse mode, which suits functions with a scalar result.
+    Applies forward mode to reverse mode, which is efficient for functions with a scalar result.
 
     Args:
-      fun: a function, mostly of a scalar result.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      fun: a function, usually with a scalar result.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic.
       chunk_size: the number of columns of second derivatives that are computed at once; all if
         None. With ``"auto"``, a heuristic chooses it, as in `vmap`.
 
     Returns:
-      A function with the arguments of ``fun``, which returns in the structure of its result the
-      structure of the chosen argument twice, with arrays of shape ``result.shape + argument.shape
-      + argument.shape``.
+      A function with the arguments of ``fun`` that returns the Hessian. The trees are nested: the
+      structure of the result contains the structure of the chosen argument, twice. The arrays have
+      shape ``result.shape + argument.shape + argument.shape``.
 
     Example:
       >>> import numpy as np
@@ -236,7 +243,7 @@ def hessian(
 
 
 def _single(argnums: Any, chosen: tuple[Any, ...]) -> Any:
-    """Returns the chosen argument, or a tuple where ``argnums`` is a sequence."""
+    """Returns the chosen argument, or a tuple if ``argnums`` is a sequence."""
     return chosen if isinstance(argnums, tuple | list) else chosen[0]
 
 
@@ -295,7 +302,7 @@ def _standard_basis(tree: Any) -> Any:
 
 
 def _split_axis(tree: Any, array: Any, axis: int) -> Any:
-    """Splits an axis over the elements of all leaves of a tree into one array for each leaf."""
+    """Splits an axis over the elements of all leaves into one array for each leaf of ``tree``."""
     leaves, structure = pytrees.tree_flatten(tree)
     shape = array.shape
     axis %= len(shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that run backward from few stored states, the checkpoints.
+"""Loops that run backward from a few stored states, the checkpoints.
 
 `record` runs a loop and keeps a fixed number of its states. The number of iterations need not be
 known: when all slots are taken, the distance between checkpoints doubles and every second one is
@@ -7,9 +7,9 @@ dropped (Stumm and Walther, "New algorithms for optimal online checkpointing", S
 32, 2010).
 
 `replay` goes through the iterations from the last to the first. It restarts from the last
-checkpoint, and uses the slots that are free by then for further checkpoints, whose places bound the
+checkpoint, and stores further checkpoints in free slots. The positions of the checkpoints bound the
 number of times that an iteration is run again (Griewank and Walther, "Algorithm 799: revolve", ACM
-TOMS 26, 2000). The last states of a stretch are recomputed as one block.
+TOMS 26, 2000). The last states before the end are recomputed as one block.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ..zeros import aval_of
 __all__ = ["Advance", "Pull", "Recording", "record", "replay", "varying_like"]
 
 State = list[Any]
-# Returns the state after an iteration: `advance(step, state)`.
+# `advance(step, state)` returns the state after an iteration.
 Advance = Callable[[Any, State], State]
-# Returns the accumulators after an iteration was pulled back: `pull(step, state, accumulators)`.
+# `pull(step, state, accumulators)` pulls the accumulators back through an iteration.
 Pull = Callable[[Any, State, list[Any]], list[Any]]
 
 _INT = np.dtype(np.int32)
-# The backward loop's own checkpoints, which derivatives of derivatives use. Few, because each of
-# them holds all checkpoints of the loop.
+# The number of checkpoints of the backward loop itself, used by higher derivatives. It is small
+# because each of them holds all checkpoints of the forward loop.
 _CHECKPOINTS_OF_REPLAY = 8
 
 
@@ -65,12 +65,12 @@ def record(
     """Runs a loop and keeps some of its states.
 
     Args:
-      advance: a function of the number of the iteration, the state, and other values, that returns
-        the state and the other values after the iteration.
-      goes_on: a function of the number of iterations so far and the state that returns whether
-        another iteration follows.
+      advance: takes the iteration's number, the state and other values, and returns the state and
+        the other values after the iteration.
+      goes_on: takes the number of iterations so far and the state, and returns whether another
+        iteration follows.
       state: the first state.
-      others: the first other values, of which no states are kept.
+      others: the first other values, which are not stored in checkpoints.
       checkpoints: the number of slots.
       stride: the first distance between checkpoints.
 
@@ -118,7 +118,7 @@ def record(
 
 
 def _holds(steps: Any, stride: Any) -> Any:
-    """Returns whether each slot holds a checkpoint that is kept at a distance."""
+    """Returns whether each slot holds a checkpoint at a multiple of ``stride``."""
     strides = lax.broadcast(stride, steps.shape)
     is_kept = lax.eq(lax.rem(steps, strides), lax.full_like(steps, 0))
     return lax.bitwise_and(is_kept, lax.ge(steps, lax.full_like(steps, 0)))
@@ -164,10 +164,10 @@ def replay(
 
 
 class _Stack(NamedTuple):
-    """Checkpoints from the first to the last.
+    """A stack of checkpoints, from the first to the last.
 
     Attributes:
-      top: the place of the last checkpoint.
+      top: the position of the last checkpoint.
       steps: the number of iterations before each checkpoint.
       places: the slot of each checkpoint, and then the free slots. The last one is the spare slot.
       slots: the states.
@@ -233,14 +233,15 @@ class _Stack(NamedTuple):
 
 
 def _distance(length: Any, free: Any, block: int) -> Any:
-    """Returns the number of iterations to the next checkpoint of a stretch.
+    """Returns the number of iterations from the last checkpoint to the next.
 
-    With s free slots, b(s, r) = (s + r)! / (s! r!) blocks can be pulled back such that none is run
-    again more than r times. The distance is the smallest one that keeps the least such r.
+    With s free slots, b(s, r) = (s + r)! / (s! r!) blocks can be pulled back such that no block is
+    run again more than r times. The distance is the smallest one for which the least possible r
+    suffices.
 
     Args:
-      length: the number of iterations of the stretch, more than a block.
-      free: the number of free slots, besides the spare one. With none, the next checkpoint is a
+      length: the number of iterations to pull back, more than a block.
+      free: the number of free slots, besides the spare slot. With none, the next checkpoint is a
         block before the end.
       block: the number of iterations of a block.
     """
@@ -314,7 +315,7 @@ def _pull_block(
 
 
 def varying_like(value: Any, aval: Any) -> Any:
-    """Casts a value to vary over the mesh axes over which a type varies."""
+    """Casts a value to vary over the mesh axes of a type."""
     missing = aval.vma - aval_of(value).vma
     return pvary(value, tuple(missing)) if missing else value
 
@@ -324,7 +325,7 @@ def _int(value: int) -> Any:
 
 
 def _stack_of(value: Any, count: int) -> Any:
-    """Returns a stack of copies of a value, which has the value's layout."""
+    """Returns copies of a value, stacked. The stack has the value's layout."""
     aval = aval_of(value)
     return lax.broadcast_in_dim(value, (count, *aval.shape), tuple(range(1, aval.ndim + 1)))
 

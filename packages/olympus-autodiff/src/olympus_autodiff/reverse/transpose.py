@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposition: runs linear programs backward, from cotangents of results to those of inputs."""
+"""Transposition: runs linear programs backward, from the cotangents of results to the cotangents of
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
 
 def _zero_cotangent(aval: Any) -> Zero:
-    """Returns the zero cotangent of a value: unreduced over the axes the value is reduced over."""
+    """Returns the zero cotangent of a value. It is unreduced over the value's reduced axes."""
     return Zero(aval if getattr(aval, "layout", None) is None else aval.to_ct_aval())
 
 
@@ -64,10 +66,10 @@ def backward_pass(
       invars: the linear inputs.
       outvars: the results.
       cotangents: one for each result; may be `Zero`.
-      named: whether recorded equations get "transpose" in their name stacks.
+      named: whether to add "transpose" to the name stacks of recorded equations.
 
     Returns:
-      One cotangent for each input; `Zero` where no cotangent arrived.
+      One cotangent for each input; `Zero` for inputs that received no cotangent.
     """
     named = named and current.trace is not evaluation_trace
     rules = transpose_rules.rules
@@ -129,11 +131,11 @@ def backward_pass(
 
 
 def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
-    """Returns whether an equation whose results have received no cotangents is transposed.
+    """Returns whether to transpose an equation although its results have no cotangents.
 
     The results of a `custom_vjp` function may be used only by operations whose rules return no
-    cotangents. Then the backward rule of the function is still called, with zeros. Rules such as
-    those of quantized operations return values that do not depend on cotangents.
+    cotangents. The backward rule of the function is then still called, with zeros, because its
+    result may not depend on the cotangents. Rules of quantized operations are an example.
 
     Args:
       equation: the equation.
@@ -149,7 +151,7 @@ def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
 
 
 def _cotangents_by_variable(outvars: Sequence[Atom], cotangents: Sequence[Any]) -> dict[Any, Any]:
-    """Returns the nonzero cotangents of results, summed if several results are one variable."""
+    """Returns the nonzero cotangents of results, summed if results share a variable."""
     received: dict[Any, Any] = {}
     for atom, cotangent in zip(outvars, cotangents, strict=True):
         if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
@@ -163,7 +165,7 @@ _TRANSPOSE = TransformationName("transpose")
 
 
 def _as_transposed(source: SourceInfo) -> SourceInfo:
-    """Returns the source of an equation of the backward pass: its names include "transpose"."""
+    """Returns an equation's source with "transpose" added to its name stack."""
     outer, names = current.name_stack, source.name_stack
     inner = names[len(outer) :] if names[: len(outer)] == outer else names
     return source._replace(name_stack=NameStack((*outer, _TRANSPOSE, *inner)))
@@ -195,11 +197,12 @@ def transpose_olympuspr(
       closed: the program; linear in the chosen inputs.
       linear_in: for each input, whether to transpose with respect to it.
       nonzero_cotangents: for each result, whether it has a cotangent.
-      instantiate_out: for each chosen input, whether its cotangent is wanted even where it is zero.
+      instantiate_out: for each chosen input, whether to return its cotangent even if it is zero.
 
     Returns:
-      The program from the other inputs and the nonzero cotangents of results to the nonzero
-      cotangents of the chosen inputs; and for each chosen input, whether its cotangent is nonzero.
+      The program, and for each chosen input, whether its cotangent is nonzero. The program maps the
+      other inputs and the nonzero cotangents of results to the nonzero cotangents of the chosen
+      inputs.
     """
     wanted = tuple(instantiate_out) or (False,) * sum(linear_in)
     return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), wanted)
@@ -260,7 +263,7 @@ def transpose_program(
       olympuspr: the program.
       consts: the values of its constants.
       linear_in: for each input, whether it is linear.
-      known: the values of the inputs that are not.
+      known: the values of the inputs that are not linear.
       cotangents: one for each result; may be `Zero`.
 
     Returns:
@@ -308,7 +311,10 @@ def _of_expansion(primitive: Primitive) -> Callable[..., Any] | None:
 def _split(
     equations: Sequence[Equation], environment: dict[Any, Any], linear_vars: set[Var]
 ) -> list[Equation]:
-    """Runs the equations without linear operands, and returns the others with known operands."""
+    """Runs the equations without linear operands.
+
+    Returns the other equations, with known operands filled in.
+    """
     linear_equations: list[Equation] = []
     dependent = set(linear_vars)
     for equation in equations:
@@ -365,8 +371,8 @@ def _split(
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
     """Transposes a function that is linear in its arguments.
 
-    Cheaper than `vjp` for such functions: it uses only shapes and dtypes of the primal arguments
-    and evaluates nothing.
+    It is cheaper than `vjp`: it uses only the shapes and dtypes of the primal arguments, and
+    evaluates nothing.
 
     Args:
       fun: a linear function of arrays or pytrees of arrays.
@@ -374,12 +380,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
       reduce_axes: deprecated; must be empty.
 
     Returns:
-      A function from a cotangent, of the structure of the result of ``fun``, to a tuple of
-      cotangents, one for each primal argument.
+      A function that takes a cotangent with the structure of the result of ``fun``. It returns a
+      tuple of cotangents, one for each primal argument.
 
     Raises:
       TypeError: ``fun`` maps between vector spaces of different kinds, such as real numbers and
-        integers; or, on the call of the transpose, the cotangent has not the result's type.
+        integers; or, on the call of the transpose, the cotangent does not have the result's type.
       NotImplementedError: on the call of the transpose, ``fun`` is not linear.
 
     See Also:
@@ -455,7 +461,7 @@ def _dtypes(avals: Sequence[Any]) -> list[Any]:
 
 
 def _abstract(value: Any) -> Any:
-    """Returns the type of a value, or of an object with a shape and a dtype."""
+    """Returns the type of a value or of an object with a shape and a dtype."""
     try:
         return aval_of(value)
     except TypeError:

@@ -34,8 +34,8 @@ __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 class VJP:
     """The transposed derivative of a function at a point.
 
-    Maps cotangents of the result to those of the arguments. It is a pytree whose leaves are the
-    residuals, so that compiled functions can return it.
+    Maps cotangents of the result to cotangents of the arguments. It is a pytree whose leaves are
+    the residuals, so compiled functions can return it.
     """
 
     __slots__ = (
@@ -123,8 +123,8 @@ class VJP:
             reference to add to, `GradValue()` to return it, or `DontWant()` to drop it.
 
         Returns:
-          A function from the cotangent of the result to the cotangents of the arguments, with
-          `GradRef()` and `DidntWant()` where they are not returned.
+          A function that maps the result's cotangent to the arguments' cotangents. In place of
+          cotangents that are not returned, it returns `GradRef()` or `DidntWant()`.
 
         Example:
           >>> from olympus_ir import lax
@@ -146,7 +146,7 @@ class VJP:
         return pulled_back
 
     def _filled_equations(self) -> Sequence[Equation]:
-        """Returns the equations with the values of the residuals as literals."""
+        """Returns the equations with residuals filled in as literals."""
         if self._equations is None:
             assert self._program is not None and self._residuals is not None
             values = dict(zip(self._program.constvars, self._residuals, strict=True))
@@ -162,16 +162,16 @@ class VJP:
 
     @property
     def jaxpr(self) -> Olympuspr:
-        """The linear program, from tangents of arguments to tangents of results."""
+        """The linear program that maps the arguments' tangents to the result's tangents."""
         return self._lifted()[0]
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        """The intermediate values kept for the backward pass."""
+        """The residuals, which are kept for the backward pass."""
         return self._lifted()[1]
 
     def _lifted(self) -> tuple[Olympuspr, list[Any]]:
-        """Returns the linear program with its residuals as constants, and their values."""
+        """Returns the linear program with the residuals as constants, and the residuals' values."""
         if self._program is None or self._residuals is None:
             assert self._equations is not None
             constvars: list[Var] = []
@@ -232,7 +232,8 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
         expected = expected.to_ct_aval()
     same_layout = given.layout is expected.layout
     if not same_layout and given.layout is None:
-        cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is replicated
+        # the cotangent is replicated
+        cotangent, same_layout = laid_out_as(cotangent, expected), True
     if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(
             f"unexpected {naming.library} type (e.g. shape/dtype) for argument to a function "
@@ -244,7 +245,7 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
 
 
 def _tangent_aval(aval: Any) -> Any:
-    """Returns the type of an argument's cotangent; that of a reference is a zero of ``float0``."""
+    """Returns the type of an argument's cotangent; for a reference, a ``float0`` type."""
     if aval.is_ref:
         return aval.inner_aval.update(dtype=dtypes.float0, weak_type=False)
     return aval.to_tangent_aval()
@@ -259,13 +260,13 @@ def vjp(
     Args:
       fun: the function to differentiate. Its arguments are arrays or pytrees of arrays.
       *primals: the arguments at which ``fun`` is differentiated.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       reduce_axes: deprecated; must be empty.
 
     Returns:
-      ``(result, f_vjp)``, or ``(result, f_vjp, aux)`` where ``has_aux``. ``f_vjp`` takes a
-      cotangent of the structure of the result and returns a tuple of cotangents, one for each
-      primal argument.
+      ``(result, f_vjp)``, or ``(result, f_vjp, aux)`` with ``has_aux``. ``f_vjp`` takes a cotangent
+      of the structure of the result and returns a tuple of cotangents, one for each primal
+      argument.
 
     Raises:
       TypeError: ``fun`` is not callable, or an argument or a result is not an array.
@@ -312,13 +313,13 @@ def fwd_and_bwd(
 
     Args:
       fun: the function to differentiate.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      argnums: the positions of the arguments to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       jitted: whether both functions are compiled.
 
     Returns:
       ``forward(*args) -> (result, residuals)``, or ``(result, residuals, aux)``; and
-      ``backward(residuals, cotangent)``, which returns one cotangent for an integer ``argnums``,
+      ``backward(residuals, cotangent)``, which returns one cotangent if ``argnums`` is an integer,
       else a tuple.
 
     Example:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of annotations: a derivative gets the annotation of its function."""
+"""Derivatives of annotations: tangents and cotangents get the annotation of the primal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .calls import Sources, define_call, moving
 
 @jvp_rules.define(lax.xla_metadata_value_p)
 def _xla_metadata_value(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """Jvp rule of metadata: marks the operation of the value, not that of the tangent."""
+    """Jvp rule of metadata: marks the primal operation only, not the tangent operation."""
     return lax.xla_metadata_value_p.bind(*primals, **params), tangents[0]
 
 
@@ -52,7 +52,7 @@ def _program_params(
 
 
 def _with_spaces(key: str) -> Callable[..., dict[str, Any]]:
-    """Returns parameters that name the memory space of each result."""
+    """Returns a function that makes the parameters which name the memory space of each result."""
 
     def make_params(
         params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources

@@ -29,8 +29,8 @@ for _primitive in (lax.debug_print_p, lax.debug_callback_p):
 def _refusing_rule(name: str) -> Any:
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         raise ValueError(
-            f"{name}s do not support JVP. Nothing is known of the Python function's derivative; "
-            "give it one with `olympus.custom_jvp` or `olympus.custom_vjp`, or wrap "
+            f"{name}s do not support JVP. The derivative of the Python function is not known; "
+            "define it with `olympus.custom_jvp` or `olympus.custom_vjp`, or wrap "
             "its operands in `lax.stop_gradient`."
         )
 

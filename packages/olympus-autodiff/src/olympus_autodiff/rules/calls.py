@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of calls: the program in the equation is differentiated once and memoized."""
+"""Derivatives of calls. The derivative of the called program is memoized."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, aval_of, can_move, instantiate, is_undefined_primal
 
 # For each operand and result of a derived call, its origin in the original call. The origin is i
-# for operand number i, ~i for result number i, or None. Origins determine placement.
+# for operand number i, ~i for result number i, or None. The placement parameters follow the
+# origins.
 Sources = Sequence[int | None]
 MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
 
@@ -35,7 +36,7 @@ def moving(values: Sequence[Any]) -> list[Any]:
 
 
 def partitioned(values: Sequence[Any], flags: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-    """Splits values into those whose flag is set and the others."""
+    """Splits values into those whose flag is set and those whose flag is not set."""
     chosen: list[Any] = []
     others: list[Any] = []
     for value, flag in zip(values, flags, strict=True):
@@ -48,7 +49,7 @@ def positions(flags: Sequence[bool]) -> list[int]:
 
 
 def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list:
-    """Returns one tangent for each result: the given ones in order, zeros for the others."""
+    """Returns one tangent for each result: the given ones where ``nonzero``, else zeros."""
     given = iter(tangents)
     return [
         next(given) if flag else Zero.of(result)
@@ -194,9 +195,9 @@ def _composite_jvp(
 def _custom_vmap_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """Pushes tangents through the function; its batching rule becomes that of both."""
+    """Jvp rule of `custom_vmap` calls. The derivative keeps a batching rule."""
     count = len(primals) - params["in_tree"].num_leaves
-    if moving(tangents[:count]):  # a closed-over value, which the batching rule does not get
+    if moving(tangents[:count]):  # a closed-over value, which the batching rule does not receive
         return jvp_flat(olympuspr_as_fun(call), primals, tangents)
     moves = [place >= count and can_move(aval_of(x)) for place, x in enumerate(primals)]
     derived, nonzero_out = jvp_olympuspr(call, moves, True)
@@ -218,22 +219,22 @@ def _custom_vmap_jvp(
 def _custom_vmap_linearize(
     trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> Any:
-    """Linearizes the function: a batching rule tells nothing about residuals."""
+    """Linearizes the function without its batching rule, which does not cover residuals."""
     rule = linearize_rules[lax.closed_call_p]
     return rule(trace, primals, tangents, call_jaxpr=params["call"])
 
 
 for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
-    jvp_rules.exempt(_primitive, reason="the traces apply the rule that the function brings itself")
+    jvp_rules.exempt(_primitive, reason="the traces apply the function's own rule")
 
 
 @transpose_rules.define(lax.custom_jvp_call_p)
 def _custom_call_transpose(
     cotangents: Sequence[Any], *operands: Any, call_jaxpr: ClosedOlympuspr, **params: Any
 ) -> list[Any]:
-    """Transpose rule of calls with custom rules: ignores the rules of a linear function.
+    """Transpose rule of calls with custom rules: ignores the custom rule.
 
-    A linear function is its own derivative.
+    The function is linear, so it is its own derivative.
     """
     rule = transpose_rules[lax.closed_call_p]
     return rule(cotangents, *operands, call_jaxpr=call_jaxpr)
@@ -264,7 +265,7 @@ def _checkpoint_jvp(
 
 
 def without_constants(closed: ClosedOlympuspr) -> Any:
-    """Returns the open program with its constants as first inputs, memoized."""
+    """Returns the program with its constants as first inputs, memoized."""
     found = closed.memo.get("without constants")
     if found is None:
         found = closed.memo["without constants"] = constants_as_inputs(closed.jaxpr)

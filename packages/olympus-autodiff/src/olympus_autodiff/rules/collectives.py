@@ -37,7 +37,7 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         aval = aval_of(x)
         kept_shape = _with_positional_axes(aval.shape, axes)
         attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)
-        # The function, not the primitive: the kind of sum depends on the varying axes of the type.
+        # Call the function, not the primitive: it chooses the sum by the varying axes of the type.
         total = lax.psum(product(t, attained), axes, **params)
         return y, lax.div_p.bind(total, lax.psum(attained, axes, **params))
 
@@ -49,7 +49,7 @@ for _primitive in (lax.pmax_p, lax.pmin_p):
 
 
 def _with_positional_axes(shape: tuple, axes: tuple) -> tuple[int, ...]:
-    """Returns the shape with size one in the dimensions that a collective reduces."""
+    """Returns the shape with size 1 in the dimensions that a collective reduces."""
     reduced = {axis % len(shape) for axis in axes if is_positional(axis)}
     return tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
 

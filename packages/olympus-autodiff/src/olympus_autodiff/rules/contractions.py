@@ -97,7 +97,7 @@ def _cotangent_of_factor(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> Any:
-    """Returns the cotangent of one factor: the contraction of the result's with the other factor.
+    """Returns the cotangent of one factor: contracts the result's cotangent with the other factor.
 
     The dimensions of the result's cotangent are the batch dimensions, the free dimensions of the
     left factor, and the free dimensions of the right factor.
@@ -108,7 +108,8 @@ def _cotangent_of_factor(
     other_free = free_dimensions(aval_of(other).ndim, other_contracting, other_batch)
     first = len(batch) + (len(free) if is_left else 0)
     summed = tuple(range(first, first + len(other_free)))
-    # The result's dimensions: batch, free, and those contracted, in the other factor's order.
+    # The dimensions of the result are batch, free and contracted. The contracted ones are in the
+    # other factor's order.
     order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
     places = (*batch, *free, *(contracting[position] for position in order))
     asked = cotangent_sharding(cotangent, aval)
@@ -133,6 +134,6 @@ def _cotangent_of_factor(
 
 
 def free_dimensions(ndim: int, contracting: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
-    """Returns the dimensions that are neither summed over nor paired."""
+    """Returns the dimensions that are neither contracted nor batch dimensions."""
     used = {*contracting, *batch}
     return tuple(axis for axis in range(ndim) if axis not in used)

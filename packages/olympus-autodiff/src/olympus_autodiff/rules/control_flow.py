@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative rules of `cond` and `while`; other control flow has separate modules.
+"""Derivative rules of `cond` and `while`.
 
-Those are `scan`, `scan_transpose` and `linear_solves`.
+The modules `scan`, `scan_transpose` and `linear_solves` hold the other control flow.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class _CondPlan(NamedTuple):
 
     Attributes:
       branches: the programs, which take the constants first.
-      consts: the values of their constants.
-      nonzero_out: for each result, whether it has a tangent (or operand, a cotangent).
+      consts: the values of the constants.
+      nonzero_out: for each result, whether it has a tangent; in a transpose, for each operand,
+        whether it has a cotangent.
     """
 
     branches: tuple[ClosedOlympuspr, ...]
@@ -50,7 +51,7 @@ class _CondPlan(NamedTuple):
 def with_common_constants(
     branches: Sequence[ClosedOlympuspr],
 ) -> tuple[tuple[ClosedOlympuspr, ...], list[Any]]:
-    """Returns the branches with the constants of all of them as common first inputs."""
+    """Returns the branches with the union of their constants as common first inputs."""
     consts = [value for branch in branches for value in branch.consts]
     if not consts:
         return tuple(branches), []
@@ -103,7 +104,8 @@ class _LinearizedBranches(NamedTuple):
     """A linearized `cond`.
 
     Attributes:
-      primal: maps the operands to the results and to the residuals, in slots that branches share.
+      primal: maps the operands to the results and the residuals. The residuals are in slots that
+        the branches share.
       linear: maps shared operands, slots and tangents to tangents.
       shared: the positions of the operands that the linear branches need.
     """
@@ -169,7 +171,7 @@ def _assign_slots(
 def _primal_branch(
     split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], num_results: int
 ) -> ClosedOlympuspr:
-    """Returns the branch that returns results and slots: its residuals, and zeros in the others."""
+    """Returns the branch that returns results and slots. Slots of other branches hold zeros."""
     olympuspr = split.primal.jaxpr
     equations = list(olympuspr.eqns)
     in_slots: list[Any] = [None] * len(slots)
@@ -186,7 +188,7 @@ def _primal_branch(
 def _linear_branch(
     split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], shared: Sequence[int]
 ) -> ClosedOlympuspr:
-    """Returns the branch from shared operands, slots and tangents to tangents."""
+    """Returns the branch that maps shared operands, slots and tangents to tangents."""
     in_avals = split.primal.in_avals
     inputs = [Var(aval) for aval in (*(in_avals[place] for place in shared), *slots)]
     olympuspr = split.linear.jaxpr
@@ -279,8 +281,8 @@ class _WhilePlan(NamedTuple):
     """A loop that carries tangents along.
 
     Attributes:
-      params: the parameters of the equation; the body takes constants, then moving ones' tangents,
-        carry, then moving ones' tangents.
+      params: the parameters of the equation. The body takes the constants, the constants' nonzero
+        tangents, the carry, and the carry's nonzero tangents.
       consts: the values of the body's constants.
       nonzero_consts: for each constant of the body, whether it has a tangent.
       nonzero_carry: for each component of the carry, whether it has a tangent.
@@ -333,7 +335,7 @@ def _jvp_loop_operands(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
 ) -> tuple[_WhilePlan, list[Any]]:
-    """Returns the loop that pushes the tangents along, and its operands."""
+    """Returns the parameters and operands of the loop that pushes the tangents along."""
     layout = WhileLayout(cond_nconsts, body_nconsts)
     primal, tangent = layout.operands(primals), layout.operands(tangents)
     nonzero = layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
@@ -352,10 +354,13 @@ def _while_jvp(
     tangents: Sequence[Any],
     *,
     checkpoints: Checkpoints | None = None,
+    batch: str | tuple[int, ...] | None = None,
     **params: Any,
 ) -> Any:
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
     kept = {} if checkpoints is None else {"checkpoints": checkpoints.recomputing()}
+    if batch is not None:
+        kept["batch"] = batch
     results = lax.while_p.bind(*operands, **plan.params, **kept)
     count = len(plan.nonzero_carry)
     return results[:count], with_zeros(results[count:], plan.nonzero_carry, results[:count])
@@ -365,17 +370,18 @@ def _while_jvp(
 def _while_linearize(
     trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> Any:
-    """Linearizes a while loop, whose residuals cannot be stacked: the trip count is unknown.
+    """Linearizes a while loop. Residuals cannot be stacked, since the trip count is unknown.
 
-    The linear program runs the loop once more, along with the tangents.
+    The linear program runs the loop again, together with the tangents.
     """
     if "checkpoints" in params:
         return linearize_while(trace, primals, tangents, **params)
     results = lax.while_p.bind_with_trace(trace.parent, primals, params)
+    kept = {name: params.pop(name) for name in ("batch",) if name in params}
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
     if not any(plan.nonzero_carry):
         return results, [Zero.of(result) for result in results]
-    outs = trace.tangent_trace.record(lax.while_p, operands, plan.params)
+    outs = trace.tangent_trace.record(lax.while_p, operands, {**plan.params, **kept})
     return results, with_zeros(outs[len(results) :], plan.nonzero_carry, results)
 
 
@@ -419,7 +425,10 @@ def _split_cond(equation: Equation, policy: Any) -> tuple[Equation, Equation] | 
 
 
 def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
-    """Returns a branch that returns the saved values of all branches: zeros for the others'."""
+    """Returns a branch that returns the saved values of all branches.
+
+    Saved values of the other branches are zeros.
+    """
     program = split.saving()
     count, own = len(split.body.outvars), len(split.kept)
     olympuspr = program.jaxpr

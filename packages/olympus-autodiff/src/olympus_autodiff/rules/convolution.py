@@ -58,7 +58,7 @@ def _or_zeros(
     out_sharding: Any,
     **params: Any,
 ) -> Any:
-    """Applies a rule to factors of one dtype; returns zeros if a factor has no elements."""
+    """Applies a rule to factors of equal dtype; returns zeros if a factor has no elements."""
     asked = cotangent_sharding(cotangent, aval)
     if asked is None and aval_of(other).layout is not None:
         asked = whole(aval_of(other).layout, aval.ndim)
@@ -72,7 +72,7 @@ def _or_zeros(
         aval,
         other,
         preferred_element_type=preferred_element_type,
-        # Groups are merged after the convolution.
+        # The groups are merged after the convolution, which changes the layout.
         out_sharding=asked if params["batch_group_count"] == 1 else None,
         **params,
     )
@@ -93,7 +93,7 @@ def _cotangent_of_input(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """Returns the convolution of the cotangent, dilated by the strides, with the flipped kernel."""
+    """Returns the input's cotangent: the dilated cotangent convolved with the flipped kernel."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     pads = input_cotangent_padding(
@@ -106,7 +106,7 @@ def _cotangent_of_input(
         rhs_dilation,
     )
     if groups > 1:
-        # A group of the result's features is summed into the same group of the input's.
+        # A group of the result's features is summed into the same group of the input's features.
         kernel = _regrouped(kernel, groups, rhs_spec[0], rhs_spec[1])
     out = conv_general_dilated_p.bind(
         cotangent,
@@ -139,7 +139,7 @@ def _cotangent_of_kernel(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """Returns the convolution of the input with the cotangent, summed over the batch."""
+    """Returns the kernel's cotangent: convolves the input with the cotangent, over the batch."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
     for size, window, count, stride, (low, _), base, dilation in zip(
@@ -152,7 +152,7 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        # The number of windows of the cotangent's size is the number of the kernel's elements.
+        # There must be as many windows of the cotangent's size as the kernel has elements.
         needed = dilated_size(count, stride) + dilated_size(window, dilation) - 1
         pads.append((low, needed - dilated_size(size, base) - low))
     return conv_general_dilated_p.bind(
@@ -178,7 +178,7 @@ def input_cotangent_padding(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:
-    """Returns the padding of a dilated cotangent whose windows give the input's cotangent.
+    """Returns the padding of the dilated cotangent in the convolution for the input's cotangent.
 
     Args:
       sizes: the sizes of the input's dimensions.

@@ -3,7 +3,7 @@
 
 For functions of one operand, the result's tangent is given as a function of the operand's tangent
 ``t``, the result ``y`` and the operand ``x``. Factors that do not depend on ``t`` are multiplied
-first, and their product by ``t`` last. So one residual is kept, and the linear part is one
+first, and their product by ``t`` last. Thus one residual is kept, and the linear part is a single
 operation.
 """
 
@@ -98,7 +98,7 @@ _from_output = {
     lax.expm1_p: lambda t, y, x: product(t, one_plus(y)),
     lax.log_p: lambda t, y, x: quotient(t, x),
     lax.log1p_p: lambda t, y, x: quotient(t, one_plus(x)),
-    # (1 + y) (1 - y) is exact near 1, where 1 - y^2 is not.
+    # (1 + y) (1 - y) is accurate near 1, where 1 - y^2 is not.
     lax.tanh_p: lambda t, y, x: product(t, product(one_plus(y), one_minus(y))),
     lax.logistic_p: lambda t, y, x: product(t, product(y, one_minus(y))),
     lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
@@ -159,7 +159,7 @@ def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int)
     return result, product(t, scaled(y, power))
 
 
-# ---- functions without derivative: constant almost everywhere, or of and to integers ----
+# ---- functions that are constant almost everywhere, or map from or to integers ----
 
 STEPS = (
     lax.sign_p,
@@ -226,8 +226,8 @@ transpose_rules.define(
     lax.reduce_precision_p,
     unary_transpose(lambda ct, x, **params: lax.reduce_precision_p.bind(ct, **params)),
 )
-# Cotangents and tangents are paired without conjugation. So the derivative of the imaginary part is
-# -i, and the gradient of a real function is the conjugate of the usual one.
+# Cotangents pair with tangents without conjugation. The derivative of the imaginary part is
+# therefore -i, and the gradient of a real function is the conjugate of the usual one.
 transpose_rules.define(
     lax.real_p, unary_transpose(lambda ct, x: lax.complex_p.bind(ct, _strong_zero(ct)))
 )
@@ -237,7 +237,7 @@ transpose_rules.define(
 
 
 def _strong_zero(like: Any) -> np.ndarray:
-    """Returns a zero of a value's dtype that is not weakly typed, as the other part is not."""
+    """Returns a zero of a value's dtype that is not weakly typed."""
     return np.zeros((), aval_of(like).dtype)
 
 
@@ -348,7 +348,7 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any)
 
 
 def _as_operand(cotangent: Any, operand: Any) -> Any:
-    """Returns the cotangent in the operand's dtype: the product may have had another one."""
+    """Returns the cotangent in the operand's dtype, which may differ from the product's dtype."""
     dtype = operand.aval.dtype
     return cotangent if aval_of(cotangent).dtype == dtype else convert_dtype(cotangent, dtype)
 
@@ -385,7 +385,7 @@ jvp_rules.define(
 
 
 def _over_squares(numerator: Any, x: Any, y: Any) -> Any:
-    """Returns a numerator over x^2 + y^2; with strong zeros it is zero at the origin."""
+    """Returns ``numerator / (x^2 + y^2)``; zero at the origin with strong zeros."""
     squares = add(square(x), square(y))
     if not strong_zeros.value:
         return div(numerator, squares)
@@ -423,7 +423,7 @@ for _primitive in (lax.max_p, lax.min_p):
 def _pow_by_base(t: Any, z: Any, x: Any, y: Any) -> Any:
     aval = aval_of(y)
     if dtypes.issubdtype(aval.dtype, np.integer):
-        # y x^(y-1), and zero where y is zero, also at x = 0.
+        # The factor y x^(y-1), which is zero if y is zero, even at x = 0.
         factor = convert_dtype(y, aval_of(x).dtype)
         is_zero = eq(y, constant(0, y))
         exponent = select_n(is_zero, y, broadcast_to(constant(1, y), aval.shape))
@@ -472,7 +472,7 @@ def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
 
 
 def _where(condition: Any, t: Any) -> Any:
-    """Returns the tangent where a condition holds, zero elsewhere."""
+    """Returns the tangent where a condition holds, and zeros elsewhere."""
     shape = aval_of(condition).shape
     t = broadcast_to(t, shape)
     return select_n(condition, zeros_like_aval(aval_of(t)), t)

@@ -139,7 +139,7 @@ def _gather_like(
     fill_value: Any = 0,
     **params: Any,
 ) -> Any:
-    """Returns the windows of an operand that a scatter with the same parameters writes to."""
+    """Returns the windows of an operand to which a scatter with the same parameters writes."""
     operand_shape = aval_of(operand).shape
     numbers = dimension_numbers
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -166,7 +166,7 @@ def _gather_like(
 
 
 def _places(params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters of a scatter that determine where it writes."""
+    """Returns those parameters of a scatter that determine which elements it writes."""
     return {
         name: value
         for name, value in params.items()
@@ -234,7 +234,7 @@ def _scatter_mul_transpose(
 
 
 def _writes_once(indices: Any, params: dict[str, Any]) -> bool:
-    """Returns whether each element is written to by at most one update."""
+    """Returns whether at most one update writes to each element."""
     shape = aval_of(indices).shape
     batched = params["dimension_numbers"].scatter_indices_batching_dims
     count = math.prod(size for axis, size in enumerate(shape[:-1]) if axis not in batched)
@@ -250,8 +250,8 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
             lax.scatter_p.bind(operand, indices, updates, **params),
             lax.scatter_p.bind(instantiate(by_operand), indices, instantiate(by_updates), **params),
         )
-    # The order of updates of one element is undefined. So the numbers of the updates are
-    # scattered, which shows the update that was written. Then result and tangent agree.
+    # The order of updates of one element is undefined. Scattering the updates' numbers shows which
+    # update was written, so result and tangent agree.
     places = _places(params)
     operand_shape, update_shape = _window_shape(operand), _window_shape(updates)
     count = math.prod(update_shape)
@@ -293,7 +293,7 @@ def _scatter_transpose(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of scattered extrema: values that attain an extremum share its tangent equally."""
+    """Jvp rule of scattered extrema: the mean of the tangents that attain an extremum."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         operand, indices, updates = primals

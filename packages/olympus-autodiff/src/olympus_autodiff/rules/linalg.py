@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of factors of matrices and of solutions, from the equations that define them.
+"""Derivatives of matrix factors and of solutions, from the equations that define them.
 
-The matrix is ``x`` and its tangent is ``dx``. If a factor is unique only up to phases, so is its
-tangent. Then the derivative of a function of the factors is meaningful only if the function does
-not depend on the phases.
+The matrix is ``x`` and its tangent is ``dx``. If a factor is unique only up to phases, its tangent
+is too. The derivative of a function of such factors is meaningful only if the function does not
+depend on the phases.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _triangular_solve_transpose(
 
 
 def shifted_rows(x: Any, count: int) -> Any:
-    """Returns a matrix with rows shifted down, or up where negative, and zeros filled in."""
+    """Shifts the rows of a matrix down by ``count``, or up if negative. Fills with zeros."""
     aval = aval_of(x)
     widths = [(0, 0, 0)] * aval.ndim
     widths[-2] = (count, -count, 0)
@@ -142,7 +142,7 @@ jvp_rules.define(linalg.lu_pivots_to_permutation_p, zero_derivative)
 
 @jvp_rules.define(linalg.cholesky_p)
 def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    # inv(l) @ dx @ inv(l).H = inv(l) @ dl + its adjoint, of which only the lower triangle is used.
+    # inv(l) @ dx @ inv(l).H = inv(l) @ dl + its adjoint. Only the lower triangle is used.
     factor = tril(linalg.cholesky_p.bind(*primals))
     solved = linalg.triangular_solve(
         factor, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
@@ -155,8 +155,8 @@ def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 @jvp_rules.define(linalg.lu_p)
 def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    # l and u are completed to square matrices by parts of the identity. Then inv(l) @ p @ dx @
-    # inv(u) is inv(l) @ dl, below the diagonal, plus du @ inv(u), on and above it.
+    # l and u are extended to square matrices by parts of the identity. In inv(l) @ p @ dx @ inv(u),
+    # the part below the diagonal is inv(l) @ dl, and the other part is du @ inv(u).
     packed, pivots, permutation = linalg.lu_p.bind(*primals)
     rows, columns = aval_of(packed).shape[-2:]
     lower = tril(_fitted(packed, rows, rows), -1)
@@ -181,7 +181,7 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _fitted(x: Any, rows: int, columns: int) -> Any:
-    """Returns matrices, cropped or padded with zeros to a size."""
+    """Returns matrices cropped or zero-padded to the given size."""
     aval = aval_of(x)
     if aval.shape[-2:] == (rows, columns):
         return x
@@ -210,7 +210,7 @@ def _qr_jvp(
     thin = _column_range(q, 0, size)
     dq, dr = _thin_qr_tangents(thin, _fitted(r, size, size), _column_range(dx, 0, size))
     if columns > rows:
-        # The further columns of r are those of q.H @ x.
+        # The remaining columns of r are those of q.H @ x.
         product = matmul(matmul(adjoint(dq), q), _column_range(r, size, columns))
         further = lax.add(product, matmul(adjoint(q), _column_range(dx, size, columns)))
         dr = lax.concatenate([dr, further], aval_of(dr).ndim - 1)
@@ -230,8 +230,8 @@ def _row_range(x: Any, start: int, stop: int) -> Any:
 
 def _thin_qr_tangents(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
     """Returns the tangents of the factors of a QR decomposition with a square ``r``."""
-    # With s = dx @ inv(r): q.H @ s = q.H @ dq + dr @ inv(r), skew-Hermitian plus upper triangular
-    # with a real diagonal.
+    # With s = dx @ inv(r), q.H @ s = q.H @ dq + dr @ inv(r) is the sum of a skew-Hermitian matrix
+    # and an upper triangular matrix with a real diagonal.
     s = linalg.triangular_solve(r, dx, left_side=False, lower=False)
     projected = matmul(adjoint(q), s)
     below = tril(projected, -1)
@@ -246,9 +246,10 @@ def _thin_qr_tangents(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
 def _complete_qr_tangent(q: Any, dq: Any) -> Any:
     """Returns the tangent of a square q, given that of its first columns.
 
-    As a product of reflections, q is one - v @ t @ v.H with as many columns in v as reflections.
-    So its first columns determine the others: with blocks named by rows and columns, first and
-    last, z = q_lf @ inv(q_ff - 1), they are the last columns of one plus (q_f - 1_f) @ z.H.
+    As a product of reflections, q is 1 - v @ t @ v.H, where v has one column for each reflection.
+    So the first columns determine the last ones. Let q_f be the first columns of q, 1_f those of
+    the identity, and q_ff and q_lf the first and last rows of q_f. With z = q_lf @ inv(q_ff - 1),
+    the last columns of q are those of the identity plus (q_f - 1_f) @ z.H.
     """
     rows, size = aval_of(dq).shape[-2:]
     first, last = _column_range(q, 0, size), _column_range(q, size, rows)
@@ -269,7 +270,7 @@ def _complete_qr_tangent(q: Any, dq: Any) -> Any:
 
 
 def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
-    """Defines a primitive's derivative as that of an equivalent function of lax operations."""
+    """Defines a primitive's derivative as that of an equivalent function of other operations."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         # `linearize`, not `jvp`: a loop over values and tangents together cannot be transposed.
@@ -311,14 +312,14 @@ jvp_rules.exempt(
 
 
 def _columns(vector: Any, like: Any) -> Any:
-    """Returns a number for each column, repeated over rows, in the dtype of a matrix."""
+    """Repeats a vector's elements, one for each column, over the rows, in the dtype of ``like``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, (*range(aval.ndim - 2), aval.ndim - 1))
 
 
 def _rows(vector: Any, like: Any) -> Any:
-    """Returns a number for each row, repeated over columns, in the dtype of a matrix."""
+    """Repeats a vector's elements, one for each row, over the columns, in the dtype of ``like``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, tuple(range(aval.ndim - 1)))
@@ -329,19 +330,19 @@ def _diagonal(x: Any) -> Any:
 
 
 def _off_diagonal_inverse(differences: Any) -> Any:
-    """Returns the reciprocals of the off-diagonal elements, and zeros on the diagonal."""
+    """Returns reciprocals of the off-diagonal elements, and zeros on the diagonal."""
     one = identity_like(differences)
     return lax.sub(lax.integer_pow(lax.add(differences, one), -1), one)
 
 
 def _separated(values: Any) -> Any:
-    """Returns eigenvalues or singular values that are moved apart where some are equal.
+    """Heuristic: moves equal eigenvalues or singular values apart, under strong zeros only.
 
-    Only with strong zeros, and where a distance is below the rounding error of a function of them.
-    A smooth function V g(w) V^H does not tell the basis of equal values, but their cotangents alone
-    do not hold its derivative. That at values which differ by a relative 1.5e-8, in double
-    precision, has it to as many digits. Its second derivative has none: it is infinite here. This
-    is a heuristic; `matrix_function` of olympus_numpy is exact.
+    Values are equal if their distance is below the rounding error of a function of them. The
+    derivative of a smooth function V g(w) V^H exists at equal values, but cannot be computed from
+    the cotangents of V and w there. At values with a relative difference of 1.5e-8 it can, with
+    about eight correct digits in double precision. The second derivative is infinite and thus
+    wrong. `matrix_function` of olympus_numpy is exact.
     """
     aval = aval_of(values)
     count = aval.shape[-1] if aval.shape else 0
@@ -527,6 +528,6 @@ def _svd_jvp(
 
 
 def _outside(basis: Any, moved: Any, values: Any) -> Any:
-    """Returns the component of moved singular vectors outside their span, over singular values."""
+    """Returns the component of moved singular vectors outside their span, divided by the values."""
     rest = lax.sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     return lax.div(rest, _columns(values, rest))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of linear solves, which are linear solves with the same map or the transposed one."""
+"""Derivatives of linear solves, which are solves with the same map or with its transpose."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _linear_solve_jvp(
 def _map_tangents(
     matvec: Any, consts: LinearSolveParts, tangents: LinearSolveParts, unknowns: Sequence[Any]
 ) -> list[Any]:
-    """Returns the tangents of the map's results with the unknowns held constant."""
+    """Returns the tangents of the map's results for constant unknowns."""
 
     def applied(*operands: Any) -> list[Any]:
         return eval_olympuspr(matvec.jaxpr, matvec.consts, *operands)

@@ -76,7 +76,7 @@ def _struct(aval: Any) -> Any:
 def _cotangent_of_left(
     cotangent: Any, aval: Any, y: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> Any:
-    """Multiplies each group of rows of the cotangent with the group's transposed matrix."""
+    """Multiplies each group of the cotangent's rows with the transposed matrix of the group."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     groups = numbers.rhs_group_dimensions
     x_free = free_dimensions(aval.ndim, x_contracting, x_batch)
@@ -104,7 +104,7 @@ def _cotangent_of_left(
 def _cotangent_of_right(
     cotangent: Any, x: Any, aval: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> Any:
-    """Multiplies, for each group, its transposed rows with the rows of the cotangent."""
+    """Multiplies, for each group, the transposed rows of ``x`` with the rows of the cotangent."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     (group,) = numbers.rhs_group_dimensions
     x_free = free_dimensions(aval_of(x).ndim, x_contracting, x_batch)
@@ -120,14 +120,14 @@ def _cotangent_of_right(
         ),
         **params,
     )
-    # Dimensions of the result: groups, batch, those contracted in the order of x, free ones of y.
+    # Dimensions of the result: groups, batch, contracted in the order of x, free in y.
     order = sorted(range(len(x_contracting)), key=x_contracting.__getitem__)
     places = (group, *y_batch, *(y_contracting[position] for position in order), *y_free)
     return _arranged(result, places, aval)
 
 
 def _arranged(result: Any, places: Sequence[int], aval: Any) -> Any:
-    """Transposes a factor's cotangent to the factor's dimensions, and converts it to its dtype.
+    """Transposes a factor's cotangent to the order and dtype of the factor.
 
     Args:
       result: the cotangent, with dimensions in another order.

@@ -15,7 +15,7 @@ from ..zeros import Zero, aval_of, instantiate, is_undefined_primal, zeros_like_
 
 @jvp_rules.define(lax.ragged_all_to_all_p)
 def _ragged_all_to_all_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """Jvp rule of the exchange, which is linear in the operand and the output together."""
+    """Jvp rule of the exchange, which is jointly linear in operand and output."""
     result = lax.ragged_all_to_all_p.bind(*primals, **params)
     if all(tangent.__class__ is Zero for tangent in tangents[:2]):
         return result, Zero.of(result)
@@ -36,7 +36,7 @@ def _ragged_all_to_all_transpose(
     axis_name: tuple,
     axis_index_groups: tuple | None,
 ) -> list[Any]:
-    """Transpose rule: sends the slices back; rows not overwritten keep their cotangent."""
+    """Transpose rule: sends the slices back. Rows that are not overwritten keep their cotangent."""
 
     def exchanged(values: Any) -> Any:
         return lax.all_to_all(

@@ -54,7 +54,7 @@ transpose_rules.define(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of extrema: the tangent of the extremum, or the mean over several."""
+    """Jvp rule of extrema: the mean of the tangents at which the extremum is attained."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -76,11 +76,11 @@ for _primitive in (lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p):
     jvp_rules.exempt(_primitive, reason="takes integers only, which have no tangents")
 
 
-# ---- operations differentiated through a tree of pairwise ones ----
+# ---- operations that are differentiated through a tree of pairwise operations ----
 
 
 def through(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the jvp rule of an operation that equals a composition of simpler ones.
+    """Returns the jvp rule of an operation, given an equivalent composition of simpler ones.
 
     Args:
       function: takes operands and parameters and returns a list of results.
@@ -93,7 +93,7 @@ def through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the rule of `through` for a ``function`` that returns a single result."""
+    """Returns the jvp rule of `through`, for a ``function`` with a single result."""
     rule = through(lambda *operands, **params: [function(*operands, **params)])
 
     def rule_of_single(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -109,7 +109,7 @@ def _by_halves(
     neutral: Sequence[Any],
     axis: int,
 ) -> list[Any]:
-    """Reduces arrays along one axis by combining halves; the axis keeps size one."""
+    """Reduces arrays along one axis by combining halves. The axis keeps size 1."""
     while True:
         shape = aval_of(operands[0]).shape
         size = shape[axis]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reverse mode of loops with checkpoints: `while` and `scan` with the parameter ``checkpoints``.
 
-The linearization runs the loop once and keeps some of its states. The tangents of all iterations
-are one equation, `loop_tangents_p`. Its expansion runs the loop again with tangents, so that all
-interpreters handle the equation. Its transpose rule recomputes the states in reverse order from the
-checkpoints. The loops of both have checkpoints of their own, so that derivatives of derivatives
-work the same way.
+The linearization runs the loop once and keeps some of its states. One equation, `loop_tangents_p`,
+stands for the tangents of all iterations. Its expansion runs the loop again with tangents, so all
+interpreters can handle the equation. Its transpose rule recomputes the states from the checkpoints
+in reverse order. Both of these loops have checkpoints too, so higher derivatives work in the same
+way.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ from .calls import moving, partitioned, with_zeros
 
 __all__ = ["linearize_scan", "linearize_while", "loop_tangents_p"]
 
-# The tangents of a loop's results:
-#   outs = loop_tangents[loop] count steps *slots *consts *carry *xs *tangents
-# The first three are a `Recording`, and the next three the loop's operands. The tangents are those
-# of the constants, the carry and the slices that have any.
+# The tangents of a loop's results: outs = loop_tangents[loop] count steps *slots *consts *carry *xs
+# *tangents. The operands are the fields of a `Recording`, the operands of the loop, and the nonzero
+# tangents of constants, carry and slices.
 loop_tangents_p = Primitive("loop_tangents", multiple_results=True, cache_inference=False)
 loop_tangents_p.spreads_varying = False
 
@@ -56,8 +55,9 @@ class _Loop(NamedTuple):
     """A loop with checkpoints, in the form of a scan; a `while` has no slices.
 
     Attributes:
-      body: the program of an iteration, from constants, carry and slices to carry and results.
-      layout: the numbers of its constants and of the values that it carries.
+      body: the program of an iteration, which maps constants, carry and slices to carry and
+        results.
+      layout: the numbers of the constants and of the carried values.
       length: the number of iterations; None if it is known only when the loop has run.
       is_reverse: whether the first iteration takes the last slices.
       checkpoints: the plan of checkpoints.
@@ -110,7 +110,7 @@ class _Loop(NamedTuple):
         return self.layout.results(_run(self.body, [*operands.consts, *state, *slices]))
 
     def split(self, operands: Sequence[Any]) -> tuple[Recording, ScanOperands[Any], list[Any]]:
-        """Splits the operands of `loop_tangents_p`."""
+        """Splits the operands of `loop_tangents_p` into groups."""
         count, steps, *rest = operands
         num_carry = self.layout.num_carry
         num_operands = num_carry + len(self.nonzero.flat)
@@ -135,7 +135,7 @@ class _Loop(NamedTuple):
 def _nonzero(
     body: ClosedOlympuspr, nonzero: ScanOperands[bool]
 ) -> tuple[ScanOperands[bool], tuple[bool, ...]]:
-    """Returns which operands and stacked results have tangents, after any number of iterations."""
+    """Returns which operands and stacked results have tangents after some iterations."""
     layout = nonzero.layout
     num_ys = len(body.out_avals) - layout.num_carry
     while True:
@@ -198,7 +198,7 @@ def _with_varying_constants(
     """Casts the constants of a body to vary over the mesh axes over which the condition varies.
 
     Devices run different numbers of iterations, so the loop cannot sum cotangents over them. The
-    transpose of this cast does so after the loop.
+    transpose of this cast sums them after the loop.
     """
     first, end = layout.cond_nconsts, layout.cond_nconsts + layout.body_nconsts
     primals, tangents = list(primals), list(tangents)
@@ -214,7 +214,7 @@ def _with_varying_constants(
 
 @memoized
 def _body_of_varying(body: ClosedOlympuspr, num_consts: int, axes: frozenset) -> ClosedOlympuspr:
-    """Returns the body for constants that vary over mesh axes."""
+    """Returns the body for constants that vary over the given mesh axes."""
     avals = [
         *(aval.update(vma=aval.vma | axes) for aval in body.in_avals[:num_consts]),
         *body.in_avals[num_consts:],
@@ -275,9 +275,10 @@ def _record_tangents(
 
 @memoized
 def _without_effects(body: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Returns a body without operations that serve their effects only, such as prints.
+    """Removes operations such as prints, which serve only their effects, from a body.
 
-    They have happened when the loop ran, and do not happen again when states are recomputed.
+    The effects happened when the loop first ran. They must not happen again when states are
+    recomputed.
     """
     olympuspr = body.jaxpr
     equations = live_equations(olympuspr.eqns, olympuspr.outvars, keep_effects=False)
@@ -358,7 +359,7 @@ def _stored(stacks: Sequence[Any], values: Sequence[Any], place: Any) -> list[An
 
 
 def _typed_zeros(aval: Any) -> Any:
-    """Returns zeros that vary over the mesh axes of a type."""
+    """Returns zeros of a type that vary over the type's mesh axes."""
     return varying_like(zeros_like_aval(aval), aval)
 
 
@@ -390,7 +391,7 @@ def _run_with_tangents(*flat: Any, loop: _Loop) -> list[Any]:
 
 
 def _run_again(loop: _Loop, operands: ScanOperands[Any], count: Any) -> Sequence[Any]:
-    """Runs the loop for a known number of iterations."""
+    """Runs the loop again, for a known number of iterations."""
     if loop.length is not None:
         params = {"jaxpr": loop.body, "length": loop.length, "reverse": loop.is_reverse}
         return lax.scan_p.bind(
@@ -446,7 +447,7 @@ class _Cotangents(NamedTuple):
 
 @memoized
 def _replayed(body: ClosedOlympuspr, loop: _Loop, varying: frozenset) -> ClosedOlympuspr:
-    """Returns the program from a recording, operands and cotangents to cotangents.
+    """Returns the program that maps a recording, operands and cotangents to cotangents.
 
     Args:
       body: the program of an iteration.
@@ -534,7 +535,7 @@ def _inverted(
     operands: ScanOperands[Any],
     start: _Cotangents,
 ) -> list[Any]:
-    """Pulls cotangents back through a loop whose iterations are undone by an inverse step."""
+    """Pulls cotangents back through a loop, whose iterations an inverse step undoes."""
     inverse = loop.checkpoints.inverse
     assert inverse is not None
 

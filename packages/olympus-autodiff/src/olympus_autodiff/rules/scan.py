@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of `scan`.
 
-In forward mode, tangents are carried along. For reverse mode the loop is split: the primal loop
-also returns the stacked residuals of its iterations, and a linear loop takes them as slices.
-Loop-invariant residuals are not stacked: they are computed once before the loop.
+In forward mode, the loop carries the tangents along. For reverse mode, the loop is split. The
+primal loop also returns the stacked residuals of its iterations, and a linear loop takes them as
+slices. Loop-invariant residuals are computed once before the loop instead of being stacked.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def _jvp_scan(
 
 
 def paired(*sizes: tuple[int, int]) -> list[int]:
-    """Returns positions that put each group's tangents right after its primal values.
+    """Returns positions that move the tangents of each group right behind its primal values.
 
     Args:
-      *sizes: the numbers of primal values and of tangents, for groups whose primal values come
-        first, all of them, and their tangents afterwards.
+      *sizes: for each group, the numbers of primal values and of tangents. Before the move, the
+        primal values of all groups precede all tangents.
     """
     primal, tangent, order = 0, sum(count for count, _ in sizes), []
     for num_primals, num_tangents in sizes:
@@ -128,7 +128,7 @@ def _scan_jvp(
 
 
 def instantiated(tangents: Sequence[Any], nonzero: Sequence[bool]) -> list[Any]:
-    """Returns the initial tangents of the carry: zeros where only the loop introduces them."""
+    """Returns the carry's initial tangents: zeros for tangents that only the loop introduces."""
     return [instantiate(t) for t, flag in zip(tangents, nonzero, strict=True) if flag]
 
 
@@ -142,10 +142,10 @@ class _ScanPlan(NamedTuple):
     the values computed before the loop, and the values of the programs' constants.
 
     Attributes:
-      prelude: computes once, from the constants, the values that do not depend on the iteration.
-      values: constants of the programs.
-      body: the primal body; also returns the residuals of an iteration.
-      body_consts: the positions of its constants in the pool.
+      prelude: computes the loop-invariant values from the constants, once.
+      values: the values of the programs' constants.
+      body: the primal body, which also returns the residuals of an iteration.
+      body_consts: the positions of the primal body's constants in the pool.
       linear_body: maps residuals and tangents to tangents.
       linear_consts: the positions in the pool of the residuals that are constants.
       linear_xs: the positions of the other residuals among the slices that the original loop takes
@@ -190,7 +190,7 @@ _TO_HOST = Offloadable("device", "pinned_host")
 
 
 class _ScanSplitter:
-    """Determines the origin of each residual of a scan's body."""
+    """Splits the body of a scan, and determines the origin of each residual."""
 
     def __init__(
         self,
@@ -213,7 +213,8 @@ class _ScanSplitter:
         split, olympuspr = self.split, self.olympuspr
         residuals = [(*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals]
         inner, hoisted_equations, hoisted = self._hoist(residuals)
-        # The pool of constants: the original ones, the hoisted ones, the programs' own.
+        # The pool of constants: those of the original loop, the hoisted ones, those of the
+        # programs.
         pool: dict[Any, int] = {}
         for var in (*self.const_vars, *hoisted, *olympuspr.constvars):
             pool[var] = len(pool)
@@ -250,7 +251,7 @@ class _ScanSplitter:
         """Adds the stacked residuals to the results of the primal body.
 
         Returns:
-          The results; and where each residual is found among slices and stacked results.
+          The results, and the position of each residual among slices and stacked results.
         """
         outvars = list(self.olympuspr.outvars[: self.num_carry + self.num_ys])
         places: dict[Any, int] = {var: place for place, var in enumerate(self.x_vars)}
@@ -265,7 +266,7 @@ class _ScanSplitter:
         return outvars, places
 
     def _moves(self, outvars: Sequence[Any]) -> dict[Any, Move]:
-        """Returns the moves of the stacked residuals to the memory of the host."""
+        """Returns the moves of stacked residuals to host memory."""
         residuals = outvars[self.num_carry + self.num_ys :]
         return {var: Move.of(var, _TO_HOST) for var in residuals if var.aval.ndim}
 
@@ -304,11 +305,11 @@ class _ScanSplitter:
         """Hoists loop-invariant equations out of the body.
 
         Returns:
-          The equations that stay, those that are run before the loop, and the variables of the
-          latter that the loops need.
+          The equations that stay in the loop, the hoisted equations, and the variables of the
+          hoisted equations that the loops need.
         """
-        # Invariant equations without operands (zeros, iotas) are cheap and stay in the body,
-        # unless it is a residual, which should not be stacked.
+        # Invariant equations without operands (zeros, iotas) are cheap and stay in the body. If
+        # such a value is a residual, it is hoisted, to avoid stacking it.
         invariant: set[Var] = set(self.const_vars)
         dependent: set[Var] = set(self.const_vars)
         candidates, others = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposition of `scan`: a loop in the other direction that carries cotangents."""
+"""Transposition of `scan`: a loop in reverse order that carries cotangents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _transposed_scan(
     carried: tuple[bool, ...],
     nonzero_ys: tuple[bool, ...],
 ) -> _TransposedScan:
-    """Transposes the body of a scan whose carry is linear as a whole."""
+    """Transposes the body of a scan whose whole carry is linear."""
     num_linear_consts, num_linear_xs = sum(linear_consts), sum(linear_xs)
     linear_in = (*linear_consts, *(True,) * len(carried), *linear_xs)
     linear_layout = ScanLayout(num_linear_consts, len(carried))
@@ -195,15 +195,15 @@ def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[b
 def _split_body(
     jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]
 ) -> tuple[ClosedOlympuspr, ClosedOlympuspr]:
-    """Splits off the part of a body's carry that is not linear.
+    """Splits the nonlinear part of the carry off the body of a scan.
 
     Args:
       jaxpr: the body.
       linear: for each of its inputs, whether it is linear.
 
     Returns:
-      The two bodies. The first carries the part that is not linear, and returns its values before
-      each iteration. The second takes these values as slices instead of carrying them.
+      Two bodies. The first carries the nonlinear part, and returns its values before each
+      iteration. The second takes these values as slices.
     """
     olympuspr = jaxpr.jaxpr
     inputs, results = (
@@ -238,7 +238,7 @@ def _transpose_mixed_scan(
     reverse: bool,
     params: dict[str, Any],
 ) -> list[Any]:
-    """Transposes a loop whose carry is only partly linear: the other part is run forward first.
+    """Transposes a scan with a partly linear carry. Runs the nonlinear part forward first.
 
     Args:
       cotangents: the cotangents of the results.
@@ -246,7 +246,7 @@ def _transpose_mixed_scan(
       linear: for each operand, whether it is linear. A component of the carry is also linear if it
         becomes so after some iterations.
       jaxpr: the body.
-      reverse: whether the loop goes from the last slice to the first.
+      reverse: whether the loop starts with the last slice.
       params: the other parameters of the equation.
     """
     forward_body, linear_body = _split_body(jaxpr, linear)

@@ -84,7 +84,8 @@ def _rev_transpose(cotangent: Any, aval: Any, *, dimensions: tuple) -> Any:
 
 
 def _tile_transpose(cotangent: Any, aval: Any, *, reps: tuple) -> Any:
-    # [r0 n0, r1 n1, ...] -> [r0, n0, r1, n1, ...], summed over the repetitions
+    # split each repeated dimension, [r0 n0, r1 n1, ...] -> [r0, n0, r1, n1, ...], and sum over
+    # repetitions
     apart = tuple(size for pair in zip(reps, aval.shape, strict=True) for size in pair)
     return lax.reduce_sum(lax.reshape(cotangent, apart), tuple(range(0, len(apart), 2)))
 
@@ -137,7 +138,7 @@ def _unstack_transpose(cotangents: Sequence[Any], operand: Any, *, axis: int) ->
 def _pad_transpose(
     cotangent: Any, operand: Any, padding_value: Any, *, padding_config: tuple
 ) -> list[Any]:
-    """Transpose rule of padding: slices the operand's cotangent; sums the rest."""
+    """Transpose rule of padding: slices out the operand's cotangent, and sums the rest."""
     inner = None
     if is_undefined_primal(operand):
         inner = _without_padding(cotangent, operand.aval.shape, padding_config)
@@ -152,7 +153,7 @@ def _pad_transpose(
 
 
 def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any:
-    """Returns the operand's elements of a padded array; zeros for those that were cut off."""
+    """Returns the operand's elements of a padded array; zeros for elements that were cropped."""
     if any(low < 0 or high < 0 for low, high, _ in padding_config):
         # Negative padding removed elements: their cotangents are zero.
         restored = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of sorting: tangents are permuted as the primal values are."""
+"""Derivatives of sorting: tangents are permuted like the primal values."""
 
 from __future__ import annotations
 
@@ -54,12 +54,25 @@ def _approx_top_k_jvp(
     return [values, places], [take_along(t, indices, axis), Zero.of(places)]
 
 
+@jvp_rules.define(lax.order_statistics_p)
+def _order_statistics_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x, places), (t, _) = primals, tangents
+    shape, at_shape = aval_of(x).shape, aval_of(places).shape
+    last = len(shape) - 1
+    if len(at_shape) < len(shape):
+        places = lax.broadcast_in_dim(places, (*shape[:-1], at_shape[-1]), (last,))
+    ordered, order = lax.sort((x, lax.broadcasted_iota(np.int32, shape, last)), dimension=last)
+    indices = lax.expand_dims(places, (len(shape),))
+    sources = lax.expand_dims(take_along(order, indices, last), (len(shape),))
+    return take_along(ordered, indices, last), take_along(t, sources, last)
+
+
 def take_along(operand: Any, indices: Any, axis: int) -> Any:
-    """Returns the elements at given indices along an axis, separately for all other dimensions.
+    """Returns the elements at given indices along an axis, for each position on the other axes.
 
     Args:
       operand: an array.
-      indices: the places, with a dimension of size one added at the end.
+      indices: the indices, with an additional last dimension of size one.
       axis: the axis.
     """
     ndim = aval_of(indices).ndim - 1

@@ -22,8 +22,8 @@ lgamma, digamma = lax.lgamma_p.bind, lax.digamma_p.bind
 def _not_by(name: str, operands: str) -> Any:
     def term(*given: Any) -> Any:
         raise ValueError(
-            f"{name} cannot be differentiated with respect to {operands}: no formula is known to "
-            "it. Stop the gradient there with lax.stop_gradient, or give a rule with "
+            f"{name} cannot be differentiated with respect to {operands}: no formula is known. "
+            "Stop the gradient there with lax.stop_gradient, or give a rule with "
             "olympus.custom_jvp."
         )
 
@@ -64,9 +64,10 @@ jvp_rules.define(
 
 
 def _sample_by_sample(y: Any, a: Any, x: Any) -> Any:
-    """Returns the derivative of ``y = -(dP/da) / (dP/dx)`` along a sample.
+    """Returns the derivative of ``y = -(dP/da) / (dP/dx)`` with respect to the sample ``x``.
 
-    The logarithm of the density is ``(a-1) log(x) - x`` up to a constant."""
+    The logarithm of the density is ``(a-1) log(x) - x`` up to a constant.
+    """
     slope = sub(lax.div_p.bind(sub(a, constant(1, a)), x), constant(1, x))
     return neg(add(sub(log(x), digamma(a)), product(y, slope)))
 

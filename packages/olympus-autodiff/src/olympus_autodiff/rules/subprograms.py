@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with rearranged inputs and results, for the rules of control flow."""
+"""Programs with rearranged inputs and results, used by the rules of control flow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rearranged(
     inputs: Sequence[int] | None = None,
     results: Sequence[int] | None = None,
 ) -> ClosedOlympuspr:
-    """Returns a program without constants: its first inputs are the constants.
+    """Returns a program with its constants as first inputs, and inputs and results reordered.
 
     Args:
       closed: the program.
@@ -42,7 +42,7 @@ def rearranged(
 
 
 def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
-    """Returns zeros of a type; adds an equation to make them if the type is not scalar."""
+    """Returns zeros of a type. Adds an equation that makes them unless the type is a scalar."""
     if dtypes.is_extended(aval.dtype):
         return _staged_extended_zeros(equations, aval)
     zero = Literal(scalar(0, aval.dtype))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of transfers: tangents move along, cotangents move back."""
+"""Derivatives of transfers: tangents move like primal values, cotangents move back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> tuple[Any, ...]:
 
 
 def _origin(src: Any, operand: Any, device: Any) -> Any:
-    """Returns the destination of a cotangent: the source of the operand, in its type's memory."""
+    """Returns the destination of a cotangent: the device and memory of the operand."""
     if src is not None or type(device) is not MemorySpace or not is_undefined_primal(operand):
         return src
     return operand.aval.memory_space or MemorySpace.Device

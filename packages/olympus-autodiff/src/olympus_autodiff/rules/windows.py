@@ -43,7 +43,7 @@ def _sum_transpose(
     base_dilation: tuple,
     window_dilation: tuple,
 ) -> Any:
-    """Transpose rule of sums over windows: sums over windows of the cotangent."""
+    """Transpose rule of window sums: sums the cotangent over windows."""
     pads = input_cotangent_padding(
         aval.shape,
         window_dimensions,
@@ -70,7 +70,7 @@ transpose_rules.define(windows.reduce_window_sum_p, unary_transpose(_sum_transpo
 
 
 def _extremum_jvp(primitive: Any, select_prim: Any) -> Callable[..., Any]:
-    """Jvp rule of extrema of windows: the tangent of each window's first extremum."""
+    """Jvp rule of window extrema: the tangent of each window's first extremum."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -85,7 +85,7 @@ jvp_rules.define(windows.reduce_window_min_p, _extremum_jvp(windows.reduce_windo
 
 
 def _selection_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of selection: linear in the first operand; the second one only selects."""
+    """Jvp rule of window selection: linear in the first operand. The second only selects."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (first, x), (t, _) = primals, tangents
@@ -164,7 +164,7 @@ def _select_and_scatter_add_transpose(
 def _reduce_window_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, consts: tuple, **window: Any
 ) -> Any:
-    """Jvp rule of user-defined reductions: reduces pairs of elements and tangents."""
+    """Jvp rule of user-defined reductions: reduces pairs of an element and its tangent."""
     count = len(primals) // 2
     moving = tuple([has_tangents(aval_of(x).dtype) for x in primals[:count]])
     inputs = [instantiate(t) for t, moves in zip(tangents, moving, strict=False) if moves]
@@ -187,7 +187,7 @@ def _reduce_window_jvp(
 
 @memoized
 def _function_of_pairs(closed: ClosedOlympuspr, moving: tuple[bool, ...]) -> ClosedOlympuspr:
-    """Returns a reduction's derivative, from two lists of elements and tangents to one."""
+    """Returns the reduction function's derivative on pairs of elements and tangents."""
     derived, _ = jvp_olympuspr(closed, moving * 2, moving)
     count, tangents = len(moving), sum(moving)
     invars = derived.jaxpr.invars

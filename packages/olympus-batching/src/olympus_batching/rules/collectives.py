@@ -237,7 +237,7 @@ def _all_gather(
 
 
 def _merge(operand: Any, dim: int) -> Any:
-    """Returns the array with a dimension merged with the next one."""
+    """Merges a dimension of an array with the next dimension."""
     shape = operand.shape
     return lax.reshape(operand, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
@@ -286,7 +286,7 @@ _define(lax.reduce_scatter_p, _reduce_scatter_others, _reduce_scatter)
 
 
 def several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
-    """Returns the error for an exchange over several axes of which only one is mapped."""
+    """Returns the error for an exchange over several axes if only one of them is mapped."""
     return NotImplementedError(
         f"{name} over the axes {axis_name} cannot be batched over {axis.name!r} alone. Call it for "
         "one axis after the other."

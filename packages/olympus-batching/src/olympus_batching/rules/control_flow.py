@@ -23,6 +23,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.effects import OrderedIOEffect
 
 from ..batched_programs import batch_olympuspr, uses_axis
+from ..compacted_loops import BatchedLoop, compaction_sizes, run_compacted
 from ..split_choices import run_split
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
 from ..trace import call_batched
@@ -75,7 +76,7 @@ def _cond(
         return lax.cond_p.bind(*args, branches=branches, **params), [None] * len(
             branches[0].out_avals
         )
-    # A result that is batched in one branch is batched in all.
+    # A result that is batched in one branch is batched in all branches.
     flags = [batch_olympuspr(branch, axis, batched_in)[1] for branch in branches]
     batched_out = [any(each) for each in zip(*flags, strict=True)]
     batched = tuple(
@@ -88,8 +89,8 @@ def _cond(
 def _can_split(axis: BatchAxis, branches: Sequence[ClosedOlympuspr]) -> bool:
     """Returns whether branches may run on some of the examples.
 
-    They may not if they have effects, communicate between the examples, or if mesh axes shard the
-    examples.
+    Branches with effects, or with communication between the examples, may not. If mesh axes shard
+    the examples, no branch may.
     """
     return (
         axis.layout is None
@@ -108,7 +109,7 @@ def _choose_each(
 ) -> Any:
     """Runs all branches on all examples, and selects the results of each example's branch.
 
-    For examples that do not take a branch, the branch gets operands without their derivatives. An
+    Derivatives of a branch's operands are stopped for the examples that do not take the branch. An
     infinite derivative of such an operand would make the sum over branches NaN.
     """
     outs = []
@@ -198,7 +199,8 @@ def _while(
         return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
     operands = layout.operands(_fronted(args, batch_dims))
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
-    # A component that is batched after an iteration is batched before the next one.
+    # A carry component that is batched after an iteration is also batched before the next
+    # iteration.
     batched = initially_batched
     while True:
         batched_body, after = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
@@ -214,6 +216,17 @@ def _while(
         # Examples finish after different numbers of iterations. The condition returns a boolean for
         # each example, and the primitive keeps the values of finished examples.
         batched = batched._replace(carry=[True] * len(batched.carry))
+        if "batch" in options and _can_compact(axis, cond_jaxpr, body_jaxpr, options):
+            carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
+            loop = BatchedLoop(
+                functools.partial(_run, cond_jaxpr),
+                functools.partial(_run, body_jaxpr),
+                batched,
+                options.get("checkpoints"),
+            )
+            sizes = compaction_sizes(options["batch"], axis.size)
+            outs = run_compacted(loop, axis, sizes, operands._replace(carry=carry))
+            return outs, _with_dims(batched.carry)
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
     carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
@@ -232,6 +245,25 @@ def _while(
         **options,
     )
     return outs, _with_dims(batched.carry)
+
+
+def _can_compact(
+    axis: BatchAxis,
+    cond_jaxpr: ClosedOlympuspr,
+    body_jaxpr: ClosedOlympuspr,
+    options: dict[str, Any],
+) -> bool:
+    """Returns whether finished examples may leave the batch of a loop.
+
+    They may not if another axis batches the condition already, or if the loop has an inverse, whose
+    reverse mode needs the number of iterations of the whole batch.
+    """
+    checkpoints = options.get("checkpoints")
+    return (
+        not cond_jaxpr.out_avals[0].shape
+        and (checkpoints is None or checkpoints.inverse is None)
+        and _can_split(axis, (body_jaxpr, cond_jaxpr))
+    )
 
 
 def _instantiated(
@@ -269,7 +301,8 @@ def _scan(
         return apply_to_arrays(axis, lax.scan_p, args, batch_dims, all_params)
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
     num_ys = len(jaxpr.out_avals) - num_carry
-    # A component that is batched after an iteration is batched before the next one.
+    # A carry component that is batched after an iteration is also batched before the next
+    # iteration.
     batched = initially_batched
     while True:
         batched_body, batched_out = batch_olympuspr(
@@ -283,7 +316,7 @@ def _scan(
     batched_operands = ScanOperands(
         consts=_fronted(operands.consts, dims.consts),
         carry=_instantiated(axis, carry, initially_batched.carry, batched.carry),
-        # The first dimension is that of the iterations. The second is the batch dimension.
+        # The first dimension is for the iterations, and the second is the batch dimension.
         xs=[
             x if dim is None else materialize(x, axis.size, dim, 1)
             for x, dim in zip(operands.xs, dims.xs, strict=True)

@@ -97,11 +97,11 @@ def split(x: Any, dimension: int, count: int) -> Any:
 
 
 def merged_within_groups(x: Any, source: int, target: int, groups: int) -> Any:
-    """Merges a dimension with one ordered [group, element], and keeps the order of groups."""
+    """Merges dimension ``source`` into dimension ``target``, within each of the target's groups."""
     place = target + (target >= source)
     x = split(x, place, groups)
     source += source > place
-    # Move the dimension between groups and elements, and merge it with both.
+    # The target is ordered [group, element]: move the source between the two, and merge all three.
     x = merged(x, source, target + 1)
     first, second = shape_of(x)[target : target + 2]
     return lax.reshape(x, (*shape_of(x)[:target], first * second, *shape_of(x)[target + 2 :]))

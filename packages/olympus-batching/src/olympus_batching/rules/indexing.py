@@ -188,7 +188,7 @@ def _empty_gather(args: Any, batch_dims: Any, dims: Any, slice_sizes: Any) -> An
 
 
 def _after(dims: Sequence[int]) -> tuple[int, ...]:
-    """Returns the dimensions as numbered after a new first dimension."""
+    """Renumbers dimensions for a new first dimension."""
     return tuple([dim + 1 for dim in dims])
 
 

@@ -64,7 +64,7 @@ def _cholesky_update(axis_size: int, args: Any, batch_dims: Any, **params: Any) 
 def _side_by_side(
     primitive: Primitive, shared: Sequence[Any], b: Any, batch_dim: int, axis: int, params: Any
 ) -> Any:
-    """Solves systems with one matrix: concatenates all right-hand sides along ``axis``."""
+    """Solves systems with a shared matrix: concatenates all right-hand sides along ``axis``."""
     b = move_dim(b, batch_dim, axis)
     shape = shape_of(b)
     joined = lax.reshape(b, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))

@@ -8,5 +8,5 @@ from olympus_ir.lax.point_to_point import precv_p, psend_p
 from ..tables import axis_rules, batching_rules, collective_batching_rules
 
 for _table in (batching_rules, axis_rules, collective_batching_rules):
-    _table.exempt(psend_p, reason="a token says nothing of examples; ppermute can be batched")
-    _table.exempt(precv_p, reason="a token says nothing of examples; ppermute can be batched")
+    _table.exempt(psend_p, reason="tokens cannot be batched; ppermute can be batched")
+    _table.exempt(precv_p, reason="tokens cannot be batched; ppermute can be batched")

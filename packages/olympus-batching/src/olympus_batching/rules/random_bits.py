@@ -16,7 +16,7 @@ def _rng_bit_generator(
 ) -> Any:
     """Batching rule of `rng_bit_generator`: generates all bits from the first example's key.
 
-    The generator has a single state. The bits therefore differ from those of a loop over the
+    The generator has a single state. The bits therefore differ from the bits of a loop over the
     examples, and the keys of the other examples are returned unchanged.
     """
     keys = to_front(args[0], batch_dims[0])

@@ -98,7 +98,7 @@ def apply_to_arrays(
     dims: Sequence[BatchDim],
     params: dict[str, Any],
 ) -> Any:
-    """Batches a construct in its pure form. Reads references before it, and writes them after."""
+    """Batches control flow: reads references before it, and writes them after it."""
 
     def one_example(*operands: Any) -> list[Any]:
         return apply_discharged(
@@ -121,7 +121,7 @@ def _batched_transforms(
 ) -> tuple[list[Any], Any, int]:
     """Returns the transforms of all examples, as leaves and structure, and the batch dimension.
 
-    The batch dimension is that of the view.
+    The batch dimension belongs to the view.
 
     Args:
       axis_size: the number of examples.
@@ -193,7 +193,7 @@ def _batched_transform(
     if isinstance(transform, BitcastTransform):
         if len(aval.shape) != 1 or shape == aval.shape:
             return [*before, transform], 0
-        # The cast changes the only dimension of a vector, else the last dimension but one.
+        # The cast changes the only dimension of a vector, else the second-to-last dimension.
         column = ReshapeTransform((axis_size, *aval.shape, 1))
         return [*before, column, transform, ReshapeTransform((axis_size, *shape))], 0
     batched = getattr(transform, "batched", None)
@@ -224,7 +224,7 @@ def _indexed_alike(axis_size: int, indexer: NDIndexer, dim: int) -> tuple[list[A
     out_dim = labels.index(dim)
     if [label for label in labels if label != dim] == wanted:
         return [batched], out_dim
-    # A slice between index arrays moves their dimensions to the front.
+    # If a slice separates index arrays, the arrays' dimensions come first.
     order = tuple([labels.index(label) for label in (dim, *wanted)])
     return [batched, TransposeTransform(order)], 0
 
@@ -240,12 +240,14 @@ def _indexed_each(
 ) -> tuple[list[Any], int]:
     """Batches an index that differs between examples. Index arrays get a batch dimension.
 
-    Slices with different starts become index arrays. Each adds a dimension to the index arrays.
+    Slices with different starts become index arrays. Each such slice adds a dimension to the index
+    arrays.
     """
     own = indexer.int_indexer_shape
     steps: dict[
         int, int
-    ] = {}  # from position of a slice that becomes an index array to its dimension in index arrays
+        # maps the position of a slice that becomes an index array to a dimension of index arrays
+    ] = {}
     shape = [axis_size, *own]
     for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:
@@ -290,7 +292,7 @@ def _indexed_each(
 
 
 def _from_start(index: Slice, size: int) -> Any:
-    """Returns the starts of a slice. Clamps them so that the slice fits, like a dynamic slice."""
+    """Returns the starts of a slice, clamped as in a dynamic slice."""
     start = index.start
     start = lax.select_n(lax.lt(start, _like(0, start)), start, lax.add(start, _like(size, start)))
     last = size - (index.size - 1) * index.stride - 1

@@ -7,6 +7,7 @@ from typing import Any
 
 from olympus_ir import lax
 
+from ..dimensions import all_at, move_dim, to_front
 from ..tables import along_dimension, batching_rules, shifted
 
 batching_rules.define(lax.sort_p, along_dimension(lax.sort_p))
@@ -27,3 +28,23 @@ def _approx_top_k(
     axis = shifted(reduction_dimension % (operand.ndim - 1), dim)
     outs = lax.approx_top_k_p.bind(operand, reduction_dimension=axis, **params)
     return outs, [dim, dim]
+
+
+@batching_rules.define(lax.order_statistics_p)
+def _order_statistics(axis_size: int, args: Any, batch_dims: Any) -> Any:
+    (operand, places), (dim, places_dim) = args, batch_dims
+    if places_dim is None and places.ndim == 1:
+        return lax.order_statistics_p.bind(to_front(operand, dim), places), 0
+    if dim is not None:
+        operand, places = all_at(args, axis_size, batch_dims, 0)
+        if places.ndim < operand.ndim:
+            shape = (*operand.shape[:-1], places.shape[-1])
+            places = lax.broadcast_in_dim(places, shape, (0, operand.ndim - 1))
+        return lax.order_statistics_p.bind(operand, places), 0
+    # Each line is selected from once, at the places of all examples.
+    places = move_dim(places, places_dim, places.ndim - 2)
+    *lines, _, count = places.shape
+    places = lax.reshape(places, (*lines, axis_size * count))
+    selected = lax.order_statistics_p.bind(operand, places)
+    last = operand.ndim - 1
+    return lax.reshape(selected, (*operand.shape[:-1], axis_size, count)), last

@@ -44,7 +44,7 @@ def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[
 
 
 def _without_checks(equation: Equation, enabled: Enabled) -> Equation:
-    """Returns a call's equation whose program lacks the checks that are not enabled."""
+    """Returns a call's equation without the checks that are not enabled."""
     if not equation.effects:
         return equation
     (key,) = {"jaxpr", "call_jaxpr"} & set(equation.params)
@@ -117,9 +117,9 @@ def _custom_jvp_call(
         after, derived = _run_rule(before, enabled, jvp, *primals[count:], *tangents[count:])
         known = after.leaves(effects)
         # The tangents of errors are zero, because errors are not continuous in the operands.
-        still = [np.zeros(np.shape(each), _tangent_dtype(each)) for each in known]
+        zeros = [np.zeros(np.shape(each), _tangent_dtype(each)) for each in known]
         half = len(derived) // 2
-        return [*known, *derived[:half], *still, *derived[half:]]
+        return [*known, *derived[:half], *zeros, *derived[half:]]
 
     out = current.trace.process_custom_jvp_call(
         calls.custom_jvp_call_p,

@@ -97,8 +97,8 @@ def check_results_for_nans(primitives: Iterable[Primitive]) -> None:
 def _check_unknown(primitive: Primitive) -> ErrorRule | None:
     """Returns the NaN check as the rule of a primitive outside of the instruction set.
 
-    Libraries, for example, define such primitives. An instruction without a rule cannot fail.
-    For it this returns None.
+    Libraries, for example, define such primitives. The result is None for a primitive of the
+    instruction set, which cannot fail if it has no rule.
     """
     return None if primitive.family else with_nan_check
 

@@ -113,8 +113,8 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         leaves = error.leaves([*effects, position.effect])
     noted = _Noted(error, effects, position)
 
-    # The condition may fail as well. This code evaluates it before the loop and at the end of
-    # each step. The loop reads its value from the carry.
+    # The condition may fail as well. This code evaluates it before the loop and at the end of each
+    # step. The loop reads the value of the condition from the carry.
     def condition(before: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
         *after, pred = cond_fun(*before, *cond_consts, *values)
         return pred, after
@@ -131,5 +131,6 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         step,
         (noted.first_step, pred, [*before, *leaves[count:]], list(init)),
         checkpoints=params.get("checkpoints"),
+        batch=params.get("batch"),
     )
     return error.with_leaves(noted.effects, after), values

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import abc
-import asyncio
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from olympus_xla.processes.distributed import wait_at_barrier
 
 from .specs import get_tensorstore_spec as spec_of_path
 from .specs import is_remote_storage
-from .stores import async_serialize, run_deserialization
+from .stores import async_serialize, gather_all, run_deserialization, wait_for
 
 __all__ = [
     "AsyncManager",
@@ -44,9 +43,10 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: the place of the array: an absolute path or the address of an object in the cloud.
-      ocdbt: whether arrays lie together in one database, at the path above.
-      process_idx: the number of a process that writes a database of its own.
+      ckpt_path: where to store the array: an absolute path, or the address of an object in the
+        cloud.
+      ocdbt: whether to store the arrays of one folder in a single database, at the parent path.
+      process_idx: the number of the process, if each process writes its own database.
       arr: the array, which determines the chunks.
       driver: ``"zarr"`` or ``"zarr3"``.
 
@@ -62,7 +62,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raises the exception of the writes so far, if there is one, without waiting."""
+        """Raises the exception of a failed write, if any, without waiting for unfinished writes."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -86,7 +86,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Waits in a thread for writes and for the other processes.
+    """Waits in a thread for the writes of this process and of the other processes.
 
     Args:
       timeout_secs: the time to wait for the other processes.
@@ -128,7 +128,7 @@ class AsyncManager:
             ) from error
 
     def check_for_errors(self) -> None:
-        """Raises the exception of the writes so far, if there is one, without waiting."""
+        """Raises the exception of a failed write, if any, without waiting for unfinished writes."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -168,7 +168,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Starts to write arrays, which the caller may change after the return.
+        """Starts to write arrays. The caller may change them after the return.
 
         Args:
           arrays: the arrays.
@@ -181,14 +181,14 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         futures: list[Any] = []
 
         async def start() -> None:
-            await asyncio.gather(
+            await gather_all(
                 *(
                     async_serialize(array, spec, futures, transaction=transaction)
                     for array, spec in zip(arrays, tensorstore_specs, strict=True)
                 )
             )
 
-        asyncio.run(start())
+        wait_for(start())
         self._add_futures(futures)
         self._start_async_commit(on_commit_callback)
 
@@ -219,9 +219,9 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         Args:
           shardings: the sharding or the `Format` of each array.
           tensorstore_specs: the TensorStore spec of each array.
-          global_shapes: the shape of each array, by default the stored one.
-          dtypes: the dtype of each array, by default the stored one.
-          concurrent_gb: the number of gigabytes that are read at the same time.
+          global_shapes: the shape of each array, by default the stored shape.
+          dtypes: the dtype of each array, by default the stored dtype.
+          concurrent_gb: the limit of gigabytes read concurrently.
         """
         self.wait_until_finished()
         return run_deserialization(

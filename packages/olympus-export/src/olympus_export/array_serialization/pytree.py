@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pytrees of arrays in folders.
 
-A folder has a file ``pytreedef.json`` with the structure and the types of the arrays, and a
-database ``array_store`` with the arrays, each under its number. JAX uses the same format.
+A folder contains a file ``pytreedef.json`` with the structure and the arrays' types, and a database
+``array_store`` with the arrays, named by number. JAX uses the same format.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import threading
 from collections.abc import Callable, Generator
 from typing import Any
@@ -30,7 +31,14 @@ from olympus_xla.platforms import backends
 from olympus_xla.processes import multihost
 
 from .specs import get_tensorstore_spec, is_remote_storage, merge_nested_ts_specs
-from .stores import ByteLimiter, async_deserialize, async_serialize, combine_kvstores
+from .stores import (
+    ByteLimiter,
+    async_deserialize,
+    async_serialize,
+    combine_kvstores,
+    gather_all,
+    wait_for,
+)
 from .trees import tree_from_bytes, tree_to_bytes
 
 __all__ = [
@@ -43,6 +51,7 @@ __all__ = [
 ]
 
 TREE_FILE, STORE = "pytreedef.json", "array_store"
+UNFINISHED = f"{TREE_FILE}.unfinished"
 TREE_KEY, LEAVES_KEY = "__jax_pytreedef_repr", "__jax_leaf_ids"
 BYTES_AT_A_TIME = 32 << 30
 
@@ -109,10 +118,14 @@ def _local(directory: Any) -> pathlib.Path:
 def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = None) -> None:
     """Writes a pytree of arrays to a folder.
 
+    The file ``pytreedef.json`` is written last, in one atomic step. `load` refuses a folder without
+    this file. So if a process ends during a write, the folder is not taken for a complete one. With
+    ``overwrite``, the old contents are removed first. Write each training step to its own folder.
+
     Args:
       data: the pytree. Its leaves are arrays or None.
       directory: the folder, which is created.
-      overwrite: whether to replace a pytree that the folder already has.
+      overwrite: whether to replace a complete or unfinished pytree that is already in the folder.
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
@@ -134,12 +147,11 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
     root, several = _local(directory), backends.process_count() > 1
     if backends.process_index() == 0:
         _prepare(root, overwrite)
-        (root / TREE_FILE).write_text(json.dumps(contents, indent=2))
     multihost.sync_global_devices(f"save {root}: folder")
     own = backends.process_index() if several else None
 
     async def write() -> None:
-        await asyncio.gather(
+        await gather_all(
             *(
                 async_serialize(
                     leaf,
@@ -152,17 +164,20 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
             )
         )
 
-    asyncio.run(write())
+    wait_for(write())
     if several:
         multihost.sync_global_devices(f"save {root}: arrays")
         if backends.process_index() == 0:
             parts = [_database(root, process) for process in range(backends.process_count())]
-            asyncio.run(combine_kvstores(_database(root, None), parts))
+            wait_for(combine_kvstores(_database(root, None), parts))
+    if backends.process_index() == 0:
+        _commit(root, json.dumps(contents, indent=2))
+    if several:
         multihost.sync_global_devices(f"save {root}: database")
 
 
 def _checked(leaf: Any) -> Any:
-    """Checks that a leaf can be written, and returns it."""
+    """Returns a leaf after a check that it can be written."""
     dtype = getattr(leaf, "dtype", None)
     if dtype is None or not hasattr(leaf, "shape"):
         raise ValueError(
@@ -183,23 +198,34 @@ def _database(root: pathlib.Path, process: int | None) -> dict[str, Any]:
 
 
 def _prepare(root: pathlib.Path, overwrite: bool) -> None:
+    """Makes the folder, and removes an older complete or unfinished pytree in it."""
     if root.exists() and any(root.iterdir()):
         if not overwrite:
             raise ValueError(
                 f"Files already exist at path: `{root}`, but you specified `overwrite=False`"
             )
-        if not (root / TREE_FILE).exists():
+        names = {path.name for path in root.iterdir()}
+        if TREE_FILE not in names and not names <= {UNFINISHED, STORE}:
             raise ValueError(
                 f"the folder {root} has files, and none of them is {TREE_FILE}: it is not one that "
                 "`save` wrote, and is not overwritten"
             )
-        (root / TREE_FILE).unlink()
+        (root / TREE_FILE).unlink(missing_ok=True)
         shutil.rmtree(root / STORE, ignore_errors=True)
     root.mkdir(parents=True, exist_ok=True)
 
 
+def _commit(root: pathlib.Path, contents: str) -> None:
+    """Writes ``pytreedef.json``, which marks the folder as complete, in one atomic step."""
+    with open(root / UNFINISHED, "w", encoding="utf-8") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(root / UNFINISHED, root / TREE_FILE)
+
+
 def _spread(prefix: Any, data: Any) -> list[Any]:
-    """Returns one spec, or None, for each leaf."""
+    """Broadcasts a prefix tree of specs to the leaves; a leaf without a spec gets None."""
     if prefix is None:
         return [None] * len(pytrees.tree_leaves(data, is_leaf=_is_none))
     return broadcast_prefix(
@@ -229,6 +255,11 @@ def nonblocking_save(
 
 # ---- reading ----
 
+# The exceptions with which the readers of JSON, base64 and structures report damage.
+_DAMAGED = (
+    *(ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError, struct.error),
+)
+
 
 def load_pytreedef(directory: Any) -> Any:
     """Reads the structure of a pytree in a folder, and the types of its arrays.
@@ -241,10 +272,15 @@ def load_pytreedef(directory: Any) -> Any:
 
     Raises:
       FileNotFoundError: the folder has no pytree.
+      ValueError: the file with the structure is damaged.
     """
-    contents = json.loads((_local(directory) / TREE_FILE).read_text())
-    tree = tree_from_bytes(base64.b64decode(contents[TREE_KEY]))
-    return pytrees.tree_unflatten(tree, map(_described, contents[LEAVES_KEY]))
+    path = _local(directory) / TREE_FILE
+    try:
+        contents = json.loads(path.read_text("utf-8"))
+        tree = tree_from_bytes(base64.b64decode(contents[TREE_KEY]))
+        return pytrees.tree_unflatten(tree, map(_described, contents[LEAVES_KEY]))
+    except _DAMAGED as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from None
 
 
 def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
@@ -271,7 +307,7 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
     async def read() -> list[Any]:
         limiter = ByteLimiter(BYTES_AT_A_TIME)
 
-        async def one(number: int) -> Any:
+        async def read_leaf(number: int) -> Any:
             if leaves[number] is None or not masks[number]:
                 return None
             spec = merge_nested_ts_specs(
@@ -279,9 +315,9 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
             )
             return await async_deserialize(wanted[number], spec, byte_limiter=limiter)
 
-        return await asyncio.gather(*map(one, range(len(leaves))))
+        return await gather_all(*map(read_leaf, range(len(leaves))))
 
-    return pytrees.tree_unflatten(tree, asyncio.run(read()))
+    return pytrees.tree_unflatten(tree, wait_for(read()))
 
 
 def _prefix(prefix: Any, full: Any) -> list[Any]:

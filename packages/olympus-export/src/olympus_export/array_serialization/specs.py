@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorStore specs: the place of a stored array, and its chunks."""
+"""TensorStore specs, which describe where and in which chunks an array is stored."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: the place of the array: an absolute path or the address of an object in the cloud.
-      ocdbt: whether arrays lie together in one database, at the path above.
-      process_idx: the number of a process that writes a database of its own.
+      ckpt_path: where to store the array: an absolute path, or the address of an object in the
+        cloud.
+      ocdbt: whether to store the arrays of one folder in a single database, at the parent path.
+      process_idx: the number of the process, if each process writes its own database.
       arr: the array, which determines the chunks.
       driver: ``"zarr"`` or ``"zarr3"``.
 
@@ -118,7 +119,7 @@ def chunk_metadata(array: Any, driver: str) -> dict[str, Any]:
 
 
 def _chunk_shape(shape: Sequence[int], itemsize: int) -> list[int]:
-    """Returns the shape of chunks that divide an array and are not too large for a file."""
+    """Returns the shape of chunks that divide an array evenly and are small enough for a file."""
     chunk = [max(size, 1) for size in shape]
     while math.prod(chunk) * itemsize > LARGEST_CHUNK_BYTES:
         axis = int(np.argmax(chunk))
@@ -133,7 +134,7 @@ def _smallest_factor(number: int) -> int:
 
 
 def merge_nested_ts_specs(first: Any, second: Any) -> Any:
-    """Merges two specs; the second one takes precedence."""
+    """Merges two specs; the second takes precedence."""
     if second is None:
         return first
     merged = dict(first)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
+from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.types import dtypes
 from olympus_sharding.shardings.behavior import Sharding
 from olympus_xla.arrays.assembly import make_array_from_single_device_arrays
@@ -25,10 +27,30 @@ __all__ = [
     "async_deserialize",
     "async_serialize",
     "combine_kvstores",
+    "gather_all",
     "run_deserialization",
     "run_serialization",
     "shared_context",
+    "wait_for",
 ]
+
+Result = TypeVar("Result")
+
+
+def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Runs a coroutine to its end, also where this thread runs an event loop, as in notebooks."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    wide = enable_x64.value
+
+    def run() -> Result:
+        with enable_x64(wide):  # a new thread has its own settings
+            return asyncio.run(coroutine)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        return threads.submit(run).result()
 
 
 @functools.cache
@@ -41,6 +63,19 @@ def shared_context() -> Any:
             "file_io_concurrency": {"limit": 128},
         }
     )
+
+
+async def gather_all(*work: Any) -> list[Any]:
+    """Awaits all awaitables and returns their results. An error is raised after all have ended.
+
+    The event loop must not close earlier: if TensorStore's threads report to a closed loop, the
+    process dies.
+    """
+    results = await asyncio.gather(*work, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
 
 
 class ByteLimiter:
@@ -90,10 +125,10 @@ async def async_serialize(
 
     Args:
       arr_inp: the array.
-      tensorstore_spec: the place and the format of the stored array.
+      tensorstore_spec: describes where and how to store the array.
       commit_future: a list to which the futures of the writes are added. Without a list, this
-        function waits for the writes. The caller may change the array after the return in any
-        case.
+        function waits for the writes. In both cases the caller may change the array after the
+        return.
       context: limits on concurrent operations; by default `shared_context`.
       chunk_layout: preferences for chunks.
       primary_host: the process that creates the file; None if all processes create it.
@@ -101,8 +136,8 @@ async def async_serialize(
       transaction: the transaction of the writes.
 
     Raises:
-      ValueError: the array is on devices of other processes too, and each of its parts is on one
-        of those devices.
+      ValueError: the array is on devices of several processes, but sharded over devices of a single
+        process only.
     """
     array = arr_inp
     if not isinstance(tensorstore_spec, dict):
@@ -128,7 +163,7 @@ async def async_serialize(
         dtype=ts.dtype(np.dtype(array.dtype)),
         **options,
     )
-    commits = await asyncio.gather(
+    commits = await gather_all(
         *(
             _write_shard(store, shard, transaction)
             for shard in array.addressable_shards
@@ -138,13 +173,13 @@ async def async_serialize(
     if commit_future is not None:
         commit_future.extend(commits)
     elif transaction is None:
-        await asyncio.gather(*commits)
+        await gather_all(*commits)
 
 
 async def _write_shard(store: Any, shard: Any, transaction: Any) -> Any:
     if transaction is not None:
         store = store.with_transaction(transaction)
-    # The copy cannot change while it is written.
+    # write a copy, which cannot change during the write
     write = store[shard.index].write(
         np.asarray(shard.data), can_reference_source_data_indefinitely=True
     )
@@ -183,7 +218,7 @@ async def async_deserialize(
 
     Args:
       in_type: the sharding or the `Format` of the array, or a `ShapeDtypeStruct` with one of them.
-      tensorstore_spec: the place of the stored array.
+      tensorstore_spec: describes where the array is stored.
       global_shape: the shape of the result. Stored elements outside of this shape are left out.
         Elements that the file lacks are zero.
       dtype: the dtype of the result.
@@ -210,7 +245,7 @@ async def async_deserialize(
     dtype = dtype if dtype is not None else given_dtype
     sharding.shard_shape(shape)  # raises if the sharding does not divide the shape
     devices = sharding.addressable_devices_indices_map(shape).items()
-    parts = await asyncio.gather(
+    parts = await gather_all(
         *(
             _read_shard(store, index, shape, dtype, device, byte_limiter)
             for device, index in devices
@@ -247,9 +282,9 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
     """Writes several arrays, and waits until they are stored."""
 
     async def run() -> None:
-        await asyncio.gather(*map(async_serialize, arrays, tensorstore_specs))
+        await gather_all(*map(async_serialize, arrays, tensorstore_specs))
 
-    asyncio.run(run())
+    wait_for(run())
 
 
 def run_deserialization(
@@ -264,15 +299,15 @@ def run_deserialization(
     Args:
       shardings: the sharding or the `Format` of each array.
       tensorstore_specs: the TensorStore spec of each array.
-      global_shapes: the shape of each array, by default the stored one.
-      dtypes: the dtype of each array, by default the stored one.
-      concurrent_gb: the number of gigabytes that are read at the same time.
+      global_shapes: the shape of each array, by default the stored shape.
+      dtypes: the dtype of each array, by default the stored dtype.
+      concurrent_gb: the limit of gigabytes read concurrently.
     """
     none = [None] * len(tensorstore_specs)
 
     async def run() -> list[Any]:
         limiter = ByteLimiter(concurrent_gb * 10**9)
-        return await asyncio.gather(
+        return await gather_all(
             *(
                 async_deserialize(*each, byte_limiter=limiter)
                 for each in zip(
@@ -281,7 +316,7 @@ def run_deserialization(
             )
         )
 
-    return asyncio.run(run())
+    return wait_for(run())
 
 
 async def combine_kvstores(
@@ -292,6 +327,6 @@ async def combine_kvstores(
     whole = await ts.KvStore.open(combined_kvstore, context=context)
     transaction = ts.Transaction(atomic=False)
     target = whole.with_transaction(transaction)
-    stores = await asyncio.gather(*(ts.KvStore.open(each, context=context) for each in kvstores))
-    await asyncio.gather(*(store.experimental_copy_range_to(target) for store in stores))
+    stores = await gather_all(*(ts.KvStore.open(each, context=context) for each in kvstores))
+    await gather_all(*(store.experimental_copy_range_to(target) for store in stores))
     await transaction.commit_async()

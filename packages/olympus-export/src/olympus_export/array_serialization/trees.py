@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structures of pytrees as FlatBuffers, in the layout that JAX writes with its checkpoints.
 
-A node is a table of five fields: its kind, its children, the keys of a dictionary, and name and
-static data of a node of a registered type. https://flatbuffers.dev/internals describes the format.
+A node is a table of five fields: the kind, the children, the keys (for dictionaries), and the name
+and the static data (for registered types). https://flatbuffers.dev/internals describes the format.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ def tree_from_bytes(data: bytes) -> Any:
     """Returns the structure that `tree_to_bytes`, or JAX, wrote.
 
     Raises:
-      ValueError: the structure has nodes of types that are not registered for serialization.
+      ValueError: the structure has nodes of types that are not registered for serialization, or
+        refers to one node so often that it would be larger than the file.
+      struct.error: the data are damaged.
     """
-    return tree_from_json(_read_node(data, struct.unpack_from("<I", data, 0)[0]))
+    return tree_from_json(_Reader(data).node(struct.unpack_from("<I", data, 0)[0]))
 
 
 # ---- writing: a table precedes the data that it refers to ----
@@ -97,49 +99,60 @@ def _write_vector(buffer: bytearray, values: list[Any]) -> int:
 # ---- reading ----
 
 
-def _read_node(data: bytes, position: int) -> Any:
-    vtable = position - struct.unpack_from("<i", data, position)[0]
-    size = struct.unpack_from("<H", data, vtable)[0]
+class _Reader:
+    """Reader of one structure, which counts the nodes."""
 
-    def slot(field: int) -> int | None:
-        if 4 + 2 * field >= size:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._nodes_left = len(data)  # a node that is referred to once takes several bytes
+
+    def node(self, position: int) -> Any:
+        data = self._data
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
+            raise ValueError("a structure has more nodes than its file has bytes")
+        vtable = position - struct.unpack_from("<i", data, position)[0]
+        size = struct.unpack_from("<H", data, vtable)[0]
+
+        def slot(field: int) -> int | None:
+            if 4 + 2 * field >= size:
+                return None
+            offset = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
+            return position + offset if offset else None
+
+        def followed(place: int) -> int:
+            return place + struct.unpack_from("<I", data, place)[0]
+
+        def contents(field: int) -> bytes:
+            place = slot(field)
+            if place is None:
+                return b""
+            start = followed(place)
+            return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]]
+
+        def elements(field: int) -> list[int]:
+            place = slot(field)
+            if place is None:
+                return []
+            start = followed(place)
+            count = struct.unpack_from("<I", data, start)[0]
+            return [followed(start + 4 + 4 * number) for number in range(count)]
+
+        def text(start: int) -> str:
+            return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]].decode()
+
+        kind_place = slot(KIND)
+        kind = KINDS[0 if kind_place is None else data[kind_place]]
+        if kind == "leaf":
             return None
-        offset = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
-        return position + offset if offset else None
-
-    def followed(place: int) -> int:
-        return place + struct.unpack_from("<I", data, place)[0]
-
-    def contents(field: int) -> bytes:
-        place = slot(field)
-        if place is None:
-            return b""
-        start = followed(place)
-        return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]]
-
-    def elements(field: int) -> list[int]:
-        place = slot(field)
-        if place is None:
-            return []
-        start = followed(place)
-        count = struct.unpack_from("<I", data, start)[0]
-        return [followed(start + 4 + 4 * number) for number in range(count)]
-
-    def text(start: int) -> str:
-        return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]].decode()
-
-    kind_place = slot(KIND)
-    kind = KINDS[0 if kind_place is None else data[kind_place]]
-    if kind == "leaf":
-        return None
-    children = [_read_node(data, child) for child in elements(CHILDREN)]
-    node: dict[str, Any] = {"kind": kind, "children": children}
-    if kind == "dict":
-        node["keys"] = [text(start) for start in elements(KEYS)]
-    if kind == "custom":
-        node["name"] = contents(NAME).decode()
-        node["auxdata"] = _auxdata_in(node["name"], contents(AUXDATA))
-    return node
+        children = [self.node(child) for child in elements(CHILDREN)]
+        node: dict[str, Any] = {"kind": kind, "children": children}
+        if kind == "dict":
+            node["keys"] = [text(start) for start in elements(KEYS)]
+        if kind == "custom":
+            node["name"] = contents(NAME).decode()
+            node["auxdata"] = _auxdata_in(node["name"], contents(AUXDATA))
+        return node
 
 
 # ---- static data: the keys of ordered dictionaries are JSON in these files ----

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of exported modules before they become part of a program.
 
-A module may come from a file. The compiler does not check the modules it is given.
+A module may come from an untrusted file, and the compiler does not check its input.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ def check_module(exported: Exported, module: Any) -> None:
         raise _damaged(exported, str(error)) from None
     if not well_formed:
         raise _damaged(exported, "it is malformed")
-    _check_types(exported, module)
-    check_custom_calls(module, exported.disabled_safety_checks)
+    try:
+        _check_types(exported, module)
+        check_custom_calls(module, exported.disabled_safety_checks)
+    except RuntimeError:  # nanobind's, for texts that it cannot convert
+        raise _damaged(exported, "a text in it is not in UTF-8") from None
 
 
 def _check_types(exported: Exported, module: Any) -> None:

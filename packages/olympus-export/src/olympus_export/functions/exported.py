@@ -44,8 +44,8 @@ class Exported:
       nr_devices: the number of devices the program is partitioned over.
       platforms: the platforms the function was exported for. If there are several, the main
         function first takes the position of the current platform in this tuple.
-      ordered_effects: effects whose tokens the module's main function takes and returns.
-      unordered_effects: other effects.
+      ordered_effects: the effects whose tokens the main function takes and returns.
+      unordered_effects: the other effects.
       disabled_safety_checks: the safety checks that are switched off.
       mlir_module_serialized: the StableHLO module as a portable artifact.
       calling_convention_version: the version of the main function's calling convention.
@@ -169,14 +169,14 @@ class Exported:
                 f"has {mesh.size}"
             )
 
-        def one(named_sharding: Any, hlo_sharding: Any) -> Any:
+        def sharding_on_mesh(named_sharding: Any, hlo_sharding: Any) -> Any:
             if named_sharding is not None:
                 return NamedSharding(mesh, named_sharding.spec)
             if hlo_sharding is not None:
                 return GSPMDSharding(mesh._internal_device_list, hlo_sharding)
             return None
 
-        return tuple(map(one, named, hlo))
+        return tuple(map(sharding_on_mesh, named, hlo))
 
     def has_vjp(self) -> bool:
         """Returns whether the function can be differentiated in reverse mode."""
@@ -185,7 +185,7 @@ class Exported:
     def vjp(self) -> Exported:
         """Returns the exported vector-Jacobian product.
 
-        It takes the flat arguments and one cotangent for each flat result. It returns the
+        The product takes the flat arguments and one cotangent for each flat result, and returns the
         cotangents of the flat arguments.
 
         Raises:
@@ -194,7 +194,8 @@ class Exported:
         if self._get_vjp is None:
             raise ValueError(
                 f"No VJP is available of the exported function {self.fun_name}: it was serialized "
-                "without. Serialize it with vjp_order=1, or higher, to differentiate it as often."
+                "without its derivative. Serialize it with vjp_order=1, or higher, to "
+                "differentiate it as often."
             )
         return self._get_vjp(self)
 

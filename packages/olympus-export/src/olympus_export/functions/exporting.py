@@ -6,8 +6,8 @@ Python code that it was traced from.
 
 Calling convention: the module's public function ``main`` takes the flat arguments at the positions
 ``module_kept_var_idx`` and returns the flat results. If the function was exported for several
-platforms, ``main`` takes one more operand before these: the index of the current platform among
-them, an int32 scalar.
+platforms, ``main`` has an additional first operand: the index of the current platform, an int32
+scalar.
 
 Shapes may be symbolic; see `symbolic_shape`. The operands of ``main`` then have dynamic shapes, and
 ``main`` checks that these shapes are consistent.
@@ -49,7 +49,7 @@ maximum_supported_calling_convention_version = 10
 
 
 def default_export_platform() -> str:
-    """Returns the platform of the default device, for which functions are exported by default.
+    """Returns the platform of the default device, which is the default for exports.
 
     Example:
       >>> default_export_platform()
@@ -73,7 +73,7 @@ def export(
       disabled_checks: safety checks to switch off; see `DisabledSafetyCheck`.
 
     Returns:
-      A function that takes arguments, or `ShapeDtypeStruct` in their place, and returns an
+      A function that takes arguments, or `ShapeDtypeStruct`s in place of arrays, and returns an
       `Exported`.
 
     Raises:
@@ -175,7 +175,7 @@ def _export_traced(
     check_custom_calls(lowered.module, disabled_checks)
     is_symbolic = program_lowering.has_symbolic_shapes(program.closed.in_avals)
     attributes = lowered.module.operation.attributes
-    # A call of a function that was exported for symbolic shapes sets `lowered.needs_refinement`.
+    # Calls of functions that were exported for symbolic shapes set `lowered.needs_refinement`.
     uses_global_constants = len(platforms) > 1 or is_symbolic or lowered.needs_refinement
     attributes["jax.uses_shape_polymorphism"] = mlir.boolean(uses_global_constants)
     in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
@@ -229,7 +229,7 @@ def _shardings(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Returns the shardings over abstract meshes and the shardings in XLA's form.
 
-    Each sharding is in one of the two tuples, and the other tuple has None at its position. An
+    A sharding is in only one of the two tuples. The other tuple has None at this position. An
     unspecified sharding is None in both.
     """
     if len(placement.devices) == 1 or not shardings:

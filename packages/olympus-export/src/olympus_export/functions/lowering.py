@@ -166,8 +166,8 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
         else:
             new = module.unique_name(old)
         renamed.append((operation, old, new))
-    # The new name of one symbol may be the old name of another. The first loop therefore gives each
-    # symbol an intermediate name, which occurs in neither module.
+    # The new name of one symbol may be the old name of another symbol. The first loop therefore
+    # gives each symbol an intermediate name, which occurs in neither module.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

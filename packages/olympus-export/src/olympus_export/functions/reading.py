@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.symbolic import SymbolicScope, symbolic_shape
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
@@ -23,14 +25,22 @@ from .exported import Exported
 from .format import EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS
 from .safety_checks import DisabledSafetyCheck
 
-__all__ = ["deserialize"]
+if TYPE_CHECKING:
+    from . import vetting
+else:
+    vetting = deferred(".vetting", milliseconds=2.0)
+
+__all__ = ["deserialize", "from_parts", "vet_programs"]
 
 
-def deserialize(blob: bytes | bytearray) -> Exported:
+def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported:
     """Returns the exported function that `Exported.serialize` turned into bytes.
 
     Args:
       blob: the bytes that `Exported.serialize` returned.
+      untrusted: whether the bytes may come from a stranger. Another process then reads the program
+        first, so malicious bytes can crash only that process. The first use in a process takes a
+        second or two.
 
     Raises:
       ValueError: ``blob`` is not an exported function, is damaged, or is in an unknown version of
@@ -57,16 +67,46 @@ def deserialize(blob: bytes | bytearray) -> Exported:
             "deserialize: the exported function is damaged or cut off: its checksum differs"
         )
     try:
-        return _from_body(body, header_length)
-    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        exported = _from_body(body, header_length)
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise ValueError(
             f"deserialize: the exported function is damaged: {type(error).__name__}: {error}"
         ) from None
+    if untrusted:
+        vet_programs(exported)
+    return exported
+
+
+def vet_programs(exported: Exported) -> None:
+    """Lets another process read the programs of a function and of its derivatives first.
+
+    Raises:
+      ValueError: a program is damaged.
+    """
+    vetting.vet(exported.mlir_module_serialized)
+    while exported.has_vjp():
+        exported = exported.vjp()
+        vetting.vet(exported.mlir_module_serialized)
+
+
+def _reduced(exported: Exported) -> tuple[Any, tuple[bytes]]:
+    """Returns what pickles of an exported function hold: its bytes, without derivatives."""
+    return deserialize, (bytes(exported.serialize()),)
+
+
+copyreg.pickle(Exported, _reduced)
 
 
 def _from_body(body: memoryview, header_length: int) -> Exported:
     try:
-        header = json.loads(bytes(body[:header_length]))
+        header = json.loads(bytes(body[:header_length]).decode())
     except ValueError as error:
         raise ValueError(f"deserialize: the exported function is damaged: {error}") from None
     pieces, position = [], header_length
@@ -78,11 +118,21 @@ def _from_body(body: memoryview, header_length: int) -> Exported:
             f"deserialize: the exported function is damaged: its parts have {position} bytes, and "
             f"there are {len(body)}"
         )
-    return _checked(_from_json(header["exported"], pieces))
+    return from_parts(header["exported"], pieces)
+
+
+def from_parts(contents: dict[str, Any], pieces: Sequence[bytes] | Mapping[int, bytes]) -> Exported:
+    """Returns an exported function from its JSON and the pieces of data, by number.
+
+    Raises:
+      ValueError: the fields are inconsistent. Fields that are missing, or have values of other
+        kinds, raise the errors of Python.
+    """
+    return _checked(_from_json(contents, pieces))
 
 
 def _checked(exported: Exported) -> Exported:
-    """Returns an exported function after a check that its fields are consistent.
+    """Checks that the fields of an exported function are consistent, and returns the function.
 
     Raises:
       ValueError: the fields are inconsistent.
@@ -104,7 +154,7 @@ def _checked(exported: Exported) -> Exported:
     return exported
 
 
-def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
+def _from_json(data: dict[str, Any], pieces: Sequence[bytes] | Mapping[int, bytes]) -> Exported:
     vjp = None if data["vjp"] is None else _from_json(data["vjp"], pieces)
     scope = _scope_from_json(data.get("constraints"))
     return Exported(
@@ -195,7 +245,7 @@ def _named_from_json(data: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=data.get("memory_kind"))
 
 
-def _hlo_from_json(data: int | None, pieces: Sequence[bytes]) -> Any:
+def _hlo_from_json(data: int | None, pieces: Sequence[bytes] | Mapping[int, bytes]) -> Any:
     if data is None:
         return None
     proto = OpSharding()

@@ -18,7 +18,7 @@ from .format import EFFECTS, FORMAT_VERSION, LENGTHS, MAGIC
 if TYPE_CHECKING:
     from .exported import Exported
 
-__all__ = ["serialize"]
+__all__ = ["serialize", "to_parts"]
 
 
 class _Pieces:
@@ -41,14 +41,23 @@ def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
     """
     if vjp_order < 0:
         raise ValueError(f"vjp_order must be 0 or positive, got {vjp_order}")
-    pieces = _Pieces()
-    contents = _to_json(exported, vjp_order, pieces)
+    contents, pieces = to_parts(exported, vjp_order)
     header = json.dumps(
-        {"exported": contents, "lengths": list(map(len, pieces.pieces))}, separators=(",", ":")
+        {"exported": contents, "lengths": list(map(len, pieces))}, separators=(",", ":")
     ).encode()
-    body = header + b"".join(pieces.pieces)
+    body = header + b"".join(pieces)
     lengths = LENGTHS.pack(FORMAT_VERSION, zlib.crc32(body), len(header))
     return bytearray(MAGIC + lengths + body)
+
+
+def to_parts(exported: Exported, vjp_order: int = 0) -> tuple[dict[str, Any], list[bytes]]:
+    """Returns an exported function as JSON and the pieces of data that the JSON refers to.
+
+    Raises:
+      ValueError: as for `serialize`.
+    """
+    pieces = _Pieces()
+    return _to_json(exported, vjp_order, pieces), pieces.pieces
 
 
 def _to_json(exported: Exported, vjp_order: int, pieces: _Pieces) -> dict[str, Any]:

@@ -24,7 +24,7 @@ __all__ = ["call_tf"]
 
 
 class _Unspecified:
-    """Type of the default value of ``output_shape_dtype``, which asks to infer the types."""
+    """Type of the default value of ``output_shape_dtype``, which requests inferred types."""
 
     def __repr__(self) -> str:
         return "unspecified"
@@ -49,7 +49,7 @@ def call_tf(
     Args:
       callable_tf: a function of pytrees of tensors.
       has_side_effects: whether to call it even if its results are not used.
-      ordered: whether calls come in the program's order.
+      ordered: whether calls happen in program order.
       output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None if it
         has no results. By default TensorFlow infers the types.
       call_tf_graph: whether to call it as a graph, which TensorFlow optimizes.
@@ -85,21 +85,21 @@ def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
     specs = [tf.TensorSpec(struct.shape, tf.as_dtype(struct.dtype)) for struct in structs]
     concrete = graph.get_concrete_function(*pytrees.tree_unflatten(tree, specs))
 
-    def one(tensor: Any) -> ShapeDtypeStruct:
+    def checked_type(tensor: Any) -> ShapeDtypeStruct:
         if not tensor.shape.is_fully_defined():
             raise ValueError(
                 f"call_tf needs to know the shapes of results; TensorFlow infers {tensor.shape}. "
-                "Say them: call_tf(fun, output_shape_dtype=...)"
+                "Pass them: call_tf(fun, output_shape_dtype=...)"
             )
         return ShapeDtypeStruct(tuple(tensor.shape), numpy_dtype(tensor.dtype))
 
-    return pytrees.tree_map(one, concrete.structured_outputs)
+    return pytrees.tree_map(checked_type, concrete.structured_outputs)
 
 
 def _flat_call(
     called: Callable[..., Any], tree: Any, types: Any, has_side_effects: bool, ordered: bool
 ) -> Callable[..., Any]:
-    """Returns the function of flat arrays, with its derivative."""
+    """Returns the function of flat arrays, including its derivative."""
 
     def results_of(*arrays: Any) -> Any:
         tensors = map(tf.convert_to_tensor, map(np.asarray, arrays))

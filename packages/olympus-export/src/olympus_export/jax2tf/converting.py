@@ -69,7 +69,7 @@ class _Type:
 
 
 def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> Any:
-    """Returns the types of arguments, with symbolic sizes."""
+    """Returns the types of the arguments. Unknown sizes become symbolic sizes."""
     leaves, tree = pytrees.tree_flatten(args)
     texts = pytrees.tree_map(
         as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)

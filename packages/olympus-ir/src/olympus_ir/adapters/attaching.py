@@ -9,7 +9,7 @@ __all__ = ["attach"]
 
 
 def attach(owner: type, **members: Any) -> None:
-    """Adds members to a class, apart from those that the class defines itself.
+    """Adds members to a class, except members that the class already defines.
 
     Args:
       owner: the class.

@@ -70,7 +70,7 @@ def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:
 
 @curried
 def olympuspr_as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """Runs a program on operands; without operands, returns a function of them."""
+    """Runs a program on operands, or without operands returns it as a function."""
     return eval_olympuspr(closed_olympuspr.jaxpr, closed_olympuspr.consts, *args)
 
 
@@ -251,12 +251,12 @@ def flatten_axes(
     """Broadcasts a prefix tree of axes, in which None is a leaf, to the leaves of a structure.
 
     Args:
-      name: what the tree is, for the error.
+      name: the name of the tree, for the error.
       treedef: the structure.
       axis_tree: the tree of axes, a prefix of the structure.
-      kws: whether structure and prefix are pairs, for ``(args, kwargs)``; the error is then about
-        the first parts.
-      tupled_args: whether the prefix may be a list where the structure has a tuple.
+      kws: whether structure and prefix are pairs for ``(args, kwargs)``. Errors are then about the
+        first elements.
+      tupled_args: whether a list in the prefix may match a tuple in the structure.
 
     Raises:
       ValueError: the tree is no prefix of the structure. The message tells where they differ.

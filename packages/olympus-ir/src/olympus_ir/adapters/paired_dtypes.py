@@ -97,7 +97,7 @@ class _OfExtendedArrays(type(ExtendedArray)):
 
 
 class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
-    """Constructor of an array of an extended dtype from its type and its physical array.
+    """Makes an array of an extended dtype from its type and its physical array.
 
     Args:
       aval: the type.
@@ -131,7 +131,7 @@ def cur_qdd(x: Any) -> Any:
     aval = get_aval(x)
     if not getattr(aval, "has_qdd", False):
         raise TypeError(
-            f"a value of type {aval.str_short()} does not change, so there is nothing to be known "
-            "of it at one moment; cur_qdd takes values of mutable hijax types"
+            f"a value of type {aval.str_short()} does not change; cur_qdd takes values of mutable "
+            "hijax types"
         )
     return mutable_types.cur_qdd(x)

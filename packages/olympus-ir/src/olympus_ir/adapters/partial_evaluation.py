@@ -59,19 +59,19 @@ class PartialVal(tuple):
         return self[0] is None
 
     def get_known(self) -> Any:
-        """Returns the value; None if it is unknown."""
+        """Returns the value, or None if it is unknown."""
         return self[1] if self.is_known() else None
 
     def get_aval(self) -> Any:
-        """Returns the type."""
+        """Returns the type of the value."""
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
-# Both tables are plain dictionaries, as in JAX. Only other libraries enter rules, so there are no
-# rules to load. A primitive without a rule is no error.
+# Both tables are plain dictionaries, as in JAX. Only other libraries define rules, so no rules need
+# loading, and a primitive without a rule is no error.
 
-# Partial-evaluation rules of libraries' primitives, `rule(trace, *tracers, **params)`. A rule
-# returns tracers; known operands are `KnownTracer`s.
+# Partial-evaluation rules for primitives of libraries: `rule(trace, *tracers, **params)`. A rule
+# returns tracers. Known operands are `KnownTracer`s.
 custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 
 # Rules that split an equation of a program into a known and an unknown part,
@@ -83,7 +83,7 @@ partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
 class KnownTracer:
-    """A known operand, as rules in `custom_partial_eval_rules` see it.
+    """A known operand, as passed to rules in `custom_partial_eval_rules`.
 
     Attributes:
       pval: the value, as a `PartialVal`.
@@ -101,7 +101,7 @@ class KnownTracer:
 
 
 class PartialTrace(StagingTrace):
-    """Records operations on unknown values as equations; applies all others in the parent."""
+    """Records operations on unknown values; applies others in the parent trace."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class PartialTrace(StagingTrace):
         if not any(unknown):
             return primitive.bind_with_trace(self.parent, args, params)
         if primitive in (jit_p, closed_call_p) and not all(unknown):
-            # A result computed from known operands alone is known.
+            # Results that are computed from known operands only are known.
             closed = params["jaxpr" if primitive is jit_p else "call_jaxpr"]
             return eval_olympuspr(closed.jaxpr, closed.consts, *args)
         rule = custom_partial_eval_rules.get(primitive)
@@ -149,11 +149,14 @@ class PartialTrace(StagingTrace):
         return KnownTracer(value)
 
     def instantiate_const(self, tracer: Any) -> StagingTracer:
-        """Returns the tracer of the program for a value; a known value becomes a constant."""
+        """Returns a program's tracer for a value.
+
+        A known value becomes a constant of the program.
+        """
         return self.tracer(_value_of(tracer))
 
     def new_instantiated_const(self, value: Any) -> StagingTracer:
-        """Returns the tracer of a constant of the program, for a known value."""
+        """Returns the tracer of a known value as a constant of the program."""
         return self.tracer(value)
 
     def process_custom_jvp_call(
@@ -188,12 +191,12 @@ def partially_evaluate(
     Args:
       fun: the function.
       operands: the value or the type of each operand.
-      instantiate: whether known results are results of the program too.
+      instantiate: whether known results are also results of the program.
       debug_info: for error messages.
 
     Returns:
-      The program from unknown operands to unknown results, the value or the type of each result,
-      and the values of the program's constants.
+      The program that maps unknown operands to unknown results, the value or the type of each
+      result, and the values of the program's constants.
     """
     trace = PartialTrace(debug_info, parent=current.trace)
     values = [
@@ -225,12 +228,12 @@ def partially_evaluate(
 def trace_to_olympuspr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Olympuspr, list[PartialVal], tuple[Any, ...]]:
-    """Evaluates a wrapped function as far as its operands are known; records the rest.
+    """Evaluates the known part of a wrapped function, and records the unknown part.
 
     Args:
       fun: the function of flat operands.
       pvals: the value or the type of each operand.
-      instantiate: whether known results are results of the program too.
+      instantiate: whether known results are also results of the program.
 
     Returns:
       The program of the unknown part, the value or the type of each result, and the values of the
@@ -255,9 +258,9 @@ def trace_to_olympuspr_dynamic(
     Args:
       fun: the function of flat operands.
       in_avals: the operands' types.
-      keep_inputs: a flag for each operand that tells whether the function takes it; by default the
-        function takes all. The program takes the other operands, too.
-      lower: has no effect: programs are always in terms of plain arrays.
+      keep_inputs: for each operand, whether to pass it to the function; by default all are passed.
+        The program takes all operands in any case.
+      lower: has no effect, because programs always use plain arrays.
       auto_dce: whether to eliminate dead code.
 
     Returns:

@@ -75,7 +75,7 @@ def _filter_result_paths(self: DebugInfo, keep: Sequence[bool]) -> tuple[str, ..
 
 
 def _replace_func_name(self: DebugInfo, name: str) -> DebugInfo:
-    """Returns the information of a function of another name at the same place."""
+    """Returns the information of a function with another name at the same place."""
     _, at, place = self.func_src_info.partition(" at ")
     return DebugInfo(self.traced_for, f"{name}{at}{place}", self._arg_names, self._result_paths)
 
@@ -86,7 +86,7 @@ def _set_result_paths(self: DebugInfo, ans: Any) -> DebugInfo:
 
 
 def _resolve_result_paths(self: DebugInfo) -> DebugInfo:
-    """Returns the information with result paths that are computed already."""
+    """Returns the information with result paths computed."""
     return self.with_result_paths(self.result_paths)
 
 
@@ -116,7 +116,7 @@ attach(
 
 
 def _hash(self: Literal) -> int | None:
-    """The hash of the value; None if it has none."""
+    """The hash of the value; None if the value is not hashable."""
     try:
         return hash(self.val.item() if hasattr(self.val, "item") else self.val)
     except TypeError:
@@ -124,7 +124,7 @@ def _hash(self: Literal) -> int | None:
 
 
 def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
-    """True if an operand, constant or result is of a high type, which is made of several arrays."""
+    """True if an operand, constant or result is of a high type, so it consists of arrays."""
     atoms = (*self.constvars, *self.invars, *self.outvars)
     return any(getattr(atom.aval, "is_high", False) for atom in atoms)
 

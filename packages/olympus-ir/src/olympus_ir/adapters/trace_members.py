@@ -20,12 +20,12 @@ __all__: list[str] = []
 
 
 def _main(self: Trace) -> Trace:
-    """The trace itself, which is the shared identity of its tracers."""
+    """The trace itself. Libraries compare it to recognize the trace's tracers."""
     return self
 
 
 def _parent_trace(self: Trace) -> Trace | None:
-    """The trace around this one."""
+    """The enclosing trace."""
     return self.parent
 
 
@@ -34,7 +34,7 @@ def _set_parent_trace(self: Trace, trace: Trace | None) -> None:
 
 
 def _full_raise(self: Trace, x: Any) -> Any:
-    """Returns the value unchanged: traces accept the tracers of other traces."""
+    """Returns the value unchanged, because traces accept the tracers of other traces."""
     return x
 
 
@@ -47,7 +47,7 @@ def _process_call(
 
 
 def _invalidate(self: Trace) -> None:
-    """Marks the trace as finished: its tracers are dead."""
+    """Marks the trace as finished, which invalidates its tracers."""
     self.finished = True
 
 
@@ -74,7 +74,7 @@ attach(
 
 
 def _get_bind_params(self: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `bind` that apply an equation with ``params`` again.
+    """Returns the arguments with which `bind` applies an equation's primitive again.
 
     Functions are under the key ``subfuns``.
     """
@@ -82,7 +82,7 @@ def _get_bind_params(self: Primitive, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _get_bind_params_of_call(self: CustomCall, params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `bind` that apply a call with ``params`` again."""
+    """Returns the arguments with which `bind` applies a call again."""
     given = self.functions_of(params)
     return {**given, "subfuns": tuple(map(as_wrapped, given["subfuns"]))}
 
@@ -108,7 +108,7 @@ def _def_bind_with_trace(
 
 
 def _is_high(self: Primitive, *avals: Any, **params: Any) -> bool:
-    """Returns False: primitives of the library are not expanded before other transformations."""
+    """Returns False, because these primitives need no expansion to plain arrays."""
     return False
 
 

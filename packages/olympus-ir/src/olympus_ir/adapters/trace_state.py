@@ -27,7 +27,7 @@ __all__ = [
 
 
 class TraceTag:
-    """Identity of a transformation, which distinguishes its tracers from those of others."""
+    """Identity of a transformation, which distinguishes its tracers from other tracers."""
 
     def __init__(self) -> None:
         self._finished = False
@@ -41,7 +41,7 @@ class TraceTag:
 
 
 class OpaqueTraceState:
-    """Snapshot of the tracing state, equal to other snapshots with the same trace and axes."""
+    """Snapshot of the tracing state. It equals snapshots with the same trace and axes."""
 
     __slots__ = ("_axes", "_trace")
 
@@ -82,7 +82,7 @@ def trace_state_clean() -> bool:
 
 
 class set_current_trace(tracing.set_current_trace):
-    """Context manager that makes an interpreter the current one.
+    """Context manager that makes an interpreter the current interpreter.
 
     Args:
       trace: the interpreter; None for plain evaluation.
@@ -103,7 +103,7 @@ class set_current_trace(tracing.set_current_trace):
 
 
 class take_current_trace(set_current_trace):
-    """Context manager that gives the current interpreter and suspends it in its body."""
+    """Context manager that returns the current interpreter, and suspends it in the body."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class take_current_trace(set_current_trace):
 
 
 def eval_context() -> set_current_trace:
-    """Returns a context manager in which operations on concrete values are evaluated at once.
+    """Returns a context manager that evaluates operations on concrete values at once.
 
     Example:
       >>> with eval_context():

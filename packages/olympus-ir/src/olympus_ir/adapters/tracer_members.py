@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members that traced arrays have because arrays on devices, or JAX's tracers, have them."""
+"""Members of traced arrays that device arrays, or JAX's tracers, also have."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-# Members that arrays on devices have and traced arrays lack. They raise an error of their own,
-# because a plain AttributeError would suggest that no array has them.
+# Members of device arrays that traced arrays lack. They raise a specific error, because a plain
+# AttributeError would suggest that no array has them.
 for _name in (
     "__dlpack__",
     "addressable_data",
@@ -56,7 +56,7 @@ for _name in (
 
 
 def _unknown_place(name: str) -> property:
-    # Programs test with `hasattr` whether a value has a location.
+    # Programs check with `hasattr` whether a value has a location.
     def get(self: Tracer) -> NoReturn:
         raise AttributeError(
             f"the attribute {name!r} is not available for a traced array of type "
@@ -71,23 +71,23 @@ for _name in ("device", "sharding"):
 
 
 def _full_lower(self: Tracer) -> Tracer:
-    """Returns the tracer itself: traces accept the tracers of other traces."""
+    """Returns the tracer itself, because traces accept the tracers of other traces."""
     return self
 
 
 def _get_referent(self: Tracer) -> Any:
-    """The value behind the tracer, or the tracer where there is none."""
+    """The value that the tracer stands for, or the tracer if there is none."""
     known = self.concrete_or_none()
     return self if known is None else known
 
 
 def _to_concrete_value(self: Tracer) -> Any:
-    """The value behind the tracer, where the interpreter has one; else None."""
+    """The concrete value that the tracer stands for; None if the interpreter has none."""
     return self.concrete_or_none()
 
 
 def _dimension_as_value(self: Tracer, dim: int) -> Any:
-    """The size of a dimension as an array, also where it is symbolic."""
+    """The size of a dimension as an array; the size may be symbolic."""
     size = self.aval.shape[dim]
     if is_constant_dim(size):
         return lax.full((), size, np.int32)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of types, for libraries that define types.
 
-A library's type, a subclass of `AbstractValue`, overrides these members: the types of the arrays
-that make up its values (`lo_ty`), the types of tangents and cotangents, the mapping of examples.
+A library's type is a subclass of `AbstractValue`. It overrides these members: the types of the
+arrays that make up its values (`lo_ty`), the types of tangents and cotangents, and the types of
+batches.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _strip_weak_type(self: AbstractValue) -> AbstractValue:
 
 
 def _normalize(self: Any) -> AbstractValue:
-    """Returns the type without weak type, as caches of programs use it in their keys."""
+    """Returns the type without weak type, as used in keys of program caches."""
     return self.strip_weak_type()
 
 
@@ -74,7 +75,7 @@ def _update_weak_type(self: AbstractValue, weak_type: bool) -> AbstractValue:
 
 
 def _update_manual_axis_type(self: AbstractValue, mat: Any) -> AbstractValue:
-    """Returns the type with another variation over the manual axes of a mesh."""
+    """Returns the type with another variation over manual mesh axes."""
     return self
 
 
@@ -167,7 +168,7 @@ def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArr
 
 
 def _array_update_manual_axis_type(self: ShapedArray, mat: Any) -> ShapedArray:
-    """Returns the type with another variation over the manual axes of a mesh."""
+    """Returns the type with another variation over manual mesh axes."""
     now = self.manual_axis_type
     if (mat.unreduced, mat.reduced) == (now.unreduced, now.reduced):
         return self.update(vma=frozenset(mat.varying))

@@ -2,8 +2,8 @@
 """Functions with transformations applied around them, for libraries that build on tracing.
 
 OLYMPUS itself passes plain functions. Libraries that trace with the low-level interface pass a
-`WrappedFun`: a function of flat operands, the transformations around it, outermost first, and a
-`Store` for the auxiliary output of each transformation.
+`WrappedFun`. It holds a function of flat operands, the transformations applied to it, outermost
+first, and a `Store` for each transformation's auxiliary output.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ class EqualStore(Store):
 
 
 class WrappedFun:
-    """A function and the transformations around it.
+    """A function together with the transformations that are applied to it.
 
     Args:
       f: the function.
       f_transformed: the function with all transformations applied.
       transforms: pairs of a transformation and its static arguments, outermost first.
-      stores: for each transformation its store, or None.
+      stores: the store of each transformation, or None.
       params: parameters of the call, as pairs of name and value.
-      in_type: the types of the operands, where they are known.
+      in_type: the types of the operands, if known.
       debug_info: for error messages.
     """
 
@@ -126,7 +126,7 @@ class WrappedFun:
     def wrap(
         self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...], out_store: Store | None
     ) -> WrappedFun:
-        """Returns the function with one more transformation around it."""
+        """Returns the function with one more transformation applied to it."""
         inner = self.f_transformed
         if out_store is None:
 
@@ -157,7 +157,7 @@ class WrappedFun:
         """Calls the transformed function."""
         return self.f_transformed(*args, **kwargs)
 
-    # Wrapped functions, such as those with custom derivative rules, can be called directly.
+    # Wrapped functions, such as custom derivative rules, can be called directly.
     __call__ = call_wrapped
 
     def with_unknown_names(self) -> WrappedFun:
@@ -217,13 +217,13 @@ def curried(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
-    """Wraps a plain function, so that transformations can be added; keeps a wrapped function."""
+    """Wraps a plain function so that it accepts transformations; leaves wrapped functions alone."""
     return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
 
 
 @curried
 def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """Puts a transformation ``gen(inner, *static, *operands) -> result`` around a function."""
+    """Applies a transformation ``gen(inner, *static, *operands) -> result`` to a function."""
     return as_wrapped(fun).wrap(gen, gen_static_args, None)
 
 
@@ -235,7 +235,7 @@ def transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Puts a transformation with auxiliary output around a function.
+    """Applies a transformation with auxiliary output to a function.
 
     The transformation is ``gen(inner, store, *static, *operands) -> result``.
 
@@ -248,7 +248,7 @@ def transformation_with_aux2(
 
 
 def _around_call(gen: Callable[..., Any], inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Runs a generator that yields the operands of a call and is sent its result."""
+    """Calls ``inner`` with the operands that a generator yields, and sends the result back."""
     steps = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(steps)
     out = steps.send(inner(*inner_args, **inner_kwargs))
@@ -258,10 +258,11 @@ def _around_call(gen: Callable[..., Any], inner: Callable[..., Any], args: Any, 
 
 @curried
 def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """Puts a transformation around a function that is written as a generator.
+    """Applies a transformation that is written as a generator to a function.
 
-    ``gen(*static, *operands)`` yields the positional and the keyword operands of the inner
-    function, is sent its result, and yields the result of the whole.
+    ``gen(*static, *operands)`` first yields the positional and keyword operands of the inner
+    function. It then receives the inner function's result, and yields the result of the transformed
+    function.
     """
 
     def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -274,7 +275,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
 def transformation_with_aux(
     gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Like `transformation`, for a generator that yields a pair of result and auxiliary output."""
+    """Like `transformation`, with a generator that yields a pair of result and auxiliary output."""
 
     def around(inner: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
         out, found = _around_call(gen, inner, args, kwargs)
@@ -356,7 +357,8 @@ def flatten_fun(
     Args:
       fun: the function.
       *gen_static_args: the structure of ``(args, kwargs)``.
-      use_eq_store: whether it may be called repeatedly, with results of the same structure.
+      use_eq_store: whether the function may be called repeatedly, with results of the same
+        structure.
       unk_names: whether to forget the names of arguments.
 
     Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`breakpoint`: opens a debugger when a traced program reaches a point."""
+"""`breakpoint`, which opens a debugger when a traced program reaches it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def register_debugger(name: str, debugger: Debugger, priority: int) -> None:
     """Registers a debugger for `breakpoint`.
 
     Args:
-      name: its name, for ``backend=``.
+      name: the debugger's name, used as ``backend=name``.
       debugger: a function of the frames, innermost first, and the keyword arguments of
         `breakpoint`.
-      priority: without a name, the debugger of the highest priority opens.
+      priority: if ``backend`` is not given, the debugger with the highest priority opens.
 
     Raises:
-      ValueError: if the name is taken.
+      ValueError: the name is already registered.
 
     Example:
       >>> register_debugger("silent", lambda frames, **options: None, -2)
@@ -66,22 +66,22 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Opens a debugger when the program reaches this point, also if it is compiled or transformed.
+    """Opens a debugger when the program reaches this point, even in compiled or transformed
+    functions.
 
-    The commands are a part of the commands of Python's debugger. ``p`` and ``pp`` print an
-    expression, ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source, ``bt`` the
-    frames, ``locals`` the variables, ``c`` continues, ``q`` ends the program, ``help`` lists the
-    commands. Anything else is an expression to print.
+    The debugger knows some commands of Python's debugger. ``p`` and ``pp`` print an expression,
+    ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source, ``bt`` shows the
+    frames, ``locals`` shows the variables, ``c`` continues, ``q`` ends the program, and ``help``
+    lists the commands. Other input is printed as an expression.
 
     Args:
-      backend: the name of a debugger; by default the registered debugger of the highest priority.
-        Unless others are registered, that is ``"cli"``, the debugger at the command line.
+      backend: the name of a debugger; by default the registered debugger with the highest priority,
+        initially ``"cli"``, the debugger at the command line.
       filter_frames: whether to omit frames of libraries.
       num_frames: the number of frames to keep; None for all.
-      ordered: whether breakpoints occur in the order of the program, also relative to other ordered
-        effects.
-      token: an array or pytree of arrays. The debugger opens once it is computed. The returned
-        token must be used, because unused computations are removed.
+      ordered: whether breakpoints and other ordered effects happen in program order.
+      token: an array or pytree of arrays. The debugger opens once the token is computed. The
+        returned token must be used, because unused computations are removed.
       **kwargs: options of the debugger. The debugger at the command line takes ``stdin`` and
         ``stdout``.
 
@@ -117,10 +117,10 @@ def breakpoint(
 
 
 def _with_token(open_debugger: Callable[..., None], token: Any, arrays: Sequence[Any]) -> Any:
-    """Returns the token once the debugger is closed.
+    """Returns the token once the debugger has closed.
 
     The callback's result selects one of two copies of the token. This prevents compilers from
-    removing the callback. The derivative is that of the token.
+    removing the callback. The derivative is the identity on the token.
     """
     leaves, tree = pytrees.tree_flatten(token)
 

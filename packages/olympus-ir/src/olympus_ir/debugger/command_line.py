@@ -36,7 +36,7 @@ class CommandLineDebugger(cmd.Cmd):
         completekey: str = "tab",
     ) -> None:
         super().__init__(stdin=stdin, stdout=stdout, completekey=completekey)
-        # The line editor reads the terminal, whatever `stdin` is.
+        # With raw input, `cmd` reads from the terminal even if `stdin` is given.
         self.use_rawinput = stdin is None
         self.frames = list(frames)
         self.position = 0
@@ -47,7 +47,7 @@ class CommandLineDebugger(cmd.Cmd):
         return self.frames[self.position]
 
     def run(self) -> None:
-        """Reads commands until one ends the loop."""
+        """Reads commands until a command ends the loop."""
         self.cmdloop()
 
     # ---- output ----
@@ -96,7 +96,7 @@ class CommandLineDebugger(cmd.Cmd):
 
     def do_pp(self, arg: str) -> None:
         """pp expression
-        Prints the value of an expression over several lines where it is long.
+        Prints the value of an expression, over several lines if it is long.
         """
         known, value = self.evaluate(arg)
         if known:
@@ -113,7 +113,7 @@ class CommandLineDebugger(cmd.Cmd):
         """Evaluates a line that is not a command."""
         self.do_p(line)
 
-    # ---- places ----
+    # ---- source and frames ----
 
     def do_list(self, arg: str) -> None:
         """l(ist)
@@ -123,7 +123,7 @@ class CommandLineDebugger(cmd.Cmd):
 
     def do_up(self, arg: str) -> None:
         """u(p)
-        Goes to the frame that called the current one.
+        Goes to the calling frame.
         """
         if self.position + 1 < len(self.frames):
             self.position += 1
@@ -133,7 +133,7 @@ class CommandLineDebugger(cmd.Cmd):
 
     def do_down(self, arg: str) -> None:
         """d(own)
-        Goes to the frame that the current one called.
+        Goes to the called frame.
         """
         if self.position:
             self.position -= 1
@@ -151,7 +151,7 @@ class CommandLineDebugger(cmd.Cmd):
             if frame.line:
                 self.write(f"    {frame.line}")
 
-    # ---- the end ----
+    # ---- continuing and quitting ----
 
     def do_continue(self, arg: str) -> bool:
         """c(ont(inue))
@@ -167,7 +167,7 @@ class CommandLineDebugger(cmd.Cmd):
 
     def do_help(self, arg: str) -> None:
         """h(elp) [command]
-        Lists the commands, or says what one of them does.
+        Lists the commands, or describes a command.
         """
         text = getattr(getattr(self, f"do_{arg}", None), "__doc__", None)
         if arg and text:

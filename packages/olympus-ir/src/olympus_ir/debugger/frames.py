@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python frames of a breakpoint, kept until the program runs.
+"""Python frames of a breakpoint, kept until the debugger opens.
 
-A breakpoint is reached while a function is traced, and its debugger opens when the program runs.
-The frames no longer exist then, so their contents are kept: the source around the line, the names,
-and their values. Values that are known only at run time are operands of the breakpoint's equation.
+A breakpoint is reached while a function is traced, and its debugger opens when the program runs. By
+then the frames no longer exist, so their contents are kept: the source around the line, and the
+variables with their values. Values that are known only at run time are operands of the breakpoint's
+equation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..types.arrays import Array
 
 __all__ = ["DebuggerFrame", "collect_frames"]
 
-# Number of source lines shown before and after the current one.
+# Number of source lines shown before and after the current line.
 LINES_BEFORE, LINES_AFTER = 3, 2
 
 
@@ -30,11 +31,11 @@ class DebuggerFrame:
     """One frame of a breakpoint's stack.
 
     Attributes:
-      filename: the file of its code.
+      filename: the file of the frame's code.
       lineno: the current line, counted from one.
-      source: the lines of its function; empty if they cannot be found.
+      source: the lines of the function; empty if they cannot be found.
       first_line: the number of the first line of ``source``.
-      variables: its local variables.
+      variables: the local variables.
       scope: the global variables.
     """
 
@@ -52,7 +53,7 @@ class DebuggerFrame:
         return self.source[place].strip() if 0 <= place < len(self.source) else ""
 
     def listing(self) -> list[str]:
-        """The lines around the current one, which is marked by an arrow."""
+        """The lines around the current line, which an arrow marks."""
         place = self.lineno - self.first_line
         start = max(0, place - LINES_BEFORE)
         shown = (*self.source, "")[start : place + LINES_AFTER + 1]
@@ -62,19 +63,19 @@ class DebuggerFrame:
         ]
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression of the frame's variables."""
+        """Evaluates an expression with the frame's variables."""
         return eval(expression, {**self.scope, **self.variables})
 
 
 def collect_frames(
     frame: FrameType | None, limit: int | None, is_shown: bool
 ) -> tuple[list[DebuggerFrame], list[Any]]:
-    """Keeps the frames from a given one up to its outermost caller.
+    """Captures the frames from a given frame to its outermost caller.
 
     Args:
       frame: the innermost frame.
       limit: the number of frames to keep; None for all.
-      is_shown: whether to omit frames of libraries.
+      is_shown: returns whether to keep a frame; it omits frames of libraries.
 
     Returns:
       The frames, innermost first, and the arrays among the values of their variables. In the
@@ -115,7 +116,7 @@ def _source(frame: FrameType) -> tuple[tuple[str, ...], int]:
 
 
 class _Place:
-    """Placeholder for an array, by its position among the arrays of all frames."""
+    """Placeholder for an array: its position among the arrays of all frames."""
 
     __slots__ = ("position",)
 
@@ -159,7 +160,7 @@ def _without_arrays(value: Any, arrays: list[Any]) -> Any:
 
 
 def with_values(frames: Sequence[DebuggerFrame], arrays: Sequence[Any]) -> list[DebuggerFrame]:
-    """Returns the frames with the values of one run."""
+    """Returns the frames with the placeholders replaced by the values of one run."""
     return [
         dataclasses.replace(
             frame,

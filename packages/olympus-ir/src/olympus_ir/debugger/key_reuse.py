@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``debug_key_reuse``: detection of typed random keys that are used twice.
 
-Each key array has an array of integers, which marks its consumed keys: 0 for a key that is not
-used, and otherwise the number of the use, whose lines errors show. Slices and reshapes of a key
-array share its marks, so the use of a part marks that part of the whole. The check follows programs
-equation by equation, into calls, loops and branches. Unknown operations consume nothing, and their
-results are new keys.
+An array of integers, the marks, belongs to each key array. The mark of an unused key is 0. The mark
+of a consumed key is the number of the use, whose source lines errors show. Slices and reshapes of a
+key array share its marks, so the use of a slice is recorded in the whole array. The check follows
+programs equation by equation, into calls, loops and branches. Unknown operations consume nothing,
+and their results are new keys.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ __all__ = ["check_key_reuse"]
 # other packages.
 _USING = frozenset({"random_bits", "random_split", "random_gamma"})
 
-# Operations that move keys about. They consume their operands, and the keys of the result count as
-# new.
+# Operations that move keys. They consume their operands, and the resulting keys count as new.
 _MOVING = frozenset({"concatenate", "optimization_barrier", "rev", "select_n", "transpose"})
 
 # Operations whose result consists of the keys of their operand.
@@ -40,11 +39,11 @@ _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
 
-# Operations whose result consists of keys at traced positions of their operand. The keys are
-# followed only if the operand has one element.
+# Operations whose result consists of keys at traced positions of their operand. Keys are tracked
+# only if the operand has one element.
 _INDEXED = frozenset({"gather", "scatter", "dynamic_update_slice"})
 
-# Consumed keys of live arrays, by identity, because arrays are not hashable.
+# The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
 
 
@@ -55,12 +54,12 @@ def check_key_reuse(
 
     Args:
       name: the name of the computation in errors.
-      closed: its program.
-      operands: its operands.
-      results: its results.
+      closed: the program.
+      operands: the operands of the program.
+      results: the results of the program.
 
     Raises:
-      KeyReuseError: if a key was consumed before, or the computation consumes one twice.
+      KeyReuseError: a key was consumed before, or the computation consumes a key twice.
     """
     values = [*operands, *closed.consts]
     given = [_used_of(value) if _is_key(value) else None for value in values]
@@ -123,12 +122,12 @@ def _follow(
 
     Args:
       olympuspr: the program.
-      inputs: the marks of its inputs.
-      constants: the marks of its constants.
+      inputs: the marks of the inputs.
+      constants: the marks of the constants.
       indices: the values of known integers.
 
     Returns:
-      The marks of its results.
+      The marks of the results.
     """
     indices = dict(indices or ())
     known: dict[Any, Any] = dict(zip(olympuspr.invars, inputs, strict=True))
@@ -209,7 +208,8 @@ def _follow_programs(
         _follow_while(equation, operands)
     elif name == "cond":
         _follow_branches(equation, operands)
-    elif not equation.params.get("differentiated"):  # a backward pass recomputes uses of keys
+    # a backward pass recomputes uses of keys that count already
+    elif not equation.params.get("differentiated"):
         program = _called(equation)
         if program is not None:
             return _follow(program, operands)
@@ -217,7 +217,7 @@ def _follow_programs(
 
 
 def _repeated(used: np.ndarray, shape: tuple, params: dict[str, Any]) -> np.ndarray:
-    """Returns the marks of broadcast keys, a view of the marks of the operand."""
+    """Returns the marks of broadcast keys, as a view of the operand's marks."""
     strides = [0] * len(shape)
     for size, stride, dimension in zip(
         used.shape, used.strides, params["broadcast_dimensions"], strict=True
@@ -240,11 +240,11 @@ def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -
 
 # ---- lines of uses ----
 
-# The user's lines of the calls around the program that is followed, outermost first. A program that
-# is kept for several calls has lines of its first call alone, so outer lines are told first.
+# The user's lines of the calls around the current program, outermost first. A cached program only
+# has the lines of its first call, so errors name the outer lines first.
 _callers: list[str] = []
 
-# The lines of each use, outermost first. A use's number is its place, from 1.
+# The source lines of each use, outermost first. Uses are numbered by position, from 1.
 _uses: dict[tuple[str, ...], int] = {}
 
 
@@ -258,12 +258,12 @@ def _line_of(equation: Equation) -> str:
 
 
 def _line_of_call() -> str:
-    """Returns the user's line that runs now."""
+    """Returns the user's line that is currently running."""
     return source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
 
 
 def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
-    """Returns the lines of two uses of one key, to end a sentence; "" if there is no such key."""
+    """Returns the lines of two uses of a key, as the end of a sentence; "" if no key is reused."""
     both = (used != 0) & (now != 0)
     if not both.any():
         return ""
@@ -285,7 +285,7 @@ def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
 
 
 def _called(equation: Equation) -> Olympuspr | None:
-    """The program that an equation calls with its operands; None if it is not a call."""
+    """Returns the program that an equation calls; None if the equation is not a call."""
     for value in equation.params.values():
         program = value.jaxpr if isinstance(value, ClosedOlympuspr) else value
         if isinstance(program, Olympuspr) and len(program.invars) == len(equation.invars):
@@ -346,7 +346,7 @@ def _use_all(
     operands: Sequence[np.ndarray | None],
     of_body: Sequence[np.ndarray | None],
 ) -> None:
-    """Marks the operands that a loop body consumes; marks operands that it slices as a whole."""
+    """Marks the operands that a loop body consumes. A sliced operand is marked as a whole."""
     for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
             whole = now if now.shape == used.shape else np.full_like(used, now.max())

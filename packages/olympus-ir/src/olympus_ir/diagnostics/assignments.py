@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignments of traced values to elements of NumPy arrays, written as updates of arrays."""
+"""Mends assignments to NumPy elements: writes them as updates of traced arrays."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _UPDATES = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: 
 
 
 def mended_assignment() -> str:
-    """Returns a sentence that writes the assignment which runs now as an update of an array.
+    """Returns a sentence that rewrites the running assignment as an array update.
 
     Returns:
-      The sentence with the mended code. The sentence is empty where the user's line that runs now
-      does not assign to an element.
+      The sentence with the mended code; empty if the user's running line does not assign to an
+      element.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_user_file(frame.f_code.co_filename):
@@ -38,7 +38,7 @@ def mended_assignment() -> str:
 
 
 def _as_update(statement: str) -> str:
-    """Returns an assignment to an element, as ``x[0] = y``, in the form ``x = x.at[0].set(y)``."""
+    """Converts an assignment such as ``x[0] = y`` to the form ``x = x.at[0].set(y)``."""
     match _only_statement(statement):
         case ast.Assign(targets=[ast.Subscript() as element], value=value):
             update = "set"
@@ -54,7 +54,7 @@ def _as_update(statement: str) -> str:
 
 
 def _only_statement(line: str) -> ast.stmt | None:
-    """Returns the statement of a line; None if it holds a part of a statement, or several."""
+    """Returns the statement on a line; None unless the line has exactly one whole statement."""
     try:
         statements = ast.parse(line).body
     except (SyntaxError, ValueError):

@@ -10,7 +10,7 @@ from .source_info import FunctionOrigin
 
 
 class DebugInfo:
-    """Names of a traced function, its arguments and results; computed when a message needs them.
+    """Names of a traced function, its arguments and results, computed when a message needs them.
 
     Attributes:
       traced_for: the transformation, such as ``"jit"``.
@@ -62,7 +62,7 @@ class DebugInfo:
         return None if self._result_paths is None else tuple(self._result_paths)
 
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
-        """Returns a copy with other result paths: a sequence, or a function that returns one."""
+        """Returns a copy with other result paths, or with a function that returns them."""
         return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
 
     def select(self, inputs: Sequence[bool], outputs: Sequence[bool]) -> DebugInfo:
@@ -79,6 +79,10 @@ class DebugInfo:
             lambda: selected(self.arg_names, inputs),
             lambda: selected(self.result_paths, outputs),
         )
+
+    def __reduce__(self) -> tuple[type[DebugInfo], tuple[Any, ...]]:
+        names = self.arg_names, self.result_paths
+        return DebugInfo, (self.traced_for, self.func_src_info, *names)
 
     def __repr__(self) -> str:
         return (

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents: text with possible line breaks, laid out in a given width.
 
-The algebra follows P. Wadler, A prettier printer (2003), without its search for alternatives.
-A document is built of texts, breaks, nesting and groups. If a group without newlines would reach
+The algebra follows P. Wadler, A prettier printer (2003), without its search for alternatives. A
+document is built of texts, breaks, nesting and groups. If a group without newlines would reach
 beyond the width, all of its breaks become newlines. Otherwise each break becomes its flat text,
-usually a space. The text after a group is ignored.
+usually a space. Text that follows a group does not affect the group's layout.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Document:
 
 
 class Text(Document):
-    """Words to be printed as they are.
+    """Text that is printed unchanged.
 
     Args:
-      text: the words, without newlines.
-      style: color and intensity, as the codes of terminals.
+      text: the text, without newlines.
+      style: color and intensity, as terminal codes.
       annotations: remarks that are printed at the right of the line.
     """
 
@@ -50,7 +50,7 @@ class Text(Document):
 
 
 class Break(Document):
-    """A newline, or a flat text where the group fits."""
+    """A newline, or a flat text if the group fits in the width."""
 
     __slots__ = ("flat",)
 
@@ -60,7 +60,7 @@ class Break(Document):
 
 
 class Concatenation(Document):
-    """Parts one after the other."""
+    """Parts printed one after the other."""
 
     __slots__ = ("parts",)
 
@@ -107,9 +107,9 @@ def layout(
     """Returns the document as text.
 
     Args:
-      document: what to print.
-      width: how many columns groups without newlines may use.
-      use_color: whether to mark colors by the codes that terminals understand.
+      document: the document.
+      width: the number of columns that groups without newlines may use.
+      use_color: whether to print colors as terminal codes.
       annotation_prefix: the text before each annotation.
     """
     layout = _Layout(width, use_color)
@@ -118,7 +118,7 @@ def layout(
 
 
 class _Layout:
-    """The lines of a document, as far as its parts have been added."""
+    """The lines of a document, with the parts added so far."""
 
     __slots__ = (
         "annotations",
@@ -142,13 +142,13 @@ class _Layout:
         self.pending: list[tuple[Any, int, bool]] = []
 
     def add(self, document: Document) -> None:
-        """Adds a document; without recursion, since documents can be deep."""
+        """Adds a document, without recursion because documents can be deep."""
         pending, adders = self.pending, _ADDERS
         pop, push = pending.pop, pending.append
         push((document, 0, False))
         while pending:
             part, indentation, flat = pop()
-            if part.__class__ is Concatenation:  # the most frequent part
+            if part.__class__ is Concatenation:  # the most frequent class
                 for inner in part.parts[::-1]:
                     push((inner, indentation, flat))
             else:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that OLYMPUS raises; each is also the builtin error that a caller would expect.
+"""Errors that OLYMPUS raises. Each is also the builtin error that a caller would expect.
 
-``docs/errors.md`` has a section for each class: an example that fails, why, and how to repair it.
-Messages end with a reference to it.
+``docs/errors.md`` has a section for each class, with a failing example, the reason and the repair.
+Messages end with a reference to the section.
 
 The constructors of errors about traced values take the tracer and compose the message from its type
 and from ``tracer._origin_message()``, which names the function being traced, its line, and the
@@ -51,17 +51,17 @@ DOCUMENTATION = "docs/errors.md"
 
 
 class OlympusError(Exception):
-    """Base of all errors that are OLYMPUS's own.
+    """Base of all errors that OLYMPUS defines.
 
     The message of a documented error ends with a reference to its section of ``docs/errors.md``.
 
     Args:
-        message: what happened, and what to do about it.
+        message: describes the problem and the repair.
     """
 
     def __init__(self, message: str):
         reference = self._reference()
-        # A message taken over from another error has its reference already.
+        # A message that was taken from another error already ends with the reference.
         if not message.endswith(reference):
             message = f"{message}\n{reference}"
         super().__init__(message)
@@ -105,11 +105,11 @@ def _lines(*parts: str) -> str:
 
 
 class ConcretizationTypeError(OlympusTypeError):
-    """A value was needed that is not known while a function is traced.
+    """A value that is unknown during tracing was needed.
 
     Args:
         tracer: the traced array.
-        context: what needed the value, in a sentence or two.
+        context: one or two sentences that say where the value was needed.
     """
 
     def __init__(self, tracer: Tracer, context: str = ""):
@@ -125,7 +125,7 @@ class ConcretizationTypeError(OlympusTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """The truth value of a traced array was asked for, as by ``if``, ``while`` or ``assert``.
+    """A traced array was used as a truth value, for example by ``if``, ``while`` or ``assert``.
 
     Args:
         tracer: the traced array.
@@ -147,7 +147,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(OlympusTypeError):
-    """A traced array was given to a function of NumPy, which needs its elements.
+    """A traced array was passed to a NumPy function, which needs the elements.
 
     Args:
         tracer: the traced array.
@@ -157,8 +157,8 @@ class TracerArrayConversionError(OlympusTypeError):
         super().__init__(
             _lines(
                 "The numpy.ndarray conversion method __array__() was called on traced array with "
-                f"shape {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
-                "elements are not known, or what depends on them would not be.",
+                f"shape {tracer.aval.str_short()}. NumPy needs its elements, which "
+                "are not known while the function is traced.",
                 tracer._origin_message(),
                 assignments.mended_assignment()
                 or "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
@@ -168,7 +168,7 @@ class TracerArrayConversionError(OlympusTypeError):
 
 
 class TracerIntegerConversionError(OlympusTypeError):
-    """A traced integer was used where Python needs one: as an index of a list, in ``range``.
+    """A traced integer was used as a Python integer, for example as a list index or in ``range``.
 
     Args:
         tracer: the traced array.
@@ -189,7 +189,7 @@ class TracerIntegerConversionError(OlympusTypeError):
 
 
 class NonConcreteBooleanIndexError(OlympusIndexError):
-    """A traced boolean mask was used as an index, so the shape of the result is not known.
+    """A traced boolean mask was used as an index, which leaves the result's shape unknown.
 
     Args:
         tracer: the mask.
@@ -213,7 +213,7 @@ class UnexpectedTracerError(OlympusTypeError):
     """A traced value was used after, or outside, the call that traced it.
 
     Args:
-        msg: which value, and where it came from.
+        msg: describes the value and its origin.
     """
 
     def __init__(self, msg: str):
@@ -221,7 +221,7 @@ class UnexpectedTracerError(OlympusTypeError):
 
 
 def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
-    """Returns the message for a tracer used after, or outside of, the trace that made it."""
+    """Returns the message for a tracer that is used after, or outside of, its trace."""
     return (
         f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
         "effect, "
@@ -238,7 +238,7 @@ def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
 
 
 class LeakedTracerError(OlympusError):
-    """Leak checking found a traced value that is referred to after its function returned."""
+    """Leak checking found a reference to a traced value after its function returned."""
 
 
 # --- Programs ------------------------------------------------------------------------------------
@@ -249,21 +249,21 @@ class OlympusprTypeError(OlympusError, TypeError):
 
 
 class MissingRuleError(OlympusError, NotImplementedError):
-    """A primitive has no rule in the table of the transformation that is applied to it."""
+    """A primitive has no rule in the rule table of a transformation."""
 
 
 class ShapeError(OlympusTypeError, ValueError):
-    """Operands have shapes that an operation does not take.
+    """Operands have shapes that an operation does not accept.
 
-    It is a TypeError, as a shape is part of an array's type, and a ValueError, as in NumPy.
+    It is a TypeError, because a shape is part of an array's type, and a ValueError, as in NumPy.
     """
 
 
 class ComplexOperandError(OlympusTypeError, ValueError):
-    """An operand is complex, and the function is one of real numbers.
+    """An operand is complex, but the function accepts only real numbers.
 
-    It is a TypeError, as a dtype is part of an array's type, and a ValueError, as the dtype has
-    values that the function does not take.
+    It is a TypeError, because a dtype is part of an array's type, and a ValueError, because the
+    dtype has values that the function does not accept.
     """
 
 
@@ -272,18 +272,18 @@ class ShardingTypeError(OlympusTypeError):
 
 
 class TypePromotionError(OlympusError, ValueError):
-    """Operands have dtypes that are not promoted to a common one."""
+    """Operands have dtypes that cannot be promoted to a common dtype."""
 
 
 class InconclusiveDimensionOperation(OlympusError):
-    """A comparison of symbolic dimensions has different answers for different sizes."""
+    """A comparison of symbolic dimensions has different results for different sizes."""
 
 
 class KeyReuseError(OlympusTypeError):
-    """Reuse checking found a random key that was used a second time.
+    """Reuse checking found a random key that was used twice.
 
     Args:
-        message: which key, and where.
+        message: describes the key and its uses.
     """
 
     def __init__(self, message: str):

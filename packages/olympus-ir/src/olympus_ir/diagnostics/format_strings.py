@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of format strings, made before the values to show are known."""
+"""Checks of format strings, made before the values are known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_fields"]
 
 
 def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Checks the fields of a format string against the values; returns whether it has fields.
+    """Checks a format string's fields against the values; returns whether there are fields.
 
     Raises:
       IndexError: a position has no value.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice in errors about keyword arguments that a function does not take."""
+"""Advice in errors about unknown keyword arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .suggestions import nearest
 
 __all__ = ["advise"]
 
-# OLYMPUS's names of parameters that other libraries call otherwise.
+# The parameter names of other libraries, with OLYMPUS's names.
 _HABITS = {
     "dim": "axis",
     "dims": "axis",
@@ -34,7 +34,7 @@ _UNEXPECTED = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$
 
 
 def advise(error: TypeError, fun: Callable[..., Any]) -> None:
-    """Adds the parameter that was meant to an error about an unknown keyword argument.
+    """Adds the probably meant parameter to an error about an unknown keyword argument.
 
     Args:
       error: the error, which is changed in place.

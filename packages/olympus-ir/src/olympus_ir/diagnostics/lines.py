@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of the user's program, as reports name them."""
+"""Lines of the user's program, as shown in reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Line(str):
     Attributes:
       file: the file.
       number: the number of the line.
-      function: the function around it.
+      function: the enclosing function.
 
     Example:
       >>> line = Line("model.py", 12, "loss")
@@ -35,5 +35,5 @@ class Line(str):
 
     @property
     def text(self) -> str:
-        """The line itself, or nothing where the file is not there."""
+        """The source text of the line; empty if the file is missing."""
         return linecache.getline(self.file, self.number).strip()

@@ -10,23 +10,26 @@ __all__ = ["Mark", "NameStack", "TransformationName", "name_stack_text", "no_nam
 
 
 class TransformationName(str):
-    """Name of a transformation in a name stack, printed with the inner names in parentheses."""
+    """Name of a transformation in a name stack.
+
+    It is printed with the inner names in parentheses.
+    """
 
     __slots__ = ()
 
 
 class Mark(str):
-    """Entry of a name stack that holds attributes of all operations within, and no name.
+    """Nameless entry of a name stack with attributes for all operations inside.
 
     See `olympus_ir.programs.marks`.
 
     Attributes:
-      attributes: pairs of names and texts; None removes an attribute of outer marks.
+      attributes: pairs of names and texts; None removes an attribute set by outer marks.
     """
 
     __slots__ = ("attributes",)
 
-    # True once a mark has been made: lowering searches for marks only then.
+    # True once a mark has been made. Otherwise lowering need not search for marks.
     are_used = False
 
     attributes: tuple[tuple[str, str | None], ...]
@@ -39,7 +42,7 @@ class Mark(str):
 
 
 class NameStack(tuple[str, ...]):
-    """The names around an equation, outermost first.
+    """The names of scopes and transformations around an equation, outermost first.
 
     Args:
       stack: names of scopes, which are strings, and of transformations, `TransformationName`.
@@ -100,7 +103,7 @@ def marks_of(names: NameStack) -> NameStack:
 
 
 def attributes_of(names: NameStack) -> dict[str, str]:
-    """Returns the attributes of all marks; inner marks override outer ones, None removes one."""
+    """Returns the attributes of all marks. Inner marks override outer marks; None removes."""
     attributes: dict[str, str | None] = {}
     for name in names:
         if isinstance(name, Mark):
@@ -115,7 +118,7 @@ def name_stack_text(names: tuple[str, ...]) -> str:
       >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
       'vmap(layer)/product'
     """
-    parts: list[str] = []  # the innermost first
+    parts: list[str] = []  # innermost first
     for name in reversed(tuple(names)):
         if name.__class__ is Mark:
             continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases of compilation, timed for listeners and for the log.
 
-The events have JAX's names, which programs that count or time compilations expect.
+Events have JAX's names, because programs that count or time compilations expect them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 else:
     logging = deferred("logging", milliseconds=4.0)
 
-#: For each kind of phase, the seconds spent in it, without its inner phases, and the number of
+#: For each kind of phase, the seconds spent in it (excluding inner phases) and the number of
 #: phases.
 seconds_spent: dict[str, float] = {"tracing": 0.0, "lowering": 0.0, "compiling": 0.0}
 phase_counts: dict[str, int] = dict.fromkeys(seconds_spent, 0)
@@ -114,7 +114,7 @@ def note(subject: str, message: str, *values: Any) -> None:
       *values: the values.
     """
     if not log_compiles.value and "logging" not in sys.modules:
-        return  # nobody can be listening, and the import takes milliseconds
+        return  # without listeners, avoid an import that takes milliseconds
     level = logging.WARNING if log_compiles.value else logging.DEBUG
     logging.getLogger(logger_name(subject)).log(level, message, *values)
 

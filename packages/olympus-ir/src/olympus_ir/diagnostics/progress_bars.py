@@ -30,7 +30,7 @@ class _Bar(Protocol):
 class _Line:
     """A line of the standard error that shows the number of steps; used without tqdm."""
 
-    SECONDS = 0.1  # between two drawings
+    SECONDS = 0.1  # between two updates of the line
 
     def __init__(self, description: str, total: int | None) -> None:
         self.description = description
@@ -72,15 +72,15 @@ _lock = threading.Lock()
 
 
 def show(number: int, description: str, total: int | None, step: int) -> None:
-    """Shows that an iteration runs.
+    """Shows the progress of a loop's iteration.
 
     Devices and examples may report the same iteration, and the backward pass of a loop reports
-    iterations that run again. The bar shows the latest iteration that any of them has reached.
+    iterations that run again. The bar shows the latest iteration that has been reached so far.
 
     Args:
       number: the number of the loop. Its first iteration makes a new bar.
-      description: the words before the bar.
-      total: the number of iterations, if it is known.
+      description: the text before the bar.
+      total: the number of iterations, if known.
       step: the number of iterations before this one.
     """
     with _lock:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots for reports that a package above provides, found by the entry points ``olympus.reports``.
+"""Reports that higher packages provide through the entry points ``olympus.reports``.
 
-Programs, shardings and executables show themselves in notebooks, and errors explain themselves, if
-olympus-insight is installed. Nothing here is looked for before it is needed.
+If olympus-insight is installed, notebooks show programs, shardings and executables, and errors come
+with explanations. Reports are looked up when they are first needed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ def report_named(name: str) -> Callable[..., Any] | None:
 
 
 def html_of(value: Any) -> str | None:
-    """Returns a value as a piece of HTML for notebooks; None if no installed package makes one."""
+    """Returns HTML that shows a value in notebooks; None if no installed package provides it."""
     make = report_named("html")
     return None if make is None else make(value)

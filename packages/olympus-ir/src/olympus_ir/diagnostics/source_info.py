@@ -22,8 +22,8 @@ class SourceInfo(NamedTuple):
     """The origin of one equation.
 
     Attributes:
-      traceback: jaxlib's raw traceback, formatted only when it is shown; None where unknown.
-      name_stack: the names of the scopes around, outermost first.
+      traceback: jaxlib's raw traceback, formatted only when it is shown; None if unknown.
+      name_stack: the names of the enclosing scopes, outermost first.
     """
 
     traceback: Traceback | None
@@ -31,6 +31,10 @@ class SourceInfo(NamedTuple):
 
     def replace(self, **changes: object) -> SourceInfo:
         return self._replace(**changes)
+
+    def __reduce__(self) -> tuple[type[SourceInfo], tuple[None, NameStack]]:
+        # Tracebacks belong to a process: pickles keep the names alone.
+        return SourceInfo, (None, self.name_stack)
 
 
 unknown_source = SourceInfo(None, no_names)
@@ -47,12 +51,12 @@ class Frame(NamedTuple):
     end_column: int
 
 
-# Folders of the library's own code. A user's line is a line outside of these folders.
+# Folders of library code. All other code is the user's.
 _library_folders: list[str] = []
 
 
 def register_library_folder(path: str) -> None:
-    """Marks all code below a folder, or in a file, as the library's own."""
+    """Marks all code in a folder or file as library code."""
     path = os.path.abspath(path)
     if not os.path.isfile(path):
         path = os.path.join(path, "")
@@ -68,7 +72,7 @@ def is_user_file(file_name: str) -> bool:
 
 
 def user_frames(source: SourceInfo) -> Iterator[Frame]:
-    """The lines of the user's program, innermost first."""
+    """Returns the lines of the user's program, innermost first."""
     if source.traceback is None:
         return
     for code, instruction in zip(*source.traceback.raw_frames(), strict=True):
@@ -78,12 +82,12 @@ def user_frames(source: SourceInfo) -> Iterator[Frame]:
 
 
 def user_frame(source: SourceInfo) -> Frame | None:
-    """The innermost line of the user's program."""
+    """Returns the innermost line of the user's program."""
     return next(user_frames(source), None)
 
 
 def summarize(source: SourceInfo, frames: int = 1) -> str:
-    """``file:line:column (function)`` of the user's innermost lines, or ``unknown``."""
+    """Returns ``file:line:column (function)`` of the user's innermost lines, or ``unknown``."""
     lines = [
         f"{frame.file_name}:{frame.start_line}:{frame.start_column} ({frame.function_name})"
         for frame in itertools.islice(user_frames(source), frames)
@@ -95,8 +99,8 @@ def summarize(source: SourceInfo, frames: int = 1) -> str:
 
 
 def function_name(fun: Any) -> str:
-    """The name of a function as programs show it."""
-    name = getattr(fun, "__name__", None)  # a partial application may have one
+    """Returns the name of a function as programs show it."""
+    name = getattr(fun, "__name__", None)  # a partial application may have a name
     while name is None and isinstance(fun, functools.partial):
         fun = fun.func
         name = getattr(fun, "__name__", None)
@@ -108,14 +112,14 @@ def function_name(fun: Any) -> str:
 class FunctionOrigin:
     """Name and place of a function for error messages. Holds its code, not the function itself.
 
-    Programs live in caches that must not keep the user's function, or what it closes over, alive.
+    Cached programs must not keep the user's function, or values that it closes over, alive.
 
     Attributes:
       name: the function's name.
-      code: its code object; None for functions that are not written in Python.
-      num_bound: the number of the code's positional parameters that are given already (``self`` of
-        methods, the positional arguments of partial applications).
-      bound_names: the parameters that a partial application gives by name.
+      code: the code object; None for functions that are not written in Python.
+      num_bound: the number of positional parameters that are already bound (``self`` of methods,
+        the positional arguments of partial applications).
+      bound_names: the parameters that a partial application binds by name.
     """
 
     __slots__ = ("bound_names", "code", "name", "num_bound")
@@ -124,7 +128,7 @@ class FunctionOrigin:
         self.name = function_name(fun)
         self.num_bound = 0
         self.bound_names: frozenset[str] = frozenset()
-        for _ in range(100):  # a longer chain of wrappers would be a circle
+        for _ in range(100):  # a longer chain of wrappers must be circular
             if isinstance(fun, functools.partial):
                 self.num_bound += len(fun.args)
                 self.bound_names |= fun.keywords.keys()
@@ -144,13 +148,13 @@ class FunctionOrigin:
 
     @property
     def description(self) -> str:
-        """``name at file:line``, or the name alone where the place is not known."""
+        """Returns ``name at file:line``, or the name alone if the place is unknown."""
         if self.code is None:
             return self.name
         return f"{self.name} at {self.code.co_filename}:{self.code.co_firstlineno}"
 
     def positional_name(self, position: int) -> str:
-        """The name of the parameter that takes the positional argument at a position."""
+        """Returns the name of the parameter that takes the positional argument at ``position``."""
         code = self.code
         if code is not None:
             place = position + self.num_bound
@@ -162,7 +166,7 @@ class FunctionOrigin:
         return f"args[{position}]"
 
     def keyword_name(self, name: str) -> str:
-        """The parameter that takes a keyword argument; ``kwargs['name']`` if there is none."""
+        """Returns the parameter of a keyword argument; ``kwargs['name']`` if there is none."""
         code = self.code
         if code is not None:
             count = code.co_argcount + code.co_kwonlyargcount

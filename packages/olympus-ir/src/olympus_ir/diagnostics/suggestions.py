@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suggestions for names that do not exist: the nearest one, or advice on other libraries' names."""
+"""Suggestions for unknown names: the nearest known name, or advice on other libraries' names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["hint", "nearest"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Returns the name that differs least from a misspelled one; None if none is near.
+    """Returns the known name that differs least from a misspelled name; None if none is near.
 
     The distance counts insertions, deletions, replacements and exchanges of neighbours (the optimal
     string alignment). One edit is allowed for each three characters, and three at most.
@@ -51,10 +51,10 @@ def _distance(left: str, right: str) -> int:
 
 
 def hint(name: str, names: Iterable[str], habits: Mapping[str, str]) -> str:
-    """Returns the end of a message about a name that does not exist: what to write in its place.
+    """Returns the end of an error message about an unknown name: the suggested replacement.
 
     Args:
-      name: the name that was asked for.
+      name: the unknown name.
       names: the names that exist.
       habits: advice for names that other libraries have.
 

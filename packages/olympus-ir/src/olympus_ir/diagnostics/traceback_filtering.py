@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracebacks of errors show the user's lines and not OLYMPUS's.
+"""Filtering of tracebacks, which then show the user's lines and not OLYMPUS's.
 
 A public function that calls user code, or is called from it, is wrapped in `api_boundary`. When an
-exception passes, the frames below the boundary that lie in a library folder are taken out. The flag
-``olympus_traceback_filtering`` selects the way; ``off`` keeps the frames.
+exception passes the boundary, the frames of library code are removed. The flag
+``olympus_traceback_filtering`` selects the mode; ``off`` keeps all frames.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOTE = (
 class UnfilteredStackTrace(Exception):
     """Cause of an error in the mode ``remove_frames``, whose traceback has all frames.
 
-    The error's own cause and context become those of this exception.
+    The error's cause and context move to this exception.
 
     Attributes:
         shown: the filtered traceback of the error.
@@ -64,10 +64,10 @@ class UnfilteredStackTrace(Exception):
 
 
 def register_exclusion(path: str) -> None:
-    """Leaves the frames of a file, or of all files below a folder, out of tracebacks.
+    """Hides the frames of a file, or of all files in a folder, in tracebacks.
 
     Args:
-        path: the file or folder. Packages built on OLYMPUS register their own.
+        path: the file or folder. Packages built on OLYMPUS register their own folders.
 
     Example:
         >>> register_exclusion("/opt/my_library")
@@ -78,7 +78,7 @@ def register_exclusion(path: str) -> None:
 def include_frame(frame: Any) -> bool:
     """Returns whether tracebacks show a frame."""
     file_name = frame.f_code.co_filename
-    # Context managers written as generators put frames of contextlib between ours.
+    # Context managers written as generators put frames of contextlib between library frames.
     return is_user_file(file_name) and file_name != contextlib.__file__
 
 
@@ -104,7 +104,7 @@ def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> Traceb
 
 
 def _is_helper(frame: Any) -> bool:
-    """Returns whether a frame is that of a package that the library calls for its own purposes."""
+    """Returns whether a frame belongs to a package that only the library calls."""
     return frame.f_globals.get("__name__", "").partition(".")[0] in _HELPERS
 
 
@@ -119,7 +119,7 @@ def _mode() -> str:
 
 
 def _ipython_hides_frames() -> bool:
-    """Returns whether the program runs under an IPython that omits marked frames (since 7.17)."""
+    """Returns whether the program runs under IPython 7.17 or later, which omits marked frames."""
     ipython = sys.modules.get("IPython")
     return (
         ipython is not None
@@ -151,13 +151,13 @@ def filter_exception(error: BaseException) -> None:
 
 
 def _unchain(error: BaseException, shown: TracebackType | None) -> None:
-    """Cuts an error off from the one before it, where that one never left the library.
+    """Removes the previous error from an error's chain, if it never left the library.
 
     Args:
         error: the error.
-        shown: its traceback as users see it; None if the library raised it.
+        shown: the error's filtered traceback; None if the library raised the error.
     """
-    if _is_raised_by_user(error):  # such as an error of NumPy's about a tracer
+    if _is_raised_by_user(error):  # for example an error of NumPy about a tracer
         return
     before = error.__cause__
     if before is None and not error.__suppress_context__:
@@ -176,9 +176,10 @@ def _is_raised_by_user(error: BaseException) -> bool:
 
 
 def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> None:
-    """Keeps the whole traceback in the cause of an error."""
+    """Keeps the whole traceback of an error in the error's cause."""
     cause, entry = error.__cause__, error.__traceback__
-    if isinstance(cause, UnfilteredStackTrace):  # an inner function has filtered the frames below
+    # an inner boundary has already filtered the frames below
+    if isinstance(cause, UnfilteredStackTrace):
         outer: list[TracebackType] = []
         while entry is not None and entry is not cause.shown:
             outer.append(entry)
@@ -204,7 +205,7 @@ def _keep_all_frames(error: BaseException, filtered: TracebackType | None) -> No
 
 
 def api_boundary(fun: F) -> F:
-    """Decorator of public functions: hides our frames in errors that leave ``fun``.
+    """Decorator of public functions: hides library frames in errors that leave ``fun``.
 
     If ``fun`` returns without an error, the decorator costs one Python call.
 
@@ -225,7 +226,7 @@ def api_boundary(fun: F) -> F:
             if type(error) is TypeError and "unexpected keyword" in str(error):
                 keyword_arguments.advise(error, fun)
             filter_exception(error)
-            # A bare raise takes the traceback as it now is, without an entry for this frame.
+            # A bare raise keeps the filtered traceback, without an entry for this frame.
             raise
 
     return with_filtered_tracebacks  # type: ignore[return-value]
@@ -235,7 +236,7 @@ _BOUNDARY = api_boundary(len).__code__
 
 
 def is_boundary(fun: Any) -> bool:
-    """Returns whether a function is one that `api_boundary` made."""
+    """Returns whether a function was made by `api_boundary`."""
     return getattr(fun, "__code__", None) is _BOUNDARY
 
 
@@ -243,8 +244,8 @@ def boundary_members(members: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the members of a class with `api_boundary` around methods and properties.
 
     Args:
-        members: functions, properties and other members by name. Private names are left as they
-            are, and so are functions that are not written in Python.
+        members: functions, properties and other members by name. Private names and functions that
+            are not written in Python are left unchanged.
 
     Example:
         >>> members = boundary_members({"twice": lambda self: 2 * self, "_half": abs})
@@ -266,20 +267,20 @@ def _boundary_member(name: str, member: Any) -> Any:
     return member
 
 
-# Called by Python in the midst of other things, or too early for errors to be of interest.
+# Python calls these implicitly, or too early for errors to matter.
 _UNTOUCHED = frozenset(
     {"__getattr__", "__getattribute__", "__init_subclass__", "__new__", "__repr__"}
 )
 
 
 def boundary_class(kind: C) -> C:
-    """Decorator of public classes: hides our frames in errors that leave methods and properties."""
+    """Decorator of public classes: hides library frames in errors that leave their members."""
     for name, member in boundary_members(vars(kind)).items():
         if name not in _UNTOUCHED and member is not vars(kind)[name]:
             setattr(kind, name, member)
     return kind
 
 
-# Settings lie below this module and cannot use the decorator themselves.
+# Settings lie below this module, so they cannot use the decorator themselves.
 for _kind in (Configuration, State):
     boundary_class(_kind)

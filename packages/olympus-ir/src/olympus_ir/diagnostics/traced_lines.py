@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's line of a traced operation, added to errors that come up after tracing."""
+"""The user's line of a traced operation, added to errors that occur after tracing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MARK = "was traced at "
 
 
 def traced_at(name: str, source: SourceInfo) -> str:
-    """Returns a sentence that says where an operation was traced, with the line; empty if unknown.
+    """Returns a sentence with the line at which an operation was traced; empty if unknown.
 
     Args:
       name: the name of the operation.
-      source: its origin.
+      source: the origin of the operation.
 
     Example:
       >>> from .source_info import unknown_source
@@ -34,14 +34,14 @@ def traced_at(name: str, source: SourceInfo) -> str:
 
 
 def add_line(error: Exception, name: str, source: SourceInfo) -> None:
-    """Adds the user's line of an operation to an error that one of its rules raised.
+    """Adds the user's line of an operation to an error raised by a rule of the operation.
 
-    Errors of the user's own functions, and errors that name a line already, stay as they are.
+    Errors of user functions, and errors that already name a line, stay unchanged.
 
     Args:
       error: the error, which is changed in place.
       name: the name of the operation.
-      source: its origin.
+      source: the origin of the operation.
     """
     if len(error.args) != 1 or not isinstance(error.args[0], str) or _MARK in error.args[0]:
         return

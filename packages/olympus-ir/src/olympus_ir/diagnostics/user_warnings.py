@@ -19,7 +19,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
     Args:
       message: the text, or an instance of a warning.
-      category: the class of the warning, where ``message`` is a text.
+      category: the class of the warning, if ``message`` is a text.
 
     Example:
       >>> import warnings
@@ -33,7 +33,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
 
 def _user_level() -> int:
-    """Returns the stack level of the user's line, counted from `warn_user`."""
+    """Returns the stack level of the user's line, relative to `warn_user`."""
     level = 2
     frame: FrameType | None = sys._getframe(level)
     while frame is not None:

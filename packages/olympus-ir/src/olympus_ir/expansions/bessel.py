@@ -76,7 +76,7 @@ _FAR = (
 
 
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
-    """A Chebyshev series by Clenshaw's recurrence, without terms below the rounding error."""
+    """Evaluates a Chebyshev series by Clenshaw's recurrence, without negligible terms."""
     limit = 0.01 * epsilon(x)
     kept = [value for value in coefficients if abs(value) > limit]
     twice = 2.0 * x
@@ -88,7 +88,7 @@ def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
 
 @expansion
 def bessel_i0e(x: Any) -> Any:
-    """The modified Bessel function of order 0, divided by ``exp(abs(x))``."""
+    """Returns the modified Bessel function of order 0, divided by ``exp(abs(x))``."""
     x = lax.abs(x)
     near = x <= 8.0
     inside = _chebyshev(where(near, x, 0.0) * 0.25 - 1.0, _NEAR)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of elementwise expansions: broadcasting, and wider floats for 16-bit operands."""
+"""Helpers of elementwise expansions: broadcasting, and 32-bit floats for 16-bit operands."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def is_double(x: Any) -> bool:
 
 
 def epsilon(x: Any) -> float:
-    """The distance from one to the next larger number of the operand's dtype."""
+    """Returns the distance from 1 to the next larger number of the operand's dtype."""
     return float(finfo(x.dtype).eps)
 
 
 def full(x: Any, value: float) -> Any:
-    """A constant of the operand's type."""
+    """Returns a constant array of the operand's type."""
     return lax.full_like(x, value)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """Selects for each element; one of the two values may be a Python scalar."""
+    """Selects elements by a condition; one of the two values may be a Python scalar."""
     if isinstance(x, int | float):
         x = full(y, x)
     if isinstance(y, int | float):
@@ -70,7 +70,7 @@ def any_of(condition: Any) -> Any:
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The polynomial with the given coefficients, the constant coefficient first."""
+    """Evaluates a polynomial. The constant coefficient comes first."""
     total = full(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient

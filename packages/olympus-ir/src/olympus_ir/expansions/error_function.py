@@ -13,10 +13,10 @@ __all__ = ["scaled_erfc"]
 
 
 def scaled_erfc(x: Any) -> Any:
-    """``exp(x**2) * erfc(x)`` for nonnegative x.
+    """Returns ``exp(x**2) * erfc(x)`` for nonnegative x.
 
-    It is the product for small x, and for large x the asymptotic series (DLMF 7.12.1), whose
-    smallest term, about ``exp(-x**2)``, is below the rounding error there.
+    Multiplies the two factors for small x. For large x, sums the asymptotic series (DLMF 7.12.1),
+    whose smallest term, about ``exp(-x**2)``, is then below the rounding error.
     """
     bound, terms = (7.0, 32) if is_double(x) else (4.5, 14)
     small = x < bound

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with values of high types, which consist of arrays, as programs of those arrays.
+"""Replacement of high types, which consist of arrays, by plain arrays in programs.
 
-A high type converts a value to arrays (``lower_val``), states their types (``lo_ty``), and makes a
-value of arrays (``raise_val``). Programs are traced and differentiated with high types. Before they
-run, each high value is replaced by its arrays, and each primitive with a high operand or result by
-its function on arrays.
+A high type defines how to convert a value to arrays (``lower_val``) and back (``raise_val``), and
+the types of the arrays (``lo_ty``). Programs are traced and differentiated with high types. Before
+a program runs, each high value is replaced by its arrays, and each primitive with high operands or
+results by an equivalent function of arrays.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ in_use = False  # whether a high type has been registered
 
 
 def is_high(aval: AbstractValue) -> bool:
-    """Returns whether values of a type consist of several arrays."""
+    """Returns whether a type is high, so that its values consist of several arrays."""
     return getattr(aval, "is_high", False) is True
 
 
 def use_high_types() -> None:
-    """Enables the search for high types in programs; called when the first one is registered."""
+    """Enables the search for high types in programs.
+
+    Called when the first high type is registered.
+    """
     global in_use
     if not in_use:
         in_use = True
@@ -47,7 +50,7 @@ def use_high_types() -> None:
 
 
 def has_high_types(closed: ClosedOlympuspr) -> bool:
-    """Returns whether a program, or a program inside it, has values of high types."""
+    """Returns whether a program, or a program nested in it, has values of high types."""
     found = closed.memo.get(has_high_types)
     if found is None:
         found = closed.memo[has_high_types] = _has_high_types(closed.jaxpr)
@@ -81,7 +84,7 @@ def _programs_in(params: dict[str, Any]) -> list[ClosedOlympuspr]:
 
 
 def lowered(values: Sequence[Any]) -> list[Any]:
-    """The arrays of all values, in order."""
+    """Returns the arrays of all values, in order."""
     arrays: list[Any] = []
     for value in values:
         aval = get_aval(value)
@@ -93,7 +96,7 @@ def lowered(values: Sequence[Any]) -> list[Any]:
 
 
 def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
-    """The values of the given types that consist of the arrays."""
+    """Returns values of the given types, made from arrays."""
     given = iter(arrays)
     return [
         aval.raise_val(*(next(given) for _ in aval.lo_ty()))  # type: ignore[attr-defined]
@@ -104,7 +107,7 @@ def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
 
 
 def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
-    """A program as a function of arrays."""
+    """Converts a program with high types to a program of arrays."""
 
     def function(*arrays: Any) -> list[Any]:
         return lowered(evaluate_high(closed, raised(closed.in_avals, arrays)))
@@ -116,7 +119,7 @@ def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
 
 
 class HighProgram(TracedProgram):
-    """Program with values of high types. It is run as a program of their arrays."""
+    """Program with values of high types, which runs as a program of arrays."""
 
     __slots__ = ()
 
@@ -127,7 +130,7 @@ class HighProgram(TracedProgram):
     ) -> tuple[list[Any], None]:
         """Runs the program as a compiled function of arrays.
 
-        Placement and donation refer to values; they are not applied to the values' arrays.
+        Placement and donation options are ignored, because they refer to values and not to arrays.
         """
         for value in self.hoisted:
             raise escaped_tracer_error(value, f"was used by `{self.params['name']}` under jit")
@@ -160,17 +163,17 @@ class HighProgram(TracedProgram):
     placed_operands = array_operands
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-        """Returns the values that consist of the arrays."""
+        """Returns the high results, made from the arrays that the program returned."""
         return raised(self.closed.out_avals, results)
 
 
 def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:
-    """The types of the arrays in a value of a type."""
+    """Returns the types of the arrays that make up a value of a type."""
     return aval.lo_ty() if is_high(aval) else [aval]  # type: ignore[attr-defined]
 
 
 def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:
-    """Applies the equations of a program to values, some of high types."""
+    """Evaluates a program on values, some of high types."""
     olympuspr = closed.jaxpr
     known: dict[Any, Any] = dict(zip(olympuspr.constvars, closed.consts, strict=True))
     known.update(zip(olympuspr.invars, values, strict=True))
@@ -264,6 +267,7 @@ def _while(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
     checkpoints: Any = None,
+    batch: Any = None,
 ) -> list[Any]:
     layout = WhileLayout(cond_nconsts, body_nconsts)
     cond_consts, body_consts, init = map(lowered, layout.operands(operands))
@@ -273,6 +277,7 @@ def _while(
         lambda carry: body(*body_consts, *carry),
         init,
         checkpoints=checkpoints,
+        batch=batch,
     )
     return raised(body_jaxpr.out_avals, carry)
 

@@ -17,7 +17,7 @@ _MAX_ITERATIONS = 5000
 
 
 def _log_ratio(x: Any, center: Any, distance: Any) -> Any:
-    """``log(x / center)``, given ``distance = x - center`` without rounding errors."""
+    """Returns ``log(x / center)``, given an exact ``distance = x - center``."""
     near = lax.abs(distance) < 0.5 * center
     return where(
         near,
@@ -27,7 +27,7 @@ def _log_ratio(x: Any, center: Any, distance: Any) -> Any:
 
 
 def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """``x**a * y**b / beta(a, b)`` with ``y = 1 - x``.
+    """Returns ``x**a * y**b / beta(a, b)`` with ``y = 1 - x``.
 
     The product of the powers is largest at ``x = a / (a + b)``. For large a and b the exponents
     nearly cancel. Then x and y are divided by their values at the maximum before the powers are
@@ -45,7 +45,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     smooth = lax.exp(exponent + remainder) * lax.sqrt(c * second * (0.5 / math.pi))
     e, f = where(large, 1.0, a), where(large, 1.0, b)
     s, t = where(large, 0.5, x), where(large, 0.5, y)
-    # The smaller of x and y has more accurate digits.
+    # The smaller of x and y is more accurate.
     log_s = where(s < 0.5, lax.log(s), lax.log1p(-where(s < 0.5, 0.5, t)))
     log_t = where(t < 0.5, lax.log(t), lax.log1p(-where(t < 0.5, 0.5, s)))
     direct = lax.exp(e * log_s + f * log_t - log_beta(e, f))
@@ -53,7 +53,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def log_gamma_growth(a: Any, b: Any) -> Any:
-    """``log(gamma(a + b) / gamma(a))`` for ``a`` and ``a + b`` of at least 10."""
+    """Returns ``log(gamma(a + b) / gamma(a))``, where ``a`` and ``a + b`` are at least 10."""
     total = a + b
     return (
         b * (lax.log(a) - 1.0)
@@ -64,7 +64,7 @@ def log_gamma_growth(a: Any, b: Any) -> Any:
 
 
 def log_beta(a: Any, b: Any) -> Any:
-    """The logarithm of the absolute value of the beta function."""
+    """Returns the logarithm of the absolute value of the beta function."""
     small, other = lax.min(a, b), lax.max(a, b)
     large = (other >= _STIRLING_FROM) & (other + small >= _STIRLING_FROM)
     growth = log_gamma_growth(where(large, other, _STIRLING_FROM), where(large, small, 1.0))
@@ -73,7 +73,7 @@ def log_beta(a: Any, b: Any) -> Any:
 
 
 def _continued_fraction(a: Any, b: Any, x: Any) -> Any:
-    """The fraction 1/(1+ d_1/(1+ d_2/(1+ ... by the modified algorithm of Lentz."""
+    """Evaluates the fraction 1/(1+ d_1/(1+ d_2/(1+ ... by the modified algorithm of Lentz."""
     tiny = 1e-30
     limit = epsilon(x)
 
@@ -107,7 +107,7 @@ def _continued_fraction(a: Any, b: Any, x: Any) -> Any:
 
 @expansion
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The regularized incomplete beta function."""
+    """Returns the regularized incomplete beta function."""
     valid = (a > 0.0) & (b > 0.0) & (a < math.inf) & (b < math.inf) & (x > 0.0) & (x < 1.0)
     p, q = where(valid, a, 1.0), where(valid, b, 1.0)
     u = where(valid, x, 0.5)
@@ -122,7 +122,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_limits(a: Any, b: Any, x: Any, inside: Any) -> Any:
-    """Inserts the limits where all weight lies at zero or at one."""
+    """Inserts the limits of operands whose distribution is concentrated at zero or one."""
     all_at_zero = (a == 0.0) | (b == math.inf)
     all_at_one = (b == 0.0) | (a == math.inf)
     result = where(all_at_zero | (x == 1.0), 1.0, inside)

@@ -3,9 +3,9 @@
 
 With `D(a, x) = x^a e^-x / Gamma(a + 1)`, the lower function is `P = D S` with a power series `S`
 (DLMF 8.7.1), and the upper function is `Q = D F` with a continued fraction `F` (DLMF 8.9.2), which
-is used if x is larger than a. Both need more terms for larger a. For a above 100, near the
-transition at x = a, Temme's uniform asymptotic expansion (DLMF 8.12) replaces them. For small a and
-x, Q has its own series, because 1 - P would cancel.
+is used if x is larger than a. Both need more terms for larger a. If a is above 100 and x is near a,
+Temme's uniform asymptotic expansion (DLMF 8.12) is used instead. For small a and x, Q has its own
+series, because 1 - P would cancel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _ASYMPTOTIC_FROM = 100.0
-_TRANSITION = 0.3  # the largest |x - a| / a of the asymptotic expansion
+_TRANSITION = 0.3  # the asymptotic expansion is used for |x - a| / a up to this
 _STIRLING_FROM = 10.0
 _MAX_ITERATIONS = 2000
 
@@ -39,10 +39,11 @@ _MAX_ITERATIONS = 2000
 
 @functools.cache
 def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...]:
-    """Taylor coefficients of the functions c_k of DLMF 8.12.9, for k below ``orders``.
+    """Returns Taylor coefficients of the functions c_k of DLMF 8.12.9, for k below ``orders``.
 
-    With eta^2 / 2 = mu - log(1 + mu), mu' = eta (1 + mu) / mu gives the series of mu, c_0 is
-    1 / mu - 1 / eta, and c_k = c_{k-1}' / eta + (-1)^k g_k / mu, where g_k makes the pole vanish.
+    The equation eta^2 / 2 = mu - log(1 + mu) implies mu' = eta (1 + mu) / mu, which gives the
+    series of mu. Then c_0 = 1 / mu - 1 / eta and c_k = c_{k-1}' / eta + (-1)^k g_k / mu, where g_k
+    is chosen to cancel the pole.
     """
     count = terms + 2 * orders + 2
     mu = [Fraction(0), Fraction(1)]
@@ -64,7 +65,7 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
 
 
 def deviance(mu: Any) -> Any:
-    """``(mu - log1p(mu)) / mu**2`` for mu near zero, through the series of atanh."""
+    """Returns ``(mu - log1p(mu)) / mu**2`` for mu near zero, from the series of atanh."""
     two = mu + 2.0
     r = mu / two
     series = polynomial(r * r, [1.0 / (2 * k + 3) for k in range(12 if is_double(mu) else 5)])
@@ -72,7 +73,7 @@ def deviance(mu: Any) -> Any:
 
 
 def _temme(a: Any, mu: Any) -> tuple[Any, Any]:
-    """``eta * sqrt(a / 2)``, and the sum of ``c_k(eta) / a**k`` over ``sqrt(2 pi a)``."""
+    """Returns ``eta * sqrt(a / 2)``, and the sum of ``c_k(eta) / a**k`` over ``sqrt(2 pi a)``."""
     ratio = lax.sqrt(2.0 * deviance(mu))
     eta = mu * ratio
     orders, terms = (8, 16) if is_double(a) else (3, 8)
@@ -98,14 +99,14 @@ _STIRLING = (
 
 
 def stirling_remainder(a: Any) -> Any:
-    """The remainder of Stirling's approximation of ``log(gamma(a))``, for a from 10."""
+    """Returns the remainder of Stirling's approximation of ``log(gamma(a))``, for a >= 10."""
     inverse = 1.0 / a
     count = len(_STIRLING) if is_double(a) else 3
     return inverse * polynomial(inverse * inverse, _STIRLING[:count])
 
 
 def power_over_gamma(a: Any, x: Any) -> Any:
-    """``x**a * exp(-x) / gamma(a + 1)``, without loss of digits to large factors."""
+    """Returns ``x**a * exp(-x) / gamma(a + 1)`` without overflow or loss of digits."""
     large = a >= _STIRLING_FROM
     big = where(large, a, _STIRLING_FROM)
     big_x = where(large, x, _STIRLING_FROM)
@@ -128,7 +129,7 @@ def power_over_gamma(a: Any, x: Any) -> Any:
 
 
 def _power_series(a: Any, x: Any) -> Any:
-    """The sum of ``x**n / ((a + 1) ... (a + n))`` over n from 0."""
+    """Returns the sum of ``x**n / ((a + 1) ... (a + n))`` over n from 0."""
     limit = 0.1 * epsilon(a)
 
     def proceed(state: Any) -> Any:
@@ -146,10 +147,10 @@ def _power_series(a: Any, x: Any) -> Any:
 
 
 def _continued_fraction(a: Any, x: Any) -> Any:
-    """``Gamma(a, x) x**-a exp(x)`` for x above a, by Steed's algorithm.
+    """Returns ``Gamma(a, x) x**-a exp(x)`` for x above a, by Steed's algorithm.
 
-    All denominators are positive, and the changes decrease. For integer a the fraction ends, but
-    its derivative does not; therefore the bound of the change is a product without zero factors.
+    All denominators are positive, and the changes decrease. For integer a the fraction is finite,
+    but its derivative is not. The stopping criterion is therefore a bound without zero factors.
     """
     limit = 0.1 * epsilon(a)
 
@@ -203,7 +204,10 @@ _RECIPROCAL_GAMMA = (
 
 
 def _upper_near_zero(a: Any, x: Any) -> Any:
-    """Q for small a and x, as ``1 - x^a / Gamma(1 + a) (1 + a sum of (-x)^n / (n! (a + n)))``."""
+    """Returns Q for small a and x, from a power series without cancellation.
+
+    The formula is ``1 - x^a / Gamma(1 + a) (1 + a sum of (-x)^n / (n! (a + n)))``.
+    """
     excess = a * polynomial(a, _RECIPROCAL_GAMMA)  # 1 / Gamma(1 + a) - 1
     power_minus_one = lax.expm1(a * lax.log(x))
     term, total = full(x, 1.0), full(x, 0.0)
@@ -218,7 +222,7 @@ def _upper_near_zero(a: Any, x: Any) -> Any:
 
 
 class _Regimes:
-    """The region of each method, and its operands with harmless values outside of the region."""
+    """Flags for the region of each method, and operands that are harmless outside the region."""
 
     def __init__(self, a: Any, x: Any) -> None:
         infinity = full(a, math.inf)
@@ -243,13 +247,13 @@ class _Regimes:
 
 
 def _lower_and_upper(a: Any, x: Any) -> tuple[Any, Any]:
-    """P and Q, without the limits."""
+    """Returns P and Q, except at the limits."""
     regimes = _Regimes(a, x)
     a, x = regimes.a, regimes.x
     y, remainder = regimes.temme()
     remainder = remainder * lax.exp(-y * y)
     factor = power_over_gamma(a, x)
-    # Clip rounding errors above one, so that the difference is not negative.
+    # Clip rounding errors above 1, so the difference is not negative.
     lower = lax.min(factor * regimes.series(), full(a, 1.0))
     upper = factor * a * regimes.fraction()
     near_zero = regimes.lower & (x <= 1.1) & (lower > 0.5)
@@ -278,18 +282,18 @@ def _at_limits(a: Any, x: Any, inside: Any, at_zero: float, at_infinity: float) 
 
 @expansion
 def igamma(a: Any, x: Any) -> Any:
-    """The regularized lower incomplete gamma function."""
+    """Returns the regularized lower incomplete gamma function."""
     return _at_limits(a, x, _lower_and_upper(a, x)[0], 0.0, 1.0)
 
 
 @expansion
 def igammac(a: Any, x: Any) -> Any:
-    """The regularized upper incomplete gamma function."""
+    """Returns the regularized upper incomplete gamma function."""
     return _at_limits(a, x, _lower_and_upper(a, x)[1], 1.0, 0.0)
 
 
 def scaled_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
-    """P and Q without their exponentially small factor, for derivatives with respect to ``a``.
+    """Returns P and Q without exponentially small factors, for derivatives with respect to ``a``.
 
     Returns:
       Flags of the elements that use the asymptotic expansion; flags of the elements for which Q is

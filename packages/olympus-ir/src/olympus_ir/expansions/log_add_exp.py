@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``log(exp(x) + exp(y))``, the operation of cumulative sums of exponentials."""
+"""``log(exp(x) + exp(y))``, used by cumulative sums of exponentials."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ empty2_p = Primitive("empty2")
 def _empty_type(*, dtype: Any, memory_space: MemorySpace) -> ShapedArray:
     if not isinstance(memory_space, MemorySpace):
         raise TypeError(f"memory_space must be an olympus.memory.Space, got {memory_space!r}")
-    # The default memory of the device is left out.
+    # None stands for the device's default memory.
     kept = None if memory_space is MemorySpace.Device else memory_space
     return ShapedArray((), dtypes.canonicalize_dtype(dtype), memory_space=kept)
 

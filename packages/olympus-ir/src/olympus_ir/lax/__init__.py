@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set: a primitive, a function that binds it, and a shape rule per operation."""
+"""The instruction set: a primitive, a function that binds it and a shape rule per operation."""
 
 import typing as _typing
 
@@ -44,6 +44,7 @@ if _typing.TYPE_CHECKING:
     from .convolution_shapes import *  # noqa: F403
     from .convolution_variants import *  # noqa: F403
     from .dot_algorithms import *  # noqa: F403
+    from .ordered_selection import *  # noqa: F403
     from .point_to_point import *  # noqa: F403
     from .ragged import *  # noqa: F403
     from .ragged_exchange import *  # noqa: F403
@@ -53,5 +54,5 @@ if _typing.TYPE_CHECKING:
 
 _add_late_declarations(_load_all)
 
-if not _typing.TYPE_CHECKING:  # checkers know the names from the imports above
+if not _typing.TYPE_CHECKING:  # type checkers find the names in the imports above
     __getattr__, __dir__ = _lazy_exports(__name__, _MODULE_OF)

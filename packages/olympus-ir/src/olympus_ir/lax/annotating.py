@@ -41,9 +41,8 @@ _NOTHING = object()
 def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
     """Attaches attributes to operations of the compiled program.
 
-    Called with a value, it annotates the operation that computed the value. Called without one, it
-    returns a context manager that annotates all operations of a ``with`` block or of a function
-    that it decorates.
+    With a value, annotates the operation that computed the value. Without a value, returns a
+    context manager that annotates all operations of a ``with`` block, or of a decorated function.
 
     Args:
       x: an array, or a pytree of arrays.
@@ -51,7 +50,7 @@ def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
         that an outer block has set.
 
     Returns:
-      The value, or a context manager if called without one.
+      The value, or a context manager if no value is given.
 
     Example:
       >>> from olympus_ir import lax
@@ -102,7 +101,7 @@ def _traced(name: str, f: Callable[..., Any], args: Any, kwargs: Any = None) -> 
     """Traces a function.
 
     Returns:
-      Its program, the operands that it closes over, and the structure of its results.
+      The program, the operands that the function closes over, and the structure of the results.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs or {}))
     flat = FlatFunction(f, tree)
@@ -227,7 +226,7 @@ def scheduling_group(name: str) -> Callable[..., Any]:
 
 
 def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
-    """Returns a decorator that makes a function one fused operation.
+    """Returns a decorator that turns a function into one fused operation.
 
     The compiler chooses the memory spaces of intermediate values.
 
@@ -274,7 +273,7 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Returns both values with the same sharding.
+    """Constrains two values to have the same sharding, and returns both.
 
     Args:
       x: an array or a pytree of arrays.

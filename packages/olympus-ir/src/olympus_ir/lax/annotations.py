@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions that compute nothing and annotate the program for the compiler."""
+"""Instructions that compute nothing: they annotate the program for the compiler."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _types_of_program(
 
 
 def in_spaces(avals: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """Types with the given memory spaces; the default memory of the device becomes None."""
+    """Returns types with the given memory spaces. None stands for the device's default memory."""
     return [
         aval.update(memory_space=None if space is MemorySpace.Device else space)
         for aval, space in zip(avals, spaces, strict=True)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Approximate selection of the largest and smallest elements, for hardware that does it fast.
 
-The algorithm is that of F. Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s"
-(2022).
+The algorithm is by F. Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s" (2022).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ approx_top_k_p = instruction("approx_top_k", multiple_results=True, family="sort
 
 
 def _reduced_size(size: int, rank: int, k: int, recall_target: float, size_override: int) -> int:
-    """The number of candidates that the partial reduction leaves of ``size`` elements."""
+    """Returns the number of candidates that the partial reduction keeps of ``size`` elements."""
     tile = 1024 if rank == 1 else 128
     if size <= tile:
         return size
@@ -98,7 +97,7 @@ def _approx_top_k_types(
 
 @expansion_rules.define(approx_top_k_p)
 def _exact_top_k(operand: Any, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Any:
-    """Selects the elements by sorting, for platforms without hardware for the approximation."""
+    """Selects the elements by sorting, for platforms without approximate selection."""
     axis = reduction_dimension % operand.ndim
     ((values, _), _) = approx_top_k_p.infer(
         (operand.aval,),
@@ -142,18 +141,18 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` largest elements along a dimension, approximately on TPU and exactly elsewhere.
+    """Selects the ``k`` largest elements along a dimension; approximately on TPU, else exactly.
 
     Args:
       operand: an array of floats.
       k: the number of elements.
-      reduction_dimension: the dimension; a negative one counts from the end.
+      reduction_dimension: the dimension; negative values count from the end.
       recall_target: the fraction of the true elements that is expected among the results, in (0,
         1].
       reduction_input_size_override: the size of the dimension over all devices, if it is split over
         several; -1 otherwise.
-      aggregate_to_topk: whether the results are exactly ``k`` elements; otherwise they are all
-        candidates.
+      aggregate_to_topk: whether to reduce the candidates to exactly ``k`` elements; otherwise all
+        candidates are returned.
 
     Returns:
       The elements in decreasing order, and their indices as int32.
@@ -189,18 +188,18 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` smallest elements along a dimension, approximately on TPU and exactly elsewhere.
+    """Selects the ``k`` smallest elements along a dimension; approximately on TPU, else exactly.
 
     Args:
       operand: an array of floats.
       k: the number of elements.
-      reduction_dimension: the dimension; a negative one counts from the end.
+      reduction_dimension: the dimension; negative values count from the end.
       recall_target: the fraction of the true elements that is expected among the results, in (0,
         1].
       reduction_input_size_override: the size of the dimension over all devices, if it is split over
         several; -1 otherwise.
-      aggregate_to_topk: whether the results are exactly ``k`` elements; otherwise they are all
-        candidates.
+      aggregate_to_topk: whether to reduce the candidates to exactly ``k`` elements; otherwise all
+        candidates are returned.
 
     Returns:
       The elements in increasing order, and their indices as int32.

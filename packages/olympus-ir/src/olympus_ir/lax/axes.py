@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of axes and other sequences of integers that users give."""
+"""Conversion of axes and other integer sequences given by users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """Returns an axis counted from the first one.
+    """Returns an axis as a non-negative integer.
 
     Raises:
       TypeError: if ``axis`` is not an integer.

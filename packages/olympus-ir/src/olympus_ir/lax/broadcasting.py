@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spreading arrays over new dimensions and over dimensions of size one."""
+"""Broadcasting of arrays over new dimensions and over dimensions of size one."""
 
 from __future__ import annotations
 
@@ -93,8 +93,7 @@ def broadcast_in_dim(
     Raises:
       ShapeError: if ``broadcast_dimensions`` are not distinct dimensions of the result, one for
         each dimension of the operand, or sizes do not match.
-      ValueError: if ``out_sharding`` splits a dimension of the operand in another way than the
-        operand.
+      ValueError: if ``out_sharding`` and the operand shard a common dimension differently.
 
     Example:
       >>> from olympus_ir import lax
@@ -153,7 +152,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape of arrays of the given shapes under NumPy's broadcasting rules.
+    """Returns the common shape of arrays under NumPy's broadcasting rules.
 
     Returns:
       A tuple of integers.
@@ -198,11 +197,11 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcasts an array to the shape of another one by NumPy's rules.
+    """Broadcasts an array to the shape of another array by NumPy's rules.
 
     Args:
       arr: an array or scalar.
-      like_arr: the array that gives the shape.
+      like_arr: the array whose shape is used.
 
     Returns:
       An array of the shape of ``like_arr`` and the dtype of ``arr``.
@@ -229,7 +228,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 def check_broadcast_layouts(
     operand: ArrayLike, layout: NamedSharding, dimensions: Sequence[int]
 ) -> None:
-    """Raises ValueError if a broadcast changes how a dimension that it keeps is split.
+    """Raises ValueError if a broadcast changes the sharding of a dimension that it keeps.
 
     Args:
       operand: the array that is broadcast.
@@ -237,7 +236,7 @@ def check_broadcast_layouts(
       dimensions: the positions of the operand's dimensions in the result.
 
     Raises:
-      ValueError: if a dimension is split over other mesh axes in the result.
+      ValueError: if a dimension is sharded over other mesh axes in the result.
     """
     aval = get_aval(operand)
     if aval.layout is None:
@@ -255,7 +254,8 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Args:
       array: an array or scalar.
-      dimensions: the positions of the new dimensions in the result, negative ones from its end.
+      dimensions: the positions of the new dimensions in the result. Negative positions count from
+        the end.
 
     Returns:
       An array of the same elements.

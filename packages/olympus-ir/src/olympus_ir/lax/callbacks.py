@@ -98,7 +98,7 @@ def _io_callback_types(
 
 
 class _FlatCallback:
-    """A callback of pytrees as a function of flat arrays, compared by function and structure.
+    """A callback of pytrees as a function of flat arrays. It compares by function and structure.
 
     Attributes:
       callback_func: the user's function.
@@ -150,7 +150,7 @@ def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple
 
 
 def with_static_leaves(arrays: Sequence[Any], static_args: tuple) -> list[Any]:
-    """Merges arrays with the other leaves at their positions."""
+    """Inserts the leaves that are not arrays at their positions among the arrays."""
     leaves = list(arrays)
     for position, leaf in static_args:
         leaves.insert(position, leaf)
@@ -171,13 +171,13 @@ def debug_print(
     """Prints values at run time, also from within traced or compiled functions.
 
     Args:
-      fmt: a format string for `str.format`. If not given, a function is returned that takes it and
-        uses these options.
-      *args: values for its numbered fields: arrays, pytrees of them, or any static values.
-      ordered: whether the prints of a program appear in its order.
-      partitioned: whether each device of a sharded computation prints its own part.
+      fmt: a format string for `str.format`. If not given, returns a function that takes the format
+        string and uses these options.
+      *args: values for the numbered fields: arrays, pytrees of arrays, or any static values.
+      ordered: whether prints appear in program order.
+      partitioned: whether each device of a sharded computation prints its own shard.
       skip_format_check: whether to skip the immediate check that fields and values match.
-      **kwargs: values for its named fields.
+      **kwargs: values for the named fields.
 
     Raises:
       ValueError: if ``fmt`` is not a format string or has no field for a value.
@@ -210,13 +210,13 @@ def debug_log(
     """Logs values at run time through Python's `logging`, at level INFO and the caller's location.
 
     Args:
-      fmt: a format string for `str.format`. If not given, a function is returned that takes it and
-        uses these options.
-      *args: values for its numbered fields.
-      ordered: whether the messages of a program appear in its order.
-      partitioned: whether each device of a sharded computation logs its own part.
+      fmt: a format string for `str.format`. If not given, returns a function that takes the format
+        string and uses these options.
+      *args: values for the numbered fields.
+      ordered: whether messages appear in program order.
+      partitioned: whether each device of a sharded computation logs its own shard.
       skip_format_check: whether to skip the immediate check that fields and values match.
-      **kwargs: values for its named fields.
+      **kwargs: values for the named fields.
 
     Example:
       >>> debug_log("x = {x:.2f}", x=1.5)
@@ -237,7 +237,7 @@ def debug_log(
 
 
 def _check_no_values(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Checks that a call that only sets options passes no values."""
+    """Raises TypeError if a call that sets options also passes values."""
     if args or kwargs:
         raise TypeError(
             f"{name} received unexpected arguments in the two-call form: args={args} "
@@ -316,12 +316,13 @@ def debug_callback(
 
     Args:
       callback: the function; its result is ignored. It may be called more than once, or not at all
-        if the compiler removes the surrounding computation. If not given, a function is returned
-        that takes it and uses these options.
-      *args: its arguments: arrays, pytrees of them, or any static values.
-      ordered: whether calls are made in the order of the program.
-      partitioned: whether it is called on each device of a sharded computation, with its part.
-      **kwargs: its keyword arguments.
+        if the compiler removes the surrounding computation. If not given, returns a function that
+        takes the callback and uses these options.
+      *args: the callback's arguments: arrays, pytrees of arrays, or any static values.
+      ordered: whether calls happen in program order.
+      partitioned: whether each device of a sharded computation calls the function with its own
+        shards.
+      **kwargs: the callback's keyword arguments.
 
     Raises:
       TypeError: if ``callback`` is not callable.
@@ -394,14 +395,14 @@ def pure_callback(
     Args:
       callback: a function of arrays that returns arrays. It may be called any number of times, or
         not at all.
-      result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`.
-      *args: its arguments, arrays or pytrees of them.
-      sharding: the device that runs the function, if not all take part.
+      result_shape_dtypes: the types of the result, as a pytree of `ShapeDtypeStruct`.
+      *args: the callback's arguments, arrays or pytrees of arrays.
+      sharding: the device that runs the function; by default, all devices take part.
       vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
         batch element; ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
         dimension of the batch size on each operand. For operands that are not batched,
         ``"expand_dims"`` adds a leading dimension of size one instead.
-      **kwargs: its keyword arguments, arrays or pytrees of them.
+      **kwargs: the callback's keyword arguments, arrays or pytrees of arrays.
 
     Returns:
       A pytree of arrays of the types in ``result_shape_dtypes``.
@@ -445,12 +446,12 @@ def io_callback(
 
     Args:
       callback: a function of arrays that returns arrays.
-      result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`; None for a
+      result_shape_dtypes: the types of the result, as a pytree of `ShapeDtypeStruct`; None for a
         function without results.
-      *args: its arguments, arrays or pytrees of them.
-      sharding: the device that runs the function, if not all take part.
-      ordered: whether calls are made in the order of the program.
-      **kwargs: its keyword arguments, arrays or pytrees of them.
+      *args: the callback's arguments, arrays or pytrees of arrays.
+      sharding: the device that runs the function; by default, all devices take part.
+      ordered: whether calls happen in program order.
+      **kwargs: the callback's keyword arguments, arrays or pytrees of arrays.
 
     Returns:
       A pytree of arrays of the types in ``result_shape_dtypes``.
@@ -516,7 +517,7 @@ def register_effects_barrier(wait: Callable[[], None]) -> None:
 
 
 def effects_barrier() -> None:
-    """Waits until the side effects of all programs started so far have happened.
+    """Waits until all side effects of the programs started so far have happened.
 
     Example:
       >>> debug_print("done"); effects_barrier()

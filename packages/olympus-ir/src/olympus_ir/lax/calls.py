@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls: primitives whose parameters hold the program of a function.
 
-``jit`` calls a compiled function; ``closed_call`` calls a program that is run in place;
+``jit`` calls a compiled function; ``closed_call`` calls a program that is evaluated in place;
 ``checkpoint`` calls a program whose intermediate values are recomputed for the backward pass;
 ``custom_jvp_call`` and ``custom_vjp_call`` call functions that have custom derivative rules.
 """
@@ -34,7 +34,7 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
-    """Converts operands for a user's rule, which takes literals of the program as arrays."""
+    """Converts operands that are literals to arrays, because a user's rule expects arrays."""
     if not any(type(value) in _PYTHON_SCALARS for value in operands):
         return operands
     array = evaluator().array
@@ -47,7 +47,8 @@ def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
 class CustomCall(Primitive):
     """A call of a function with custom derivative rules.
 
-    It is bound to functions (``subfuns``), or to the programs of an equation that represent them.
+    `bind` takes either functions (``subfuns``) or an equation's parameters, which hold the programs
+    of the functions.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,20 +63,20 @@ class CustomCall(Primitive):
         given = params if params_after_avals is None else params_after_avals
         if "subfuns" not in given:
             given = self.functions_of(given)
-        with set_current_trace(trace):  # the functions run under it
+        with set_current_trace(trace):  # the functions run under this trace
             return self._call(trace, _as_arrays(args), **given)
 
     def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
         return self.bind_with_trace(current.trace, operands, params)
 
     def functions_of(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Returns parameters with functions in place of the programs of the equation."""
+        """Returns parameters in which functions replace the programs of an equation."""
         raise NotImplementedError(f"{type(self).__name__} must define functions_of")
 
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
     ) -> Sequence[Any]:
-        """Calls the functions with the rule of the trace."""
+        """Calls the functions by the trace's rule for custom calls."""
         raise NotImplementedError(f"{type(self).__name__} must define _call")
 
 
@@ -133,7 +134,7 @@ for _primitive in (
     checkpoint_p,
     optimization_barrier_p,
 ):
-    # The program already determines the types of the results.
+    # The results' types already follow from the program.
     _primitive.spreads_varying = False
 
 
@@ -167,7 +168,7 @@ def _optimization_barrier_types(*avals: AbstractValue) -> Sequence[AbstractValue
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """Returns its operand, and prevents the compiler from moving operations across.
+    """Returns the operand, and prevents the compiler from moving operations across.
 
     Args:
       operand: an array or a pytree of arrays.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives: operations across a named axis of `vmap` or `shard_map`.
 
-An axis is named by any hashable value, several axes by a tuple. `psum`, `pmax` and `pmin` also take
-positional axes (integers), along which they reduce the operand itself.
+The name of an axis is any hashable value. A tuple names several axes. `psum`, `pmax` and `pmin`
+also take positional axes (integers), along which they reduce the operand itself.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def _reduce(
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Returns the sum over a named axis.
 
-    The sum of a constant, as in ``psum(1, "i")``, is computed while tracing: it is the constant
-    times the size of the axis, a Python number for a Python number.
+    The sum of a constant, as in ``psum(1, "i")``, is computed during tracing, as the constant times
+    the axis size. The result for a Python number is a Python number.
 
     Args:
       x: an array or a pytree of arrays. Booleans are summed as integers.
@@ -314,7 +314,7 @@ def all_gather(
       axis_index_groups: groups of indices of equal size; if given, values are gathered within each
         group.
       axis: the position of the new dimension.
-      tiled: whether to concatenate along the dimension ``axis`` instead of adding one.
+      tiled: whether to concatenate along the dimension ``axis`` instead of adding a dimension.
       to: the variation of the results over the axis: ``"varying"``; ``"invarying"`` for results
         that are known to be equal on all instances; ``"reduced"`` for results whose cotangents
         remain partial sums.
@@ -383,8 +383,8 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
       to: ``"varying"``, for values that are replicated or reduced; ``"unreduced"``, for varying
-        values: the devices hold the terms of a sum; ``"reduced"``, for replicated values: their
-        cotangents remain the terms of a sum.
+        values, which become the terms of a sum over devices; ``"reduced"``, for replicated values,
+        whose cotangents then remain the terms of a sum.
 
     Returns:
       A pytree of the structure of ``x``.
@@ -413,7 +413,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
 
 def _varying(leaf: Any, names: tuple) -> Any:
-    """Casts the operand of an exchange to varying over the axes, if types track variation."""
+    """Casts the operand of an exchange to be varying over the axes, if types track variation."""
     return pvary(leaf, names) if current.axes.varying else leaf
 
 
@@ -533,7 +533,7 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:
-    """Exchanges a named axis and a dimension: each instance sends one slice to every instance.
+    """Exchanges a named axis and a dimension: each instance sends a slice to every instance.
 
     Args:
       x: an array or a pytree of arrays.
@@ -579,7 +579,7 @@ def all_to_all(
             )
         if split == concat:
             return exchange(leaf, split, concat)
-        # A dimension of size one at the position of the new one lets the exchange keep the rank.
+        # An added dimension of size one lets the exchange keep the rank.
         if split < concat:
             concat += 1
         else:

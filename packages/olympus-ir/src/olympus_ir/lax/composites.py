@@ -35,7 +35,7 @@ def _composite_types(
     return jaxpr.out_avals, jaxpr.effects
 
 
-# Outside of tracing, the decomposition runs equation by equation.
+# Outside of tracing, run the decomposition equation by equation.
 @composite_p.def_impl
 def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
     results = eval_olympuspr(jaxpr.jaxpr, jaxpr.consts, *operands)
@@ -43,9 +43,9 @@ def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) ->
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """Makes a function one operation of the compiled program, which the function defines.
+    """Makes one named operation of the compiled program, defined by a function.
 
-    A compiler that recognizes the name may use its own implementation; others run the
+    A compiler that recognizes the name may use its own implementation. Other compilers run the
     decomposition. Batching and differentiation replace the operation by its decomposition.
 
     Args:

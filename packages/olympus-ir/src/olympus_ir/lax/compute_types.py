@@ -13,7 +13,7 @@ _ATTRIBUTES = {
 
 
 def attributes_of_compute_type(compute_type: Any) -> dict[str, str]:
-    """The compiler's attributes for a compute type.
+    """Returns the compiler's attributes for a compute type.
 
     Raises:
       TypeError: if ``compute_type`` is not a string.

@@ -78,7 +78,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
 
 
 dot_general_p = instruction("dot_general", family="contractions")
-dot_general_p.linear_in = (0, 1)  # in each operand while the other is fixed
+dot_general_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
 
 
 @dot_general_p.def_abstract_eval
@@ -150,7 +150,7 @@ def _free_sizes(
 
 
 def product_dtype(lhs: Any, rhs: Any) -> Any:
-    """The dtype of sums of products: the operand dtype that is later in XLA's order."""
+    """Returns the dtype of sums of products: the operand dtype that is later in XLA's order."""
     return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
 
 
@@ -177,13 +177,13 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Sums of products of two arrays over some of their dimensions.
+    """Sums products of the elements of two arrays over given dimensions.
 
     Args:
       lhs: an array.
       rhs: an array.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, the
-        dimensions summed over, and the dimensions that are paired and kept.
+        dimensions that are summed over, and the batch dimensions, which are paired and kept.
       precision: the precision on accelerators: one value, or one for each operand.
       preferred_element_type: the dtype of sums and of the result.
       out_sharding: the sharding of the result.
@@ -236,7 +236,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of vectors or matrices, or the contraction given by ``dimension_numbers``.
+    """Multiplies vectors or matrices, or contracts the dimensions in ``dimension_numbers``.
 
     Args:
       lhs: a vector or matrix.

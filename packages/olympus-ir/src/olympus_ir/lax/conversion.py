@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 
 def check_conversion(dtype: Any, new_dtype: Any) -> None:
-    """Raises ValueError if a conversion is from or to an extended dtype that does not allow it."""
+    """Raises ValueError for a conversion that an extended dtype does not allow."""
     if dtype == new_dtype:
         return
     allowed = not dtypes.is_extended(dtype) or dtype.converts_to(new_dtype)
@@ -115,7 +116,7 @@ def _reduce_precision_shape(
 
 @staging_rules.define(convert_element_type_p)
 def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    # A conversion to the operand's own type is the identity.
+    # A conversion to the operand's type is the identity.
     aval = array_aval(args[0])
     if (
         aval.dtype == params["new_dtype"]
@@ -140,7 +141,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       An array of the operand's shape and the new dtype.
 
     Raises:
-      ValueError: if one of the dtypes is extended, such as that of random keys.
+      ValueError: if one of the dtypes is extended, such as a dtype of random keys.
 
     Example:
       >>> from olympus_ir import lax
@@ -155,10 +156,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def in_64_bits(number: Any) -> np.ndarray:
-    """Returns a large Python integer as a NumPy integer, whose low bits a conversion keeps.
+    """Returns a large Python integer as a NumPy integer; a conversion then keeps its low bits.
 
     Raises:
-      OverflowError: if it has more than 64 bits.
+      OverflowError: if the number has more than 64 bits.
     """
     result = np.asarray(number)
     if result.dtype == object:
@@ -175,16 +176,16 @@ def convert_dtype(
     weak_type: bool = False,
     sharding: Any = None,
 ) -> Any:
-    """Converts to a canonical dtype like `convert_element_type`, with a choice of the weak type.
+    """Converts to a canonical dtype, like `convert_element_type`, and sets the weak type.
 
     While tracing, constant scalars stay on the host, where they are literals of later equations.
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype; that of the operand if None.
-      weak_type: whether the result is weakly typed, so that its dtype gives way to that of other
+      new_dtype: the dtype; if None, the operand's dtype.
+      weak_type: whether the result is weakly typed, so that promotion prefers the dtypes of other
         operands.
-      sharding: the sharding of the result; that of the operand if None.
+      sharding: the sharding of the result; if None, the operand's sharding.
     """
     try:
         aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
@@ -218,14 +219,15 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype. A narrower one adds a last dimension to the result; a wider one consumes
-        the last dimension of the operand.
+      new_dtype: the dtype. A narrower dtype adds a last dimension to the result. A wider dtype
+        consumes the last dimension of the operand.
 
     Returns:
-      An array of the new dtype, of the operand's shape if the dtypes have equally many bits.
+      An array of the new dtype, with the operand's shape if both dtypes have the same number of
+      bits.
 
     Raises:
-      TypeError: if one of the dtypes, but not the other, is bool or complex.
+      TypeError: if only one of the dtypes is bool or complex.
       ValueError: if the last dimension does not have the size that one wider element needs.
 
     Example:
@@ -243,13 +245,13 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     Args:
       operand: an array or scalar of floats.
       exponent_bits: the bits of the format's exponent, at least one.
-      mantissa_bits: the bits of its mantissa, without the implicit leading one.
+      mantissa_bits: the bits of its mantissa, without the implicit leading 1.
 
     Returns:
       An array of the operand's shape and dtype.
 
     Raises:
-      TypeError: if the operand does not have floats.
+      TypeError: if the operand's dtype is not a float dtype.
       ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
 
     Example:
@@ -258,7 +260,9 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
       Array(1.25, dtype=float32, weak_type=True)
     """
     return reduce_precision_p.bind(
-        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+        operand,
+        exponent_bits=operator.index(exponent_bits),
+        mantissa_bits=operator.index(mantissa_bits),
     )
 
 
@@ -281,12 +285,12 @@ def copy(x: ArrayLike) -> Array:
 
 @staging_rules.define(stage_p)
 def _lifted(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    # The value only has to belong to the program, so no equation is recorded.
+    # The program only needs a tracer of the value, so no equation is recorded.
     return trace.tracer(args[0])
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """Turns a value into a value of the program being traced, or into an array.
+    """Converts a value to a value of the program that is being traced, or to an array.
 
     Args:
       x: an array or scalar.
@@ -304,7 +308,7 @@ def stage(x: ArrayLike, /) -> Array:
 
 
 def dtype(x: ArrayLike) -> Any:
-    """The dtype of a value or type; Python scalars have the default dtype of their type.
+    """Returns the dtype of a value or type. Python scalars have the default dtype of their type.
 
     Args:
       x: an array, a scalar, or an abstract value.
@@ -321,7 +325,7 @@ def dtype(x: ArrayLike) -> Any:
 
 
 def stop_gradient(x: ArrayLike) -> Any:
-    """Returns its argument unchanged; differentiation treats it as a constant.
+    """Returns its argument unchanged. Differentiation treats the result as a constant.
 
     Args:
       x: an array or a pytree of arrays.

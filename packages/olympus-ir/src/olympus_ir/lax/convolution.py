@@ -36,7 +36,7 @@ from .window_shapes import (
 __all__ = ["conv", "conv_general_dilated", "conv_general_dilated_p", "conv_with_general_padding"]
 
 conv_general_dilated_p = instruction("conv_general_dilated", family="convolution")
-conv_general_dilated_p.linear_in = (0, 1)  # in each operand while the other is fixed
+conv_general_dilated_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
 
 _NAME = "conv_general_dilated"
 
@@ -165,7 +165,7 @@ def _check_padding(
             )
 
 
-# Compatible kinds of the operands' dtype and of ``preferred_element_type``.
+# Kinds of operand dtypes, each with the compatible kinds of ``preferred_element_type``.
 _KINDS = (
     (np.bool_, np.generic),
     (np.integer, np.integer),
@@ -207,7 +207,7 @@ def conv_general_dilated(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The convolution of an array with a kernel, as in neural networks: the kernel is not flipped.
+    """Convolves an array with a kernel, as in neural networks: the kernel is not flipped.
 
     Args:
       lhs: the input, with a batch dimension, a feature dimension and n spatial dimensions.
@@ -215,16 +215,16 @@ def conv_general_dilated(
       window_strides: the distance between windows in each of the n spatial dimensions.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after), the numbers of
         zeros to add; negative numbers remove elements.
-      lhs_dilation: n integers, the distance between neighbouring elements of the input, with zeros
-        between them. With values above 1 the convolution is a transposed convolution.
+      lhs_dilation: n integers, the distance between neighbouring elements of the input after zeros
+        are inserted. Values above 1 give a transposed convolution.
       rhs_dilation: n integers, the distance between neighbouring elements of the kernel.
       dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. By default the
         order is batch, features, spatial dimensions for the input and output features, input
         features, spatial dimensions for the kernel.
       feature_group_count: the number of groups of features; features of different groups are not
         combined.
-      batch_group_count: the number of groups of the batch; each yields its own part of the output
-        features.
+      batch_group_count: the number of groups of the batch; each group yields a separate part of the
+        output features.
       precision: the precision on accelerators: one value, or one for each operand.
       preferred_element_type: the dtype of sums and of the result.
       out_sharding: the sharding of the result.
@@ -306,7 +306,7 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """A convolution without dilation, with dimensions in standard order.
+    """Convolves an array with a kernel, without dilation, with dimensions in standard order.
 
     Args:
       lhs: the input: batch, features, spatial dimensions.
@@ -345,7 +345,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """A convolution with any padding and dilation, with dimensions in standard order.
+    """Convolves with any padding and dilation, with dimensions in standard order.
 
     Args:
       lhs: the input: batch, features, spatial dimensions.

@@ -41,8 +41,8 @@ class ConvDimensionNumbers(NamedTuple):
 
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 
-# For each element of dimension numbers given as letters, the letters of the dimensions that are not
-# spatial, in the order of `ConvDimensionNumbers`.
+# For each entry of dimension numbers given as letters, the letters of the non-spatial dimensions,
+# in the order of `ConvDimensionNumbers`.
 _LETTERS = (("N", "C"), ("O", "I"), ("N", "C"))
 
 
@@ -107,7 +107,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The positions of batch, feature and spatial dimensions, from three strings of letters.
+    """Returns the positions of batch, feature and spatial dimensions, given three strings.
 
     Raises:
       TypeError: if a letter is missing or repeated.
@@ -154,7 +154,7 @@ def conv_shape_tuple(
     pads: Any,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution's result, for dimensions in standard order.
+    """Returns the shape of a convolution's result, for dimensions in standard order.
 
     Args:
       lhs_shape: the input's shape: batch, features, spatial sizes.
@@ -206,7 +206,7 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a convolution's result, for dimensions ordered by three strings.
+    """Returns the shape of a convolution's result, for dimensions ordered by three strings.
 
     Args:
       lhs_shape: the shape of the input.
@@ -238,7 +238,7 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of the result of `conv_transpose`.
+    """Returns the shape of the result of `conv_transpose`.
 
     Args:
       lhs_shape: the shape of the input.
@@ -271,7 +271,7 @@ def conv_transpose_shape_tuple(
 
 
 def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of the dilated input that makes a convolution the transpose of another one.
+    """Returns the padding with which a convolution of a dilated input is the transpose of another.
 
     The other convolution has the given window, stride and padding. It maps an array of the
     result's size to an array of the input's size.
@@ -294,12 +294,12 @@ def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int
 
 
 def permuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of batch, feature and spatial dimensions, in this order."""
+    """Returns the sizes of batch, feature and spatial dimensions, in this order."""
     return tuple([shape[place] for place in spec])
 
 
 def unpermuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
-    """The inverse of `permuted`."""
+    """Inverts `permuted`."""
     result = [0] * len(shape)
     for place, size in zip(spec, shape, strict=True):
         result[place] = size

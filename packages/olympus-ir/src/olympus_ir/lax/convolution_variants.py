@@ -49,10 +49,10 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed convolution, whose strides enlarge the result instead of reducing it.
+    """Computes a transposed convolution, whose strides enlarge the result.
 
-    It is the convolution of the input dilated by the strides. The derivative of a convolution has
-    this form, too.
+    A transposed convolution is a convolution of the input dilated by the strides. The derivative of
+    a convolution has this form, too.
 
     Args:
       lhs: the input.
@@ -66,8 +66,8 @@ def conv_transpose(
         so that ``rhs`` is the kernel of the convolution that is transposed.
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
-      use_consistent_padding: whether pairs, like the two words, are the padding of the convolution
-        that is transposed. Otherwise pairs are the padding of the dilated input.
+      use_consistent_padding: whether pairs in ``padding`` refer to the convolution that is
+        transposed, as the words do. Otherwise pairs are the padding of the dilated input.
 
     Returns:
       An array in the order of ``dimension_numbers``.
@@ -138,7 +138,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The elements that a convolution would sum over for each window, as features.
+    """Returns the elements of each window, which a convolution would sum over, as features.
 
     Args:
       lhs: the input.
@@ -174,7 +174,8 @@ def conv_general_dilated_patches(
     places = tuple(numbers.rhs_spec.index(place) for place in range(len(shape)))
     exactness: Any = canonicalize_precision(precision)
     if exactness.__class__ is tuple:
-        exactness = (exactness[0], Precision.DEFAULT)  # the kernel is exact in any precision
+        # the kernel of zeros and ones is exact in any precision
+        exactness = (exactness[0], Precision.DEFAULT)
     return conv_general_dilated(
         lhs,
         transpose(kernels, places),
@@ -200,7 +201,7 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution whose kernel differs between positions.
+    """Computes a convolution whose kernel depends on the position.
 
     Args:
       lhs: the input.
@@ -242,7 +243,7 @@ def conv_general_dilated_local(
         (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])),
         precision=precision,
     )
-    # The product's dimensions are in the order spatial dimensions, batch, features.
+    # The dimensions of the product are the spatial dimensions, batch, features.
     order = [0] * len(out_spec)
     for source, place in enumerate((*out_spec[2:], *out_spec[:2])):
         order[place] = source

@@ -52,7 +52,7 @@ def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> S
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """The numbers from zero up to, but not including, ``size``.
+    """Returns the numbers from zero up to, but not including, ``size``.
 
     Args:
       dtype: a dtype of numbers.
@@ -75,12 +75,12 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(
     dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Array:
-    """An array of the given shape whose elements are their indices in one dimension.
+    """Returns an array whose elements are their own indices in one dimension.
 
     Args:
       dtype: a dtype of numbers.
       shape: the shape of the result.
-      dimension: the dimension that the elements count.
+      dimension: the dimension whose indices are returned.
       out_sharding: the sharding of the result.
 
     Returns:
@@ -111,12 +111,12 @@ def full(
     *,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value.
+    """Returns an array filled with one value.
 
     Args:
       shape: the shape of the result.
       fill_value: a scalar.
-      dtype: the dtype of the result; that of ``fill_value`` if not given.
+      dtype: the dtype of the result; by default the dtype of ``fill_value``.
       sharding: the sharding of the result.
 
     Returns:
@@ -159,7 +159,7 @@ def _check_scalar(fill_value: Any) -> None:
 
 
 def _is_of_types(sharding: Any) -> bool:
-    """Returns whether a sharding is over explicit axes, so that it is part of the type."""
+    """Returns whether a sharding is over explicit mesh axes, and therefore part of the type."""
     return isinstance(sharding, PartitionSpec) or (
         type(sharding) is NamedSharding and bool(sharding.mesh.explicit_axes)
     )
@@ -182,15 +182,15 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value, with the shape and dtype of another array by default.
+    """Returns an array filled with one value, by default with the shape and dtype of ``x``.
 
     Args:
       x: the array, or any object with a shape and a dtype.
       fill_value: a scalar.
-      dtype: the dtype of the result; that of ``x`` if not given.
-      shape: the shape of the result; that of ``x`` if not given.
-      sharding: the sharding of the result; by default that of ``x``, if ``x`` is committed and the
-        shapes are equal.
+      dtype: the dtype of the result; by default the dtype of ``x``.
+      shape: the shape of the result; by default the shape of ``x``.
+      sharding: the sharding of the result; by default the sharding of ``x``, if ``x`` is committed
+        and the shapes are equal.
 
     Returns:
       An array of the given shape and dtype.
@@ -227,7 +227,7 @@ def full_like(
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:
     """Returns the sharding of ``x`` for a new array like it; None if ``x`` is not committed.
 
-    Returns None while tracing, where the compiler decides.
+    Returns None during tracing, because the compiler then chooses the sharding.
     """
     if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
         return None
@@ -236,7 +236,7 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """The layout in the type of ``x``, for a new array of the same shape; None if none applies."""
+    """Returns the layout of ``x`` for a new array, if that has the same shape; else None."""
     layout = getattr(getattr(x, "aval", None), "layout", None)
     if layout is None or x.shape != shape:
         return None
@@ -247,12 +247,12 @@ def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros of the shape and dtype of another array."""
+    """Returns zeros with the shape and dtype of another array."""
     return full_like(x, 0)
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
-    """An array of unspecified elements; at present they are zeros.
+    """Returns an array of unspecified elements; at present they are zeros.
 
     Args:
       shape: the shape of the result.
@@ -271,7 +271,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -
 
 
 def shape_as_value(shape: Sequence[int]) -> Array:
-    """A shape as an array of integers.
+    """Returns a shape as an array of integers.
 
     Args:
       shape: a tuple of integers or symbolic dimensions.

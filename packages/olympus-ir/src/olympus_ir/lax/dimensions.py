@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of dimensions, symbolic ones included, as numbers of the program."""
+"""Sizes of dimensions, including symbolic sizes, as array values of a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _number(*, dim: Any) -> ShapedArray:
 
 
 def size_array(size: Any, dtype: DTypeLike) -> Any:
-    """The size of a dimension as a scalar array.
+    """Returns the size of a dimension as a scalar array.
 
     Args:
       size: an integer or a symbolic dimension.
@@ -46,7 +46,7 @@ def size_array(size: Any, dtype: DTypeLike) -> Any:
 
 
 def sizes_array(sizes: Sequence[Any], dtype: DTypeLike) -> Any:
-    """Sizes of dimensions as a vector; see `size_array`."""
+    """Returns sizes of dimensions as a vector; see `size_array`."""
     if all(map(is_constant_dim, sizes)):
         return np.array(sizes, dtype)
     return concatenate([reshape(size_array(size, dtype), (1,)) for size in sizes], 0)

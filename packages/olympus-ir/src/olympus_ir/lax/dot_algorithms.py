@@ -17,8 +17,8 @@ __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike"]
 class DotAlgorithm(NamedTuple):
     """An algorithm for products of arrays, specified by its parts.
 
-    Platforms support a few combinations only; `DotAlgorithmPreset` has those that some platform
-    supports.
+    Platforms support only a few combinations. `DotAlgorithmPreset` lists those that at least one
+    platform supports.
 
     Attributes:
       lhs_precision_type: the dtype to which elements of the left operand are rounded.
@@ -44,7 +44,7 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def transposed(self) -> DotAlgorithm:
-        """The algorithm for exchanged operands."""
+        """The algorithm with left and right operand exchanged."""
         return self._replace(
             lhs_precision_type=self.rhs_precision_type,
             rhs_precision_type=self.lhs_precision_type,
@@ -99,7 +99,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def takes_any_float8(self) -> bool:
-        """Returns whether the operands' own dtypes, of eight bits, determine the precision."""
+        """Returns whether the precision follows from the operands' 8-bit float dtypes."""
         return self.name.startswith("ANY_F8")
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise arithmetic, rounding, and the parts of complex numbers.
 
-Operands of one operation have equal dtypes; their shapes are equal but for scalars and dimensions
-of size one. Python scalars have the default dtype of their type.
+The operands of an operation have equal dtypes. Their shapes are equal, except that scalars and
+dimensions of size one are broadcast. Python scalars have the default dtype of their type.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ mul_p = binary(
     Number,
     numpy_name="multiply",
     result=lambda x, y, out_dtype: x if out_dtype is None else np.dtype(out_dtype),
-    linear_in=(0, 1),  # in each operand while the other is fixed
+    linear_in=(0, 1),  # linear in each operand while the other is fixed
 )
 div_p = binary("div", Number, numpy_name="divide", linear_in=(0,))
 rem_p = binary("rem", (np.integer, np.floating), numpy_name="remainder")
@@ -171,7 +171,7 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum ``x + y``.
+    """Computes the sum ``x + y``.
 
     Args:
       x: an array or scalar of numbers.
@@ -193,7 +193,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """The difference ``x - y``.
+    """Computes the difference ``x - y``.
 
     Args:
       x: an array or scalar of numbers.
@@ -215,7 +215,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
-    """The product ``x * y``.
+    """Computes the product ``x * y``.
 
     Args:
       x: an array or scalar of numbers.
@@ -239,7 +239,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """The quotient ``x / y``; integers are rounded toward zero.
+    """Computes the quotient ``x / y``; integers are rounded toward zero.
 
     Integers divided by zero give -1. The smallest signed integer divided by -1 gives itself.
 
@@ -263,7 +263,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """The remainder of ``x / y``, with the sign of ``x``.
+    """Computes the remainder of ``x / y``, with the sign of ``x``.
 
     The remainder of integers divided by zero is ``x``.
 
@@ -287,7 +287,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def neg(x: ArrayLike) -> Array:
-    """The negation ``-x``.
+    """Computes the negation ``-x``.
 
     Args:
       x: an array or scalar of numbers.
@@ -307,7 +307,7 @@ def neg(x: ArrayLike) -> Array:
 
 
 def sign(x: ArrayLike) -> Array:
-    """The sign of ``x``: -1, 0 or 1; ``x / abs(x)`` for complex numbers; NaN if ``x`` is NaN.
+    """Computes the sign of ``x``: -1, 0 or 1; ``x / abs(x)`` for complex numbers; NaN for NaN.
 
     Args:
       x: an array or scalar of numbers.
@@ -327,7 +327,7 @@ def sign(x: ArrayLike) -> Array:
 
 
 def abs(x: ArrayLike) -> Array:
-    """The absolute value, which is real for complex numbers too.
+    """Computes the absolute value, which is real for complex numbers too.
 
     Args:
       x: an array or scalar of signed integers, floats or complex numbers.
@@ -347,7 +347,7 @@ def abs(x: ArrayLike) -> Array:
 
 
 def square(x: ArrayLike) -> Array:
-    """The square ``x * x``.
+    """Computes the square ``x * x``.
 
     Args:
       x: an array or scalar of numbers.
@@ -367,7 +367,7 @@ def square(x: ArrayLike) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """The reciprocal ``1 / x``.
+    """Computes the reciprocal ``1 / x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -387,7 +387,7 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """The power ``x ** y`` for a Python integer ``y``.
+    """Computes the power ``x ** y`` for a Python integer ``y``.
 
     Args:
       x: an array or scalar of numbers.
@@ -408,7 +408,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """The power ``x ** y`` of a floating or complex base.
+    """Computes the power ``x ** y`` of a floating or complex base.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -431,7 +431,9 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of ``x`` and ``y``; NaN if one of them is NaN; complex numbers in lexical order.
+    """Selects the larger of ``x`` and ``y``; NaN if either is NaN.
+
+    Compares complex numbers lexically.
 
     Args:
       x: an array or scalar.
@@ -453,7 +455,9 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of ``x`` and ``y``; NaN if one of them is NaN; complex numbers in lexical order.
+    """Selects the smaller of ``x`` and ``y``; NaN if either is NaN.
+
+    Compares complex numbers lexically.
 
     Args:
       x: an array or scalar.
@@ -475,7 +479,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The next representable number after ``x1`` in the direction of ``x2``.
+    """Returns the next representable number after ``x1`` in the direction of ``x2``.
 
     Args:
       x1: an array or scalar of floats.
@@ -500,7 +504,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def floor(x: ArrayLike) -> Array:
-    """The largest integer not above ``x``, as a float.
+    """Rounds down: the largest integer not above ``x``, as a float.
 
     Args:
       x: an array or scalar of floats.
@@ -520,7 +524,7 @@ def floor(x: ArrayLike) -> Array:
 
 
 def ceil(x: ArrayLike) -> Array:
-    """The smallest integer not below ``x``, as a float.
+    """Rounds up: the smallest integer not below ``x``, as a float.
 
     Args:
       x: an array or scalar of floats.
@@ -542,7 +546,7 @@ def ceil(x: ArrayLike) -> Array:
 def round(
     x: ArrayLike, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO
 ) -> Array:
-    """The nearest integer, as a float.
+    """Rounds to the nearest integer, as a float.
 
     Args:
       x: an array or scalar of floats.
@@ -586,7 +590,7 @@ def is_finite(x: ArrayLike) -> Array:
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """The complex number ``x + iy`` of two real ones.
+    """Makes the complex number ``x + iy`` from two real numbers.
 
     Args:
       x: an array or scalar of floats of 32 or 64 bits.
@@ -608,7 +612,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def real(x: ArrayLike) -> Array:
-    """The real part of a complex number.
+    """Returns the real part of a complex number.
 
     Args:
       x: an array or scalar of complex numbers.
@@ -628,7 +632,7 @@ def real(x: ArrayLike) -> Array:
 
 
 def imag(x: ArrayLike) -> Array:
-    """The imaginary part of a complex number.
+    """Returns the imaginary part of a complex number.
 
     Args:
       x: an array or scalar of complex numbers.
@@ -648,13 +652,13 @@ def imag(x: ArrayLike) -> Array:
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate.
+    """Returns the complex conjugate.
 
     Args:
       x: an array or scalar of floats or complex numbers.
 
     Returns:
-      An array of complex numbers of the shape of ``x``, also if ``x`` is real.
+      An array of complex numbers of the shape of ``x``, even if ``x`` is real.
 
     Raises:
       TypeError: if the dtype of ``x`` is not accepted.

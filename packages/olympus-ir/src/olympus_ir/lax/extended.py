@@ -56,12 +56,13 @@ def from_edtype(operand: Any) -> Array:
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 
 
-# The largest number of rows that one operation separates, as in ``a, b = split(key)``.
+# The largest number of rows that one operation separates when a key array is unpacked, as in ``a, b
+# = split(key)``.
 _UNSTACKED_AT_ONCE = 32
 
 
 def _rows(array: ExtendedArray) -> Iterator[ExtendedArray]:
-    """The rows of an array of an extended dtype, one after the other."""
+    """Iterates over the rows of an array of an extended dtype."""
     aval = array.aval
     if not aval.shape:
         raise TypeError(f"iteration over a 0-d array of dtype {aval.dtype.name}")

@@ -33,7 +33,7 @@ AnythingExtended = (np.generic, dtypes.extended)
 DTypeRule = Callable[..., Any]
 
 
-# Advice for operations of bits that were given floats.
+# Advice for bitwise operations on floats, whose cause is often operator precedence.
 _PRECEDENCE = (
     " In Python `&`, `|` and `^` bind more tightly than comparisons: write `(x > 0) & (x < 2)`."
 )
@@ -41,7 +41,7 @@ _ADVICE: dict[str, str] = dict.fromkeys(("and", "or", "xor"), _PRECEDENCE)
 
 
 def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position: int = -1) -> None:
-    """Raises TypeError if an operand's dtype is of none of the accepted kinds."""
+    """Raises TypeError if an operand's dtype is not of an accepted kind."""
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
         kinds = ", ".join(kind.__name__.rstrip("_") for kind in accepted)
         where = "" if position < 0 else f" at position {position}"
@@ -55,13 +55,13 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position
 
 
 def broadcast_operands(name: str, avals: Sequence[ShapedArray]) -> tuple:
-    """The common shape of an elementwise operation's operands.
+    """Returns the common shape of an elementwise operation's operands.
 
-    Operands that are not scalars must have one rank; their sizes in a dimension must be equal or
+    Operands that are not scalars must have equal ranks; their sizes in a dimension must be equal or
     one.
 
     Raises:
-      ShapeError: if two operands have shapes that do not fit.
+      ShapeError: if two operands have incompatible shapes.
     """
     shape: tuple = ()
     for aval in avals:
@@ -130,12 +130,12 @@ def elementwise_primitive(
     Args:
       name: the primitive's name.
       *accepted: for each operand, the kinds of dtypes it may have.
-      result: returns the result's dtype, given the operands' dtypes and the parameters as
-        keywords. By default, the result has the first operand's dtype.
+      result: a function that returns the result's dtype, given the operands' dtypes and the
+        parameters as keywords. By default, the result has the first operand's dtype.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.
       family: the family of rules to which the primitive belongs.
       same_dtypes: whether the operands must agree in dtype.
-      linear_in: the operands that the result is linear in; see `Primitive.linear_in`.
+      linear_in: the operands in which the result is linear; see `Primitive.linear_in`.
     """
     primitive = instruction(name, family=family)
     primitive.elementwise = True
@@ -173,7 +173,7 @@ def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Pr
 
 
 def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
-    """The placement of an elementwise result; empty if no operand has one, the common case."""
+    """Returns the placement of an elementwise result; empty if no operand has a placement."""
     for aval in avals:
         if aval.vma or aval.memory_space is not None:
             return _joined_placement(avals)
@@ -219,7 +219,7 @@ def axis_reduction(
 
 
 def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple:
-    """The operand's shape without ``axes``.
+    """Returns the operand's shape without ``axes``.
 
     Raises:
       ValueError: if axes are repeated or out of range.
@@ -237,13 +237,13 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
 
 
 def fixed_dtype(dtype: Any) -> DTypeRule:
-    """A rule for the result's dtype that always gives this dtype."""
+    """Returns a rule that always returns the given dtype."""
     fixed = np.dtype(dtype)
     return lambda *dtypes_of_operands, **params: fixed
 
 
 def real_dtype(dtype: Any) -> Any:
-    """The dtype of the real part; a real dtype itself."""
+    """Returns the dtype of the real part."""
     if dtype == np.complex64:
         return np.dtype(np.float32)
     if dtype == np.complex128:

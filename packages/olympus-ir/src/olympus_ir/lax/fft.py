@@ -45,7 +45,7 @@ fft_p.linear_in = True
 
 
 def half_length(length: int) -> int:
-    """The length of the last dimension of a transform of real numbers."""
+    """Returns the length of the last dimension after a transform of real numbers."""
     return length // 2 + 1 if length else 0
 
 
@@ -115,12 +115,12 @@ def _irfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """The discrete Fourier transform over the last dimensions.
+    """Computes the discrete Fourier transform over the last dimensions.
 
     Forward transforms are not scaled. Inverse transforms are divided by the number of elements.
 
     Args:
-      x: an array of numbers. Real numbers are converted if the transform takes complex ones.
+      x: an array of numbers. Real numbers are converted if the transform takes complex numbers.
       fft_type: an `FftType` or its name.
       fft_lengths: the sizes of the transformed dimensions, at most three; for transforms of real
         numbers, the sizes of the array of real numbers.

@@ -32,11 +32,11 @@ __all__ = [
 class GatherDimensionNumbers(NamedTuple):
     """The correspondence of the dimensions of `gather`'s operands and result.
 
-    The last dimension of the start indices holds one index vector; its other dimensions are the
-    batch dimensions of the result.
+    The last dimension of the start indices holds index vectors. The other dimensions of the start
+    indices are the batch dimensions of the result.
 
     Attributes:
-      offset_dims: the dimensions of the result that run within a window.
+      offset_dims: the dimensions of the result that are dimensions of a window.
       collapsed_slice_dims: the operand's dimensions in which windows have size one and that the
         result omits.
       start_index_map: for each component of an index vector, the operand's dimension that it
@@ -58,9 +58,9 @@ class GatherScatterMode(enum.Enum):
 
     Attributes:
       CLIP: windows are moved until they fit.
-      FILL_OR_DROP: gathering fills them with a value; scattering drops them.
-      PROMISE_IN_BOUNDS: the caller promises that there are no such windows. If there are, elements
-        are undefined.
+      FILL_OR_DROP: gathering fills such windows with a value; scattering drops them.
+      PROMISE_IN_BOUNDS: the caller promises that there are no such windows. Otherwise elements are
+        undefined.
       ONE_HOT: like `FILL_OR_DROP`, computed by multiplications with zeros and ones.
     """
 
@@ -130,7 +130,7 @@ def _check_distinct(
 def check_index_vectors(
     operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], what: str
 ) -> None:
-    """Raises if the indices do not hold vectors of integers for the operand's dimensions.
+    """Raises if the indices are not vectors of integers for the operand's dimensions.
 
     Raises:
       ShapeError: if the vectors have another length than ``index_map``.
@@ -163,8 +163,8 @@ def check_batching(
       operand: the type of the operand.
       indices: the type of the indices.
       numbers: the dimension numbers.
-      names: the names of three parameters: the dimensions that windows omit, the dimensions that
-        are indexed, and the batching dimensions of the indices.
+      names: the parameters' names for the omitted window dimensions, the indexed dimensions, and
+        the batching dimensions of the indices.
     """
     if indices.ndim < 1:
         raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
@@ -315,7 +315,8 @@ def gather(
     elif fill_value is None:
         fill_value = _default_fill_value(dtype_of(operand))
     if 0 in shape_of(start_indices)[:-1]:
-        # No window is taken, so windows of size one need not fit into an empty operand.
+        # For an empty result no window is taken. The windows need not fit into the operand, which
+        # may be empty.
         sizes, shape = list(canonicalize_shape(slice_sizes)), shape_of(operand)
         for dimension in dimension_numbers.collapsed_slice_dims:
             if dimension < min(len(sizes), len(shape)) and shape[dimension] == 0:
@@ -348,13 +349,13 @@ def _default_fill_value(dtype: Any) -> Any:
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The elements of an array at index vectors, given by their components.
+    """Returns the elements of an array at index vectors, given by their components.
 
     Args:
       src: an array.
       idxs: one vector of indices for each axis, all of one length; negative indices count from the
         end.
-      axes: the axes that they index.
+      axes: the axes that the vectors index.
 
     Returns:
       An array with the index vectors as first dimension.

@@ -51,7 +51,7 @@ dynamic_update_slice_p.linear_in = (0, 1)
 _python_slice = slice
 
 
-# ---- slices at fixed places ----
+# ---- slices at static positions ----
 
 
 @slice_p.def_abstract_eval
@@ -96,7 +96,7 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The elements from ``start_indices`` up to, but not including, ``limit_indices``.
+    """Returns the elements from ``start_indices`` up to, but not including, ``limit_indices``.
 
     Args:
       operand: an array.
@@ -144,14 +144,14 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """The slice ``start_index:limit_index:stride`` in one dimension; other dimensions stay whole.
+    """Slices one dimension by ``start_index:limit_index:stride``; keeps the others whole.
 
     Args:
       operand: an array.
-      start_index: the first index, or None; a negative one counts from the end.
-      limit_index: the index after the last one, or None; a negative one counts from the end.
+      start_index: the first index, or None; negative values count from the end.
+      limit_index: the index after the last one, or None; negative values count from the end.
       stride: the distance between elements, positive.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
 
     Returns:
       An array of the operand's dtype and rank.
@@ -185,12 +185,12 @@ def _from_start(index: int, size: int) -> int:
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The elements at one static index in one dimension.
+    """Returns the elements at one static index in one dimension.
 
     Args:
       operand: an array.
-      index: the index, a Python integer; a negative one counts from the end.
-      axis: the dimension; a negative one counts from the end.
+      index: the index, a Python integer; negative values count from the end.
+      axis: the dimension; negative values count from the end.
       keepdims: whether the dimension remains, with size one.
 
     Returns:
@@ -215,7 +215,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     return result if keepdims else squeeze(result, (axis,))
 
 
-# ---- slices at computed places ----
+# ---- slices at computed positions ----
 
 
 def _check_start_indices(name: str, operand: ShapedArray, indices: Sequence[ShapedArray]) -> None:
@@ -286,7 +286,7 @@ def _scalar_start_indices(
     start_indices: Any,
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Any]:
-    """One scalar index for each dimension, negative ones counted from the end if that is allowed.
+    """Returns one scalar index for each dimension; negative ones may count from the end.
 
     Concrete integers are normalized at once. Traced integers are normalized by a comparison and a
     selection.
@@ -352,7 +352,7 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A slice of static sizes at computed start indices.
+    """Returns a slice of static sizes at computed start indices.
 
     Start indices are clamped so that the slice lies within the operand.
 
@@ -360,8 +360,8 @@ def dynamic_slice(
       operand: an array.
       start_indices: the first index in each dimension: scalars, or a vector of them.
       slice_sizes: the shape of the slice.
-      allow_negative_indices: whether negative indices count from the end, for all dimensions or for
-        each one. False saves the operations that test for them.
+      allow_negative_indices: whether negative indices count from the end, as one flag for all
+        dimensions, or one flag each. False avoids the operations that test for negative indices.
 
     Returns:
       An array of shape ``slice_sizes`` and the operand's dtype.
@@ -433,13 +433,13 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """A slice of static size at a computed start index in one dimension.
+    """Returns a slice of static size at a computed start index in one dimension.
 
     Args:
       operand: an array.
       start_index: the first index, a scalar; clamped so that the slice lies within the operand.
       slice_size: the number of elements in the dimension.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
       allow_negative_indices: whether negative indices count from the end.
 
     Returns:
@@ -472,7 +472,7 @@ def dynamic_update_slice_in_dim(
       operand: an array.
       update: the new elements, of the operand's dtype and rank.
       start_index: the first index, a scalar; clamped so that the slice lies within the operand.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
       allow_negative_indices: whether negative indices count from the end.
 
     Returns:
@@ -529,12 +529,12 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The elements at one computed index in one dimension.
+    """Returns the elements at one computed index in one dimension.
 
     Args:
       operand: an array.
       index: the index, a scalar; clamped to the range of the dimension.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
       keepdims: whether the dimension remains, with size one.
       allow_negative_indices: whether a negative index counts from the end.
 
@@ -565,14 +565,14 @@ def dynamic_update_index_in_dim(
       operand: an array.
       update: the new elements, of the operand's rank or one dimension less.
       index: the index, a scalar; clamped to the range of the dimension.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
       allow_negative_indices: whether negative indices count from the end.
 
     Returns:
       An array of the operand's shape and dtype.
 
     Raises:
-      ShapeError: if the rank of ``update`` is neither the operand's nor one less.
+      ShapeError: if the rank of ``update`` is neither the operand's rank nor one less.
 
     Example:
       >>> from olympus_ir import lax

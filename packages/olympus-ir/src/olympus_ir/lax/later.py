@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of the instruction set that are loaded with the first use of one of their names.
+"""Modules of the instruction set that are loaded when one of their names is first used.
 
-Few programs use these modules, and imports are faster without them (benchmark "import the NumPy
-interface"). A test compares the names with the names that the modules export.
+Few programs use these modules, so importing them eagerly would only cost time (benchmark "import
+the NumPy interface"). A test compares the names with the names that the modules export.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ MODULES = {
         "conv_general_dilated_local conv_general_dilated_patches conv_transpose"
     ),
     "dot_algorithms": "DotAlgorithm DotAlgorithmPreset PrecisionLike",
+    "ordered_selection": "order_statistics order_statistics_p",
     "point_to_point": "precv psend",
     "ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general ragged_dot_general_p",
     "ragged_exchange": "ragged_all_to_all ragged_all_to_all_p",
@@ -47,6 +48,6 @@ MODULE_OF = {name: module for module, names in MODULES.items() for name in names
 
 
 def load_all() -> None:
-    """Loads all of these modules, so that all primitives are declared."""
+    """Loads all of these modules, which declares all primitives."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")

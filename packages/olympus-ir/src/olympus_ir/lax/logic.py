@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise comparisons, operations on bits, and choices between values."""
+"""Elementwise comparisons, bitwise operations, and selections."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ population_count_p = unary("population_count", Integer)
 clz_p = unary("clz", Integer)
 clamp_p = instruction("clamp", family="elementwise")
 select_n_p = instruction("select_n", family="elementwise")
-select_n_p.linear_in = (1, 2)  # jointly in all cases, of any number
+select_n_p.linear_in = (1, 2)  # jointly linear in all cases, of which there may be any number
 
 
 @clamp_p.def_abstract_eval
@@ -277,7 +277,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in both ``x`` and ``y``.
+    """Computes the bits that are set in both ``x`` and ``y``.
 
     Args:
       x: an array or scalar of integers or booleans.
@@ -299,7 +299,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in ``x`` or ``y``.
+    """Computes the bits that are set in ``x`` or ``y``.
 
     Args:
       x: an array or scalar of integers or booleans.
@@ -321,7 +321,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in exactly one of ``x`` and ``y``.
+    """Computes the bits that are set in exactly one of ``x`` and ``y``.
 
     Args:
       x: an array or scalar of integers or booleans.
@@ -343,7 +343,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_not(x: ArrayLike) -> Array:
-    """The bits not set in ``x``.
+    """Inverts all bits of ``x``.
 
     Args:
       x: an array or scalar of integers or booleans.
@@ -363,7 +363,7 @@ def bitwise_not(x: ArrayLike) -> Array:
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted left by ``y`` bits.
+    """Shifts ``x`` left by ``y`` bits.
 
     The result is zero if ``y`` is negative or not less than the number of bits.
 
@@ -387,7 +387,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, filled with zeros.
+    """Shifts ``x`` right by ``y`` bits, and fills with zeros.
 
     The result is zero if ``y`` is negative or not less than the number of bits.
 
@@ -411,7 +411,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, filled with copies of the sign bit.
+    """Shifts ``x`` right by ``y`` bits, and fills with copies of the sign bit.
 
     Args:
       x: an array or scalar of integers.
@@ -433,7 +433,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def population_count(x: ArrayLike) -> Array:
-    """The number of bits of ``x`` that are set.
+    """Counts the bits of ``x`` that are set.
 
     Args:
       x: an array or scalar of integers.
@@ -453,7 +453,7 @@ def population_count(x: ArrayLike) -> Array:
 
 
 def clz(x: ArrayLike) -> Array:
-    """The number of leading zero bits of ``x``.
+    """Counts the leading zero bits of ``x``.
 
     Args:
       x: an array or scalar of integers.
@@ -473,7 +473,7 @@ def clz(x: ArrayLike) -> Array:
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The high bits of products of integers, which ``x * y`` discards.
+    """Computes the high bits of products of integers, which ``x * y`` discards.
 
     Args:
       x: an array of integers of n bits.
@@ -498,7 +498,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """``x`` limited to the range from ``min`` to ``max``.
+    """Limits ``x`` to the range from ``min`` to ``max``.
 
     Args:
       min: the lower bounds, a scalar or an array of the shape of ``x``.
@@ -545,7 +545,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Selects each element from the case whose number ``which`` gives.
+    """Selects each element from the case with the number in ``which``.
 
     Args:
       which: booleans for at most two cases, or integers; a scalar, or an array of the shape of the

@@ -69,14 +69,14 @@ __all__ = [
 
 
 class AccuracyMode(enum.Enum):
-    """Accuracy of a mathematical function, for the operations with ``accuracy``."""
+    """Accuracy levels of a mathematical function, for operations with ``accuracy``."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance:
-    """The largest error that an operation with ``accuracy`` may have.
+    """The maximal error of an operation with the parameter ``accuracy``.
 
     Args:
       atol: the absolute error.
@@ -146,7 +146,7 @@ digamma_p = unary("digamma", Floating)
 
 
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The exponential of ``x``.
+    """Computes the exponential of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -167,7 +167,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Two to the power of ``x``.
+    """Computes two to the power of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -188,7 +188,7 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """``exp(x) - 1``, exact also for small ``x``.
+    """Computes ``exp(x) - 1``, accurately even for small ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -209,7 +209,7 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The natural logarithm of ``x``.
+    """Computes the natural logarithm of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -230,7 +230,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """``log(1 + x)``, exact also for small ``x``.
+    """Computes ``log(1 + x)``, accurately even for small ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -251,7 +251,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The logistic function ``1 / (1 + exp(-x))``.
+    """Computes the logistic function ``1 / (1 + exp(-x))``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -272,7 +272,7 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The square root of ``x``.
+    """Computes the square root of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -293,7 +293,7 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The reciprocal square root ``1 / sqrt(x)``.
+    """Computes the reciprocal square root ``1 / sqrt(x)``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -314,7 +314,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The real cube root of ``x``.
+    """Computes the real cube root of ``x``.
 
     Args:
       x: an array or scalar of floats.
@@ -338,7 +338,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The sine of ``x``.
+    """Computes the sine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -359,7 +359,7 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The cosine of ``x``.
+    """Computes the cosine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -380,7 +380,7 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The tangent of ``x``.
+    """Computes the tangent of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -401,7 +401,7 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def asin(x: ArrayLike) -> Array:
-    """The inverse sine of ``x``.
+    """Computes the inverse sine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -421,7 +421,7 @@ def asin(x: ArrayLike) -> Array:
 
 
 def acos(x: ArrayLike) -> Array:
-    """The inverse cosine of ``x``.
+    """Computes the inverse cosine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -441,7 +441,7 @@ def acos(x: ArrayLike) -> Array:
 
 
 def atan(x: ArrayLike) -> Array:
-    """The inverse tangent of ``x``.
+    """Computes the inverse tangent of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -461,7 +461,7 @@ def atan(x: ArrayLike) -> Array:
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """The angle of the point whose ordinate is ``x`` and whose abscissa is ``y``.
+    """Computes the angle of the point with ordinate ``x`` and abscissa ``y``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -483,7 +483,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def sinh(x: ArrayLike) -> Array:
-    """The hyperbolic sine of ``x``.
+    """Computes the hyperbolic sine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -503,7 +503,7 @@ def sinh(x: ArrayLike) -> Array:
 
 
 def cosh(x: ArrayLike) -> Array:
-    """The hyperbolic cosine of ``x``.
+    """Computes the hyperbolic cosine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -523,7 +523,7 @@ def cosh(x: ArrayLike) -> Array:
 
 
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The hyperbolic tangent of ``x``.
+    """Computes the hyperbolic tangent of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -544,7 +544,7 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def asinh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic sine of ``x``.
+    """Computes the inverse hyperbolic sine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -564,7 +564,7 @@ def asinh(x: ArrayLike) -> Array:
 
 
 def acosh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic cosine of ``x``.
+    """Computes the inverse hyperbolic cosine of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -584,7 +584,7 @@ def acosh(x: ArrayLike) -> Array:
 
 
 def atanh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic tangent of ``x``.
+    """Computes the inverse hyperbolic tangent of ``x``.
 
     Args:
       x: an array or scalar of floats or complex numbers.
@@ -607,7 +607,7 @@ def atanh(x: ArrayLike) -> Array:
 
 
 def erf(x: ArrayLike) -> Array:
-    """The error function of ``x``.
+    """Computes the error function of ``x``.
 
     Args:
       x: an array or scalar of floats.
@@ -627,7 +627,7 @@ def erf(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike) -> Array:
-    """The complementary error function ``1 - erf(x)``, exact also for large ``x``.
+    """Computes the complementary error function ``1 - erf(x)``, accurately even for large ``x``.
 
     Args:
       x: an array or scalar of floats.
@@ -647,7 +647,7 @@ def erfc(x: ArrayLike) -> Array:
 
 
 def erf_inv(x: ArrayLike) -> Array:
-    """The inverse of the error function, for ``x`` from -1 to 1.
+    """Computes the inverse of the error function, for ``x`` from -1 to 1.
 
     Args:
       x: an array or scalar of floats.
@@ -667,7 +667,7 @@ def erf_inv(x: ArrayLike) -> Array:
 
 
 def lgamma(x: ArrayLike) -> Array:
-    """The logarithm of the absolute value of the gamma function.
+    """Computes the logarithm of the absolute value of the gamma function.
 
     Args:
       x: an array or scalar of floats.
@@ -687,7 +687,7 @@ def lgamma(x: ArrayLike) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of the logarithm of the gamma function.
+    """Computes the derivative of the logarithm of the gamma function.
 
     Args:
       x: an array or scalar of floats.

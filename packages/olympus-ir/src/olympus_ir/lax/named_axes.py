@@ -23,8 +23,8 @@ AxisName = Any
 Groups = Sequence[Sequence[int]] | None
 
 # Conversions for types that track the axes over which values vary. A sum over axes gives a
-# replicated value; `pvary` casts a replicated value to varying. Each conversion is the transpose of
-# the other.
+# replicated value; `pvary` casts a replicated value to varying. The two conversions are transposes
+# of each other.
 psum_invariant_p = instruction("psum_invariant", family="collectives")
 pvary_p = instruction("pvary", family="collectives")
 for _primitive in (psum_invariant_p, pvary_p):
@@ -68,7 +68,7 @@ def named_effects(axes: AxisName) -> frozenset:
 
 
 def checked_groups(groups: Groups, axes: tuple) -> tuple | None:
-    """Converts groups to tuples and checks that each index of the axis is in exactly one.
+    """Converts groups to tuples. Checks that each index of the axis is in exactly one group.
 
     Raises:
       ValueError: if an index is missing or repeated.
@@ -133,7 +133,7 @@ def _psum_invariant_type(
 def pvary(x: Any, axis_name: AxisName) -> Any:
     """Casts replicated values to varying along named axes.
 
-    Nothing is computed; the transpose is the sum over the axes.
+    The cast computes nothing. Its transpose is the sum over the axes.
 
     Args:
       x: an array or a pytree of arrays.
@@ -173,7 +173,7 @@ staging.install_pvary(pvary)
 
 
 def varying_like(value: ArrayLike, *others: Any) -> Any:
-    """Casts a value to varying over every manual axis over which another given value varies."""
+    """Casts a value to vary over every manual axis over which any of ``others`` varies."""
     if not current.axes.varying:
         return value
     axes: frozenset = frozenset()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of arrays for use without olympus-numpy, which installs those of NumPy.
+"""Operators of arrays for use without olympus-numpy, which installs NumPy's operators.
 
 The operators apply operations of `lax`. Both operands must have the same dtype. Their shapes must
-be equal, except for scalars and sizes of one. Only a Python scalar is converted to the dtype of the
-other operand, if that dtype can hold it. Indices are integers, slices, None and the ellipsis.
+be equal, except for scalars and sizes of one. A Python scalar is converted to the dtype of the
+other operand if that dtype can represent it. Indices are integers, slices, None and the ellipsis.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
 
 def _operand(value: Any, dtype: Any) -> Any:
-    """Returns the other operand; converts a Python scalar to the dtype if that can hold it."""
+    """Returns the second operand. Converts a Python scalar if ``dtype`` can represent it."""
     kind = value.__class__
     if kind in _RANKS and not dtypes.is_extended(dtype):
         array_kind = dtypes.scalar_type_of(dtype)

@@ -18,12 +18,12 @@ _operations: dict[str, Callable[..., Any]] = {}
 
 
 def install(**operations: Callable[..., Any]) -> None:
-    """Installs the operations by name: ``pcast``, ``psum``, ``psum_scatter`` and others."""
+    """Installs the operations, by names such as ``pcast``, ``psum`` and ``psum_scatter``."""
     _operations.update(operations)
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """Returns the operation of a name.
+    """Returns the installed operation with a name.
 
     Raises:
       ValueError: outside of `shard_map`, where types do not distinguish partial sums from other

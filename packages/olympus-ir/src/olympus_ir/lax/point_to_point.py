@@ -46,7 +46,7 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
 
     Returns:
       A token for each array. An operation that takes the token, such as `precv` or
-      `optimization_barrier`, runs after the array is sent.
+      `optimization_barrier`, runs after the array has been sent.
 
     Raises:
       NameError: if an axis is not bound.
@@ -75,13 +75,13 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
     """Receives an array that another instance along a named axis sends by `psend`.
 
     Args:
-      token: the token of the matching `psend`, or one from `create_token`.
+      token: the token of the matching `psend`, or a token from `create_token`.
       out_shape: the shape and dtype of the array, such as a ``ShapeDtypeStruct``.
       axis_name: a name or a tuple of names.
       perm: pairs of a source index and a destination index, the same as for `psend`.
 
     Returns:
-      The array; an instance that is not a destination gets zeros.
+      The array; zeros on instances that are not a destination.
 
     Raises:
       NameError: if an axis is not bound.
@@ -113,5 +113,5 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
 
 
 def _pairs(names: tuple, perm: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    axis_size(names)  # raises for names that are not bound
+    axis_size(names)  # raises if a name is not bound
     return tuple((int(source), int(destination)) for source, destination in perm)

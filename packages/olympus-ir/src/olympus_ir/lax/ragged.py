@@ -39,17 +39,16 @@ __all__ = [
 ]
 
 ragged_dot_general_p = instruction("ragged_dot_general", family="ragged")
-ragged_dot_general_p.linear_in = (0, 1)  # in one of them, with the other fixed
+ragged_dot_general_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
 
 
 class RaggedDotDimensionNumbers(Record):
     """The roles of dimensions in a ragged product: contracted, batched, and ragged.
 
     Attributes:
-      dot_dimension_numbers: as in `dot_general`; they do not contain the group dimension of the
-        right operand.
+      dot_dimension_numbers: as in `dot_general`, without the group dimension of the right operand.
       lhs_ragged_dimensions: the dimension of the left operand that is divided into groups; a
-        sequence of one.
+        sequence with one element.
       rhs_group_dimensions: the dimension of the right operand that counts the groups, if the ragged
         dimension is free; otherwise empty.
     """
@@ -108,7 +107,7 @@ def _ragged_dot_general_shape(
     kind = ragged_kind(numbers)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if kind is RaggedKind.FREE:
-        # Without the group dimension, the product has the shape of the product of one group.
+        # Without the group dimension, the result has the shape of one group's product.
         (group,) = numbers.rhs_group_dimensions
         rhs = rhs.update(shape=(*rhs.shape[:group], *rhs.shape[group + 1 :]))
         rhs_contracting = tuple(dim - (dim > group) for dim in rhs_contracting)
@@ -194,7 +193,7 @@ def _check_group_dimension(
 
 
 def prefix_dimensions(numbers: RaggedDotDimensionNumbers) -> list[int]:
-    """The dimensions of the left operand along which group sizes may differ."""
+    """Returns the dimensions of the left operand along which group sizes may differ."""
     (lhs_contracting, _), (lhs_batch, _) = numbers.dot_dimension_numbers
     (ragged,) = numbers.lhs_ragged_dimensions
     kind = ragged_kind(numbers)
@@ -228,7 +227,7 @@ def _expanded(
     options: dict[str, Any] = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
-        "out_sharding": None,  # The sharding constrains the final result as a whole.
+        "out_sharding": None,  # the sharding applies to the final result only
     }
     if kind is RaggedKind.BATCH:
         return dot_general_p.bind(
@@ -288,7 +287,7 @@ def ragged_dot_general(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Products of two arrays with one dimension divided into groups of given sizes.
+    """Multiplies two arrays, with one dimension divided into groups of given sizes.
 
     If the ragged dimension is free, each group is multiplied with a different part of ``rhs``. If
     it is contracted, the result has a new first dimension with one product for each group. If it is
@@ -298,7 +297,8 @@ def ragged_dot_general(
       lhs: an array.
       rhs: an array.
       group_sizes: integers, the number of rows of ``lhs`` in each group. Rows that belong to no
-        group count as zero. Sizes may differ along the dimensions of ``lhs`` before the ragged one.
+        group count as zero. Sizes may differ along the dimensions of ``lhs`` before the ragged
+        dimension.
       ragged_dot_dimension_numbers: the roles of the dimensions.
       precision: as in `dot_general`.
       preferred_element_type: as in `dot_general`.
@@ -345,7 +345,7 @@ def ragged_dot(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Multiplies consecutive groups of rows of a matrix with a different matrix each.
+    """Multiplies consecutive groups of rows of a matrix, each by a different matrix.
 
     Args:
       lhs: a matrix of shape ``(m, k)``.

@@ -99,8 +99,8 @@ def ragged_all_to_all(
 ) -> Array:
     """Exchanges slices of different sizes between all instances along a named axis.
 
-    The slices are along the first dimension. There are ``K`` of them, a multiple of the size of the
-    axis; the first ``K / size`` slices go to the first instance, the next ones to the second, and
+    The slices are along the first dimension. The number ``K`` of slices is a multiple of the axis
+    size. The first ``K / size`` slices go to the first instance, the next ones to the second, and
     so on.
 
     Args:
@@ -165,7 +165,7 @@ def exchange_by_gathering(
     axis_name: tuple,
     axis_index_groups: tuple | None,
 ) -> Any:
-    """Computes `ragged_all_to_all` on platforms without it by gathering all rows and selecting."""
+    """Computes `ragged_all_to_all` by gathering all rows and selecting, for any platform."""
 
     def exchanged(values: Any) -> Any:
         return all_to_all(values, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
@@ -180,7 +180,7 @@ def exchange_by_gathering(
         exchanged(convert_element_type(each, np.int32)) for each in (input_offsets, output_offsets)
     )
     gathered = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
-    # If several slices cover a row, the last one is taken.
+    # If several slices cover a row, the last slice is used.
     covered = covered_rows(output_offsets, recv_sizes, rows)
     slices = broadcasted_iota(np.int32, covered.shape, 0)
     last = reduce_max(select(covered, slices, full(covered.shape, -1, np.int32)), (0,))
@@ -195,7 +195,7 @@ def exchange_by_gathering(
 
 
 def _take(operand: Any, rows: Any) -> Any:
-    """Returns the given rows of an array; indices are clamped to its range."""
+    """Returns the given rows of an array; clamps indices to the array's range."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, operand.ndim)), collapsed_slice_dims=(0,), start_index_map=(0,)
     )

@@ -74,10 +74,10 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple[Array, Array]:
-    """Random bits from a fast generator of the compiler.
+    """Returns random bits from a fast generator of the compiler.
 
-    For the same key the bits may differ between platforms and versions of the compiler. The
-    functions of `olympus.random` give the same bits everywhere.
+    For the same key, the bits may differ between platforms and versions of the compiler. The
+    functions of `olympus.random` return the same bits everywhere.
 
     Args:
       key: the state of the generator, of type uint32[4] or uint64[2].
@@ -126,7 +126,7 @@ def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...])
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Uniform random numbers from hidden state; they differ between runs and transformations.
+    """Draws uniform random numbers from hidden state; different in each run and transformation.
 
     Use `olympus.random.uniform` if the numbers must be reproducible.
 

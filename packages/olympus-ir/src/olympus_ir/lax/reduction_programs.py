@@ -29,8 +29,8 @@ def traced_function(
     Args:
       name: the operation that takes the function, for error messages.
       fun: the function.
-      avals: the types of the leaves of its arguments.
-      in_tree: the structure of its positional and keyword arguments.
+      avals: the types of the arguments' leaves.
+      in_tree: the structure of the positional and keyword arguments.
 
     Returns:
       The program, and the structure of the function's result.
@@ -66,8 +66,8 @@ def traced_reduction(
       init_values: the neutral elements, flat.
 
     Raises:
-      ValueError: if the function returns a structure that differs from the one it takes.
-      TypeError: if it returns types that differ from those that it takes.
+      ValueError: if the structures of argument and result differ.
+      TypeError: if the types of argument and result differ.
     """
     leaves, tree = pytrees.tree_flatten(operands)
     avals = []

@@ -149,7 +149,7 @@ def _reduction_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The sum over the given axes.
+    """Sums the elements over the given axes.
 
     Args:
       operand: an array of numbers.
@@ -174,7 +174,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The product over the given axes.
+    """Multiplies the elements over the given axes.
 
     Args:
       operand: an array of numbers.
@@ -197,9 +197,9 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The largest element over the given axes; NaN if any element is NaN.
+    """Returns the largest element over the given axes; NaN if any element is NaN.
 
-    The result over no elements is the smallest value of the dtype.
+    Without elements, the result is the smallest value of the dtype.
 
     Args:
       operand: an array.
@@ -222,9 +222,9 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The smallest element over the given axes; NaN if any element is NaN.
+    """Returns the smallest element over the given axes; NaN if any element is NaN.
 
-    The result over no elements is the largest value of the dtype.
+    Without elements, the result is the largest value of the dtype.
 
     Args:
       operand: an array.
@@ -247,7 +247,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits that are set in all elements over the given axes.
+    """Returns the bits that are set in all elements over the given axes.
 
     Args:
       operand: an array of integers or booleans.
@@ -270,7 +270,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits that are set in any element over the given axes.
+    """Returns the bits that are set in any element over the given axes.
 
     Args:
       operand: an array of integers or booleans.
@@ -293,7 +293,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits that are set in an odd number of elements over the given axes.
+    """Returns the bits that are set in an odd number of elements over the given axes.
 
     Args:
       operand: an array of integers or booleans.
@@ -316,9 +316,10 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the largest element along an axis.
+    """Returns the index of the largest element along an axis.
 
-    It is the index of the first one if several are equal, and of the first NaN if there is any.
+    If several elements are largest, returns the index of the first; if there are NaNs, the index of
+    the first NaN.
 
     Args:
       operand: an array with at least one element along the axis.
@@ -343,9 +344,10 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the smallest element along an axis.
+    """Returns the index of the smallest element along an axis.
 
-    It is the index of the first one if several are equal, and of the first NaN if there is any.
+    If several elements are smallest, returns the index of the first; if there are NaNs, the index
+    of the first NaN.
 
     Args:
       operand: an array with at least one element along the axis.
@@ -422,7 +424,7 @@ def reduce(
 
     Raises:
       ValueError: if structures differ, or initial values are not scalars.
-      TypeError: if dtypes differ, or ``computation`` returns types that differ from those it takes.
+      TypeError: if dtypes differ, or ``computation`` does not return the types that it takes.
       ShapeError: if the operands differ in shape.
 
     Example:
@@ -468,7 +470,7 @@ def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """Returns the primitive, if any, that reduces by an operation from its neutral element."""
+    """Returns the primitive for a reduction by a known operation; None if there is none."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer):
         return None
@@ -525,7 +527,7 @@ _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any]]] = {
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative sums along an axis.
+    """Computes cumulative sums along an axis.
 
     Args:
       operand: an array of numbers.
@@ -549,7 +551,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative products along an axis.
+    """Computes cumulative products along an axis.
 
     Args:
       operand: an array of numbers.
@@ -573,7 +575,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative maxima along an axis.
+    """Computes cumulative maxima along an axis.
 
     Args:
       operand: an array.
@@ -597,7 +599,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative minima along an axis.
+    """Computes cumulative minima along an axis.
 
     Args:
       operand: an array.
@@ -621,7 +623,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative logarithms of sums of exponentials along an axis.
+    """Computes cumulative logarithms of sums of exponentials along an axis.
 
     Args:
       operand: an array of floats or complex numbers.
@@ -645,7 +647,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
 
 def _forget_types_of_sums(_: Any) -> None:
-    reduce_sum_p.forget_types()  # types inferred under the old setting
+    reduce_sum_p.forget_types()  # they were inferred under the old setting
 
 
 allow_f16_reductions.add_local_hook(_forget_types_of_sums)

@@ -84,7 +84,7 @@ def scaled_dot_decomposition(
     dimension_numbers: Any,
     preferred_element_type: Any,
 ) -> Any:
-    """Multiplies operands by their scales, and returns their product in bfloat16 or wider."""
+    """Multiplies the operands by their scales, then each other, in bfloat16 or wider."""
     return dot_general(
         _scaled(lhs, lhs_scale, preferred_element_type),
         _scaled(rhs, rhs_scale, preferred_element_type),
@@ -114,15 +114,15 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The product of arrays whose blocks of elements have separate scales.
+    """Multiplies arrays whose blocks of elements have separate scales.
 
     Args:
       lhs: an array.
       rhs: an array.
       lhs_scale: the scales of ``lhs``; ones if not given. Along contracted dimensions, one scale
         applies to a block of elements. Along other dimensions, one scale applies to one element.
-      rhs_scale: the scales of ``rhs``, likewise.
-      dimension_numbers: as in `dot_general`; by default those of a matrix product.
+      rhs_scale: the scales of ``rhs``, in the same form.
+      dimension_numbers: as in `dot_general`; by default as in a matrix product.
       preferred_element_type: the dtype of sums and of the result, bfloat16 by default.
 
     Returns:

@@ -48,7 +48,7 @@ class ScatterDimensionNumbers(NamedTuple):
     """Roles of the dimensions of `scatter`'s operands.
 
     Attributes:
-      update_window_dims: the dimensions of the updates that run within a window.
+      update_window_dims: the dimensions of the updates that are dimensions of a window.
       inserted_window_dims: the operand's dimensions in which windows have size one. The updates
         omit these dimensions.
       scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
@@ -87,7 +87,7 @@ def _scatter_shape(
 ) -> ShapedArray:
     numbers = dimension_numbers
     check_same_dtypes(name, (operand, updates))
-    # Error messages use the name scatter for all variants.
+    # Error messages use the name "scatter" for all variants.
     op = "scatter"
     window_dims, inserted = numbers.update_window_dims, numbers.inserted_window_dims
     check_sorted_dimensions(op, "update_window_dims", window_dims, updates.ndim)
@@ -149,7 +149,7 @@ def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympu
     return program, tuple(constants)
 
 
-# XLA aborts the process if a scatter's function calls code outside of the program.
+# XLA aborts the process if a scatter's function calls code outside the program.
 _CALLING_OUTSIDE = ("callbacks", "buffer_callbacks", "ffi", "linalg", "export")
 
 
@@ -176,7 +176,7 @@ def _calls_outside(program: Any) -> bool:
     )
 
 
-# Cached for lax operations only. Cached programs of users' functions would keep captured values
+# Cached for lax operations only: cached programs of user functions would keep captured values
 # alive.
 _program_of_operation = functools.cache(_update_program)
 
@@ -222,9 +222,9 @@ def scatter(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Replaces windows at the positions that index vectors give.
+    """Replaces windows at the positions given by index vectors.
 
-    It is not specified which update is taken where windows overlap.
+    Where windows overlap, it is unspecified which update is used.
 
     Args:
       operand: an array.
@@ -274,7 +274,7 @@ def scatter_add(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Adds updates to the elements at the positions that index vectors give.
+    """Adds updates to the elements at the positions given by index vectors.
 
     Where windows overlap, all their updates are combined.
 
@@ -320,7 +320,7 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Subtracts updates from the elements at the positions that index vectors give.
+    """Subtracts updates from the elements at the positions given by index vectors.
 
     Where windows overlap, all their updates are combined.
 
@@ -366,7 +366,7 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Multiplies the elements at the positions that index vectors give by updates.
+    """Multiplies the elements at the positions given by index vectors by updates.
 
     Where windows overlap, all their updates are combined.
 
@@ -412,7 +412,7 @@ def scatter_min(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Takes the smaller of elements and updates at the positions that index vectors give.
+    """Takes the smaller of element and update at the positions given by index vectors.
 
     Where windows overlap, all their updates are combined.
 
@@ -458,7 +458,7 @@ def scatter_max(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Takes the larger of elements and updates at the positions that index vectors give.
+    """Takes the larger of element and update at the positions given by index vectors.
 
     Where windows overlap, all their updates are combined.
 
@@ -505,12 +505,12 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Applies a function to the elements at the positions that index vectors give.
+    """Applies a function to the elements at the positions given by index vectors.
 
     Args:
       operand: an array.
       scatter_indices: integers; the last dimension holds index vectors.
-      func: a function of one element. It is applied once for each window that covers the element.
+      func: a function of one element. An element is mapped once for each window that covers it.
       dimension_numbers: the correspondence of dimensions.
       update_shape: the shape that updates would have.
       indices_are_sorted: as in `scatter`.

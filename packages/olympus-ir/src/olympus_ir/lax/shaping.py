@@ -66,7 +66,7 @@ for _linear in (
     _linear.linear_in = True
 
 
-# ---- the same elements in another shape ----
+# ---- changes of shape ----
 
 
 @reshape_p.def_abstract_eval
@@ -97,7 +97,7 @@ def reshape(
 
     Args:
       operand: an array or scalar.
-      new_sizes: the shape of the result, with equally many elements.
+      new_sizes: the shape of the result, with the same number of elements.
       dimensions: the order in which the operand's dimensions are read, major first; increasing if
         not given.
       out_sharding: the sharding of the result.
@@ -133,7 +133,7 @@ def reshape(
 
 
 def _check_partial_sums(operand: Any, asked: Any) -> None:
-    """Raises ValueError if a reshape would change unreduced or reduced mesh axes."""
+    """Raises ValueError if a reshape would change the unreduced or reduced mesh axes."""
     layout = get_aval(operand).layout
     for word in ("unreduced", "reduced"):
         own = frozenset() if layout is None else getattr(layout.spec, word)
@@ -196,7 +196,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Args:
       array: an array.
-      dimensions: the dimensions; negative ones count from the end.
+      dimensions: the dimensions; negative values count from the end.
 
     Returns:
       An array of the same elements.
@@ -231,7 +231,7 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Permutes dimensions; dimension ``i`` of the result is the operand's ``permutation[i]``.
+    """Permutes dimensions: dimension ``i`` of the result is dimension ``permutation[i]``.
 
     Args:
       operand: an array.
@@ -371,7 +371,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
     Args:
       operands: arrays of one dtype and shape.
-      axis: the position of the new dimension; a negative one counts from the end.
+      axis: the position of the new dimension; negative values count from the end.
 
     Returns:
       An array of the operands' dtype with one more dimension.
@@ -405,7 +405,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
     Args:
       x: an array.
-      axis: the dimension; a negative one counts from the end.
+      axis: the dimension; negative values count from the end.
 
     Returns:
       A tuple of arrays without the dimension.

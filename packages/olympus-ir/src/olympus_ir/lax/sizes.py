@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 from ..diagnostics.errors import InconclusiveDimensionOperation
 from ..programs.tracing import is_constant_dim
 
-__all__ = ["as_size", "is_at_most", "max_dim", "min_dim"]
+__all__ = ["as_size", "is_at_most", "largest_size", "max_dim", "min_dim"]
 
 
 def as_size(value: Any) -> Any:
-    """Converts a user's size to a Python integer; returns a symbolic dimension unchanged.
+    """Converts a user's size to a Python integer. Returns a symbolic dimension unchanged.
 
     Raises:
       TypeError: if ``value`` is neither an integer nor a symbolic dimension.
@@ -46,7 +47,7 @@ def min_dim(d1: Any, d2: Any) -> Any:
 
 
 def is_at_most(d1: Any, d2: Any) -> bool:
-    """Returns whether a size is known to be at most another, for all values of symbolic dimensions.
+    """Returns whether a size is at most another size for all values of symbolic dimensions.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape
@@ -60,3 +61,21 @@ def is_at_most(d1: Any, d2: Any) -> bool:
         return bool(d1 <= d2)
     except InconclusiveDimensionOperation:
         return False
+
+
+def largest_size(size: Any) -> int:
+    """Returns the largest value that a size of a dimension can have.
+
+    Raises:
+      InconclusiveDimensionOperation: if a symbolic dimension has no known upper bound.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> (a,) = symbolic_shape("a", constraints=["a <= 8"])
+      >>> largest_size(2 * a), largest_size(3)
+      (16, 3)
+    """
+    if is_constant_dim(size):
+        return operator.index(size)
+    _, upper = size.bounds()
+    return int(size) if upper == math.inf else int(upper)  # the conversion raises

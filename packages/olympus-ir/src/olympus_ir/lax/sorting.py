@@ -44,11 +44,11 @@ def sort(
 ) -> Any:
     """Sorts the elements along one dimension in increasing order.
 
-    NaNs come last, and -0 and 0 are equal. Complex numbers are in lexical order.
+    NaNs come last, and -0 and 0 are equal. Complex numbers are sorted lexically.
 
     Args:
       operand: an array, or a sequence of arrays of one shape that are permuted together.
-      dimension: the dimension; a negative one counts from the end.
+      dimension: the dimension; negative values count from the end.
       is_stable: whether equal elements keep their order.
       num_keys: the number of leading arrays that are compared, in lexical order.
 
@@ -89,7 +89,7 @@ def sort_key_val(
     Args:
       keys: an array.
       values: an array of the same shape.
-      dimension: the dimension; a negative one counts from the end.
+      dimension: the dimension; negative values count from the end.
       is_stable: whether equal keys keep their order.
 
     Returns:
@@ -132,14 +132,14 @@ def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
-    """The ``k`` largest elements along an axis, in decreasing order, and their indices.
+    """Returns the ``k`` largest elements along an axis, in decreasing order, and their indices.
 
     Equal elements are ordered by index; NaNs are the largest.
 
     Args:
       operand: an array of real numbers.
       k: the number of elements.
-      axis: the axis; a negative one counts from the end.
+      axis: the axis; negative values count from the end.
 
     Returns:
       The elements and their indices as int32, each of size ``k`` along the axis.

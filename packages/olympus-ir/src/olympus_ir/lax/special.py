@@ -41,9 +41,10 @@ regularized_incomplete_beta_p = elementwise_primitive(
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function ``P(a, x)``.
+    """Computes the regularized lower incomplete gamma function ``P(a, x)``.
 
-    It is the integral of ``t**(a - 1) * exp(-t)`` from 0 to ``x``, divided by ``gamma(a)``.
+    The function is the integral of ``t**(a - 1) * exp(-t)`` from 0 to ``x``, divided by
+    ``gamma(a)``.
 
     Args:
       a: an array or scalar of floats, not negative.
@@ -65,7 +66,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function ``Q(a, x) = 1 - P(a, x)``.
+    """Computes the regularized upper incomplete gamma function ``Q(a, x) = 1 - P(a, x)``.
 
     Args:
       a: an array or scalar of floats, not negative.
@@ -87,7 +88,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma` with respect to ``a``.
+    """Computes the derivative of `igamma` with respect to ``a``.
 
     Args:
       a: an array or scalar of floats, positive.
@@ -109,7 +110,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random_gamma_grad(*args: ArrayLike) -> Array:
-    """The derivative of a sample of the gamma distribution with respect to its parameter.
+    """Computes the derivative of a sample of the gamma distribution by its parameter.
 
     The derivative keeps the quantile of the sample, ``P(a, x)``, fixed.
 
@@ -136,7 +137,7 @@ def random_gamma_grad(*args: ArrayLike) -> Array:
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """The Hurwitz zeta function: the sum of ``(k + q)**-x`` over ``k`` from 0.
+    """Computes the Hurwitz zeta function: the sum of ``(k + q)**-x`` over ``k`` from 0.
 
     Args:
       x: an array or scalar of floats; the sum converges above 1.
@@ -158,7 +159,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `digamma` of order ``m``.
+    """Computes the derivative of `digamma` of order ``m``.
 
     Args:
       m: the order, an array or scalar of floats that are whole numbers, not negative.
@@ -180,7 +181,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 
 def bessel_i0e(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 0, divided by ``exp(abs(x))``.
+    """Computes the modified Bessel function of order 0, divided by ``exp(abs(x))``.
 
     Args:
       x: an array or scalar of floats.
@@ -200,7 +201,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 1, divided by ``exp(abs(x))``.
+    """Computes the modified Bessel function of order 1, divided by ``exp(abs(x))``.
 
     Args:
       x: an array or scalar of floats.
@@ -220,10 +221,10 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function.
+    """Computes the regularized incomplete beta function.
 
-    It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to ``x``, divided by the same
-    integral from 0 to 1.
+    The function is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to ``x``, divided by
+    the same integral from 0 to 1.
 
     Args:
       a: an array or scalar of floats, positive.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values without data: tokens, which order operations, and sinks, which keep values alive."""
+"""Values without data: tokens order operations, and sinks keep values alive."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ dce_sink_p = instruction("dce_sink", family="tokens", multiple_results=True)
 
 
 class NoDceEffect(Effect):
-    """Effect that keeps in the program an equation without results and its operands."""
+    """Effect that keeps an equation without results in the program."""
 
     def __repr__(self) -> str:
         return "NoDCE"
@@ -95,7 +95,7 @@ def _dce_sink_types(
     return (), no_effects | {no_dce_effect}
 
 
-# Outside of tracing, operations run in order and no operation is removed.
+# Outside of tracing, operations run in order, and none is removed.
 
 
 def _new_token() -> Token:
@@ -114,7 +114,7 @@ dce_sink_p.def_impl(lambda *operands, **params: [])
 
 
 def create_token(_: Any = None) -> Any:
-    """A token that depends on nothing.
+    """Creates a token that depends on nothing.
 
     Args:
       _: ignored.
@@ -132,7 +132,7 @@ def create_token(_: Any = None) -> Any:
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that becomes available after all of the given tokens.
+    """Returns a token that becomes available after all of the given tokens.
 
     Args:
       *operands: tokens.
@@ -147,11 +147,11 @@ def after_all(*operands: Any) -> Any:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keeps values in the program although nothing uses them.
+    """Keeps values in the program even if nothing uses them.
 
     Args:
       val: an array or a pytree of arrays.
-      prevent_mlir_dce: whether the compiler must keep the values, as tracing does.
+      prevent_mlir_dce: whether the compiler must keep the values, too.
     """
     leaves = pytrees.tree_leaves(val)
     dce_sink_p.bind(*leaves, prevent_mlir_dce=bool(prevent_mlir_dce))

@@ -36,7 +36,7 @@ def _device_put_shape(
 
 
 def _put(aval: Any, device: Any) -> Any:
-    """Returns the type of a value after its placement."""
+    """Returns the type of a value after its transfer to a device."""
     if type(device) is MemorySpace:
         return aval.update(memory_space=None if device is MemorySpace.Device else device)
     if type(device) is NamedSharding:

@@ -71,7 +71,7 @@ def as_array(value: Any) -> Array:
 
 
 def recording_trace() -> StagingTrace | None:
-    """Returns the trace that records equations, below the traces that transform values."""
+    """Returns the trace that records equations, beneath all traces that transform values."""
     trace: Any = current.trace
     while trace is not evaluation_trace and trace is not None:
         if trace.__class__ is StagingTrace:
@@ -81,14 +81,14 @@ def recording_trace() -> StagingTrace | None:
 
 
 def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """Returns a concrete scalar of the given dtype; records no equation while tracing."""
+    """Returns a concrete scalar of the given dtype, without recording an equation."""
     array = np.asarray(value)
     array = cast(array, dtype)
     if current.trace is evaluation_trace:
         return evaluator().array(array, ShapedArray((), dtype, weak_type))
     if not weak_type:
         return array
-    # Python scalars are the weakly typed literals of the default dtypes.
+    # Python scalars are weakly typed literals of the default dtypes.
     kind = dtypes.scalar_type_of(dtype)
     if kind is bool or dtypes.python_scalar_dtype(kind) != dtype:
         return evaluator().array(array, ShapedArray((), dtype, weak_type))

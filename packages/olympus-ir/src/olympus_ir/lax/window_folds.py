@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on windows, built from one simpler step for each element of the window.
+"""Operations on windows, computed for one window position at a time.
 
-The compiler's own operations are faster. These serve cases for which the compiler has none. Such
-cases are derivatives and batches of reductions by a user's function, and cotangents of extrema of
-dilated windows.
+The compiler's operations on windows are faster, but do not cover all cases. Examples are
+derivatives and batches of user-defined reductions, and cotangents of extrema over dilated windows.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from .window_shapes import dilated_size, window_counts
 
 __all__: list[str] = []
 
-# Windows of more elements are processed in a loop, which keeps programs small.
+# Windows with more elements are processed in a loop, which keeps programs small.
 _LARGEST_WRITTEN_OUT = 32
 
-# A transformation of a function of scalars to one of vectors.
+# A transformation from a function of scalars to a function of vectors.
 Vectorize = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -87,7 +86,7 @@ class Windows:
         )
 
     def elements(self, padded: Array, offset: Sequence[int]) -> Array:
-        """Returns the elements of a padded array at one position of all windows."""
+        """Returns the elements of a padded array at one offset within all windows."""
         starts = [place * step for place, step in zip(offset, self.dilation, strict=True)]
         limits = [
             start + (count - 1) * stride + 1 if count else start
@@ -100,7 +99,7 @@ class Windows:
     def spread(self, elements: Array, offset: Sequence[int]) -> Array:
         """Applies the transpose of `elements`.
 
-        The result has the padded shape, with zeros at all other positions.
+        The result has the padded shape, with zeros at the other positions.
         """
         config = []
         for size, base, (low, high), place, step, count, stride in zip(
@@ -133,7 +132,7 @@ class Windows:
     def padded_places(self, padded_shape: Sequence[int]) -> np.ndarray:
         """Returns flat indices of the windows' elements in the padded array.
 
-        There is one row for each position within a window.
+        The result has one row for each position within a window.
         """
         starts = np.indices(self.counts).reshape(len(self.counts), 1, -1)
         offsets = np.indices(tuple(self.dimensions)).reshape(len(self.counts), -1, 1)
@@ -142,7 +141,7 @@ class Windows:
         return np.asarray(np.ravel_multi_index(positions, tuple(padded_shape)), np.int32)
 
     def places(self, offset: Sequence[int]) -> np.ndarray:
-        """Returns flat indices in the array of the elements at one position of all windows.
+        """Returns the flat indices of the elements at one offset within all windows.
 
         The index is -1 in gaps and padding.
         """
@@ -165,7 +164,7 @@ class Windows:
 def fold_windows(
     vectorize: Vectorize, *operands_and_inits: Any, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[Array]:
-    """Computes `reduce_window` one window position at a time."""
+    """Computes `reduce_window`, one position within the windows at a time."""
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     windows = Windows(shape_of(operands[0]), **window)
@@ -189,7 +188,7 @@ def fold_windows(
 
 
 def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **window: Any) -> Array:
-    """Applies the transpose of `select_and_gather_add` in its first operand, for any window."""
+    """Applies the transpose of `select_and_gather_add` in its first operand."""
     windows = Windows(shape_of(operand), **window)
     dtype = dtype_of(operand)
     identity = np.asarray(neutral_element(select_prim, dtype)).astype(dtype)
@@ -213,7 +212,7 @@ def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **wi
 
 
 def neutral_element(select_prim: Any, dtype: Any) -> Any:
-    """Returns the value that a selection of maxima (ge) or minima (le) never prefers."""
+    """Returns the value that a selection by ``ge`` (maximum) or ``le`` (minimum) never prefers."""
     return lowest(dtype) if select_prim.name == "ge" else highest(dtype)
 
 
@@ -229,7 +228,7 @@ def scatter_to_selected(
     scatter_consts: tuple,
     **window: Any,
 ) -> Array:
-    """Computes `select_and_scatter` one window at a time."""
+    """Computes `select_and_scatter`, one window at a time."""
     shape = shape_of(operand)
     windows = Windows(shape, **window)
     size = math.prod(windows.counts)
@@ -252,7 +251,7 @@ def scatter_to_selected(
 
     def step(result: Any, pair: Any) -> Any:
         place, element = pair
-        # A window in the padding has no effect.
+        # A window that lies in the padding has no effect.
         index = select_n(ge(place, np.int32(0)), np.int32(0), place)
         present = dynamic_index_in_dim(result, index, 0, keepdims=False)
         (combined,) = combine(present, element)

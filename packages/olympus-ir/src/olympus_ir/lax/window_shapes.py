@@ -56,7 +56,7 @@ def padtype_to_pads(
     """Returns the explicit padding that a padding word stands for.
 
     Args:
-      in_shape: the sizes of the dimensions that windows move along.
+      in_shape: the sizes of the dimensions along which windows move.
       window_shape: the sizes of a window, including its dilation.
       window_strides: the distance between windows in each dimension.
       padding: ``"VALID"`` for no padding; ``"SAME"`` for one window at each multiple of the stride,

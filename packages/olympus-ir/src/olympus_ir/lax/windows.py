@@ -223,7 +223,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of the result of `reduce_window`.
+    """Returns the shape of the result of `reduce_window`.
 
     Args:
       operand_shape: the shape of the operand.
@@ -347,7 +347,7 @@ def _as_element(init_value: Any, dtype: Any) -> Any:
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """Returns the primitive, if any, that reduces by an operation from its neutral element."""
+    """Returns the primitive for a reduction by a known operation; None if there is none."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer) or shape_of(init_value):
         return None
@@ -361,7 +361,7 @@ def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primit
     if value == infinity:
         return primitive
     if not dtypes.issubdtype(dtype, np.inexact) and value % 1 != 0:
-        return None  # would be cut off to an integer
+        return None  # the dtype would truncate the number
     if cast(value, dtype) == np.asarray(neutral_element(dtype)).astype(dtype):
         return primitive
     return None
@@ -388,12 +388,12 @@ def select_and_scatter(
     init_value: ArrayLike,
     scatter: Callable[[Any, Any], Any],
 ) -> Array:
-    """Selects one element of each window and combines the source's elements at its position.
+    """Selects one element of each window, and combines the source's elements at its position.
 
     Args:
       operand: the array whose windows are compared.
       select: a function of the element selected so far and another element; it returns whether the
-        first one stays selected.
+        first element stays selected.
       window_dimensions: the sizes of the window.
       window_strides: the distance between windows in each dimension.
       padding: a pair (before, after) for each dimension; elements of the padding are never
@@ -497,7 +497,7 @@ def select_and_gather_add(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Array:
-    """The elements of one array at the positions of the extrema of the windows of another.
+    """Returns elements of one array at the positions of the window extrema of another array.
 
     Args:
       tangents: the array whose elements are taken.

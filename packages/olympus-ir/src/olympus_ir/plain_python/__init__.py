@@ -2,9 +2,9 @@
 """Python's control flow on traced values: ``if``, ``while``, ``for``, ``and``, ``or``, ``not``.
 
 `with_control_flow` rewrites the syntax tree of a function: it replaces each of these statements and
-operators with a call of a function of `operators`. That function examines the condition while the
-program is traced. It leaves a known condition to Python; for a traced condition it applies
-`lax.cond` or `lax.while_loop`.
+operators with a call of a function of `operators`. These functions examine the condition while the
+program is traced. Python evaluates a known condition; for a traced condition, they apply `lax.cond`
+or `lax.while_loop`.
 
 The folder may import everything below `olympus_ir.references`; nothing below imports it.
 """

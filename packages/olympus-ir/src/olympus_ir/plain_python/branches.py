@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditionals on traced values.
 
-Both blocks are traced, and their variables get common types.
+Both blocks are traced, and each variable gets one type for both.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .variables import (
     Value,
     converted,
     copied,
+    flattened,
     is_array,
     is_number,
     joined_type,
     placeholder,
     same_constant,
     shown,
-    taken_apart,
 )
 
 
 class _Slot:
-    """Place of an array among the results of a block's program."""
+    """Position of an array among the results of a block's program."""
 
     __slots__ = ("aval", "index")
 
@@ -44,14 +44,14 @@ class Block(NamedTuple):
 
     Attributes:
       program: the program that computes the arrays of the block.
-      values: the variables after the block. An array leaf is replaced by the `_Slot` of its result.
+      values: the variables after the block. A `_Slot` replaces each array among the leaves.
     """
 
     program: ClosedOlympuspr
     values: list[Value]
 
     def run(self, operands: Sequence[Any] = ()) -> list[Value]:
-        """Runs the program in the current trace and returns the variables after it."""
+        """Runs the program in the current trace, and returns the variables' new values."""
         results = eval_olympuspr(self.program.jaxpr, self.program.consts, *operands)
         return [
             Value(
@@ -72,15 +72,15 @@ def traced_block(fun: Callable[..., Sequence[Any]], avals: Sequence[Any] = ()) -
     """Traces a block once.
 
     Args:
-      fun: a function of arrays of the types ``avals`` that returns the values of the variables.
-      avals: the types of its operands.
+      fun: a function that runs the block and returns the values of its variables.
+      avals: the types of the operands.
     """
     values: list[Value] = []
 
     def arrays(*operands: Any) -> list[Any]:
         results: list[Any] = []
         for value in fun(*operands):
-            tree, leaves = taken_apart(value)
+            tree, leaves = flattened(value)
             values.append(Value(tree, [slot(leaf, results) for leaf in leaves]))
         return results
 
@@ -106,12 +106,13 @@ def traced_if(
     names: Sequence[str],
     line: int,
 ) -> list[Any]:
-    """Applies one of two blocks by a traced condition.
+    """Applies one of two blocks, selected by a traced condition.
 
     Args:
       condition: a traced boolean scalar.
-      then: the block for a true condition: a function of the variables that returns them.
-      orelse: the other block.
+      then: the block for a true condition, a function that takes the variables and returns their
+        new values.
+      orelse: the block for a false condition.
       values: the variables before the conditional.
       names: the names of the variables that the blocks return.
       line: the line of the statement, for error messages.
@@ -167,7 +168,7 @@ class _Plan(NamedTuple):
     is_type: list[bool]
 
     def selected(self, value: Value) -> list[Any]:
-        """Returns the leaves of one side that the condition selects."""
+        """Returns the leaves of one side of the condition, converted to the common types."""
         leaves = value.leaves if not value.is_not_returned else self.leaves
         return [
             converted(placeholder(leaf) if value.is_not_returned else leaf, aval)
@@ -180,16 +181,16 @@ class _Plan(NamedTuple):
             next(selected) if is_type else leaf
             for leaf, is_type in zip(self.leaves, self.is_type, strict=True)
         ]
-        return Value(self.tree, leaves).together()
+        return Value(self.tree, leaves).unflattened()
 
 
 def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
-    """Joins the types of a variable after both sides."""
+    """Returns the plan for a variable, given its types after both sides."""
     if then.is_undefined or orelse.is_undefined:
         reason = f"only one side of the condition on line {line} assigns it. Assign it before."
         if then.is_undefined and orelse.is_undefined:
             reason = ""
-        nothing = taken_apart(Undefined(name, reason))
+        nothing = flattened(Undefined(name, reason))
         return _Plan(nothing.tree, nothing.leaves, [False])
     if then.is_not_returned or orelse.is_not_returned:
         given = orelse if then.is_not_returned else then

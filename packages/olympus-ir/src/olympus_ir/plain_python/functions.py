@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with rewritten control flow.
 
-They are compiled from the rewritten syntax tree and bound to the scope of the original function.
+The functions are compiled from rewritten syntax trees, and bound to the scopes of the original
+functions.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _rewrite(fun: FunctionType) -> FunctionType:
 
 
 def _compiled(body: list[ast.stmt], node: ast.AST, fun: FunctionType) -> CodeType:
-    """Returns the function's code, compiled within a scope that has its free variables."""
+    """Returns the function's code, compiled inside a scope with its free variables."""
     names = [*fun.__code__.co_freevars, OPERATORS]
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     scope = ast.FunctionDef("_scope", arguments, body, [])
@@ -109,7 +110,7 @@ def _class_of(fun: FunctionType) -> str | None:
 
 
 def _drop_defaults(arguments: ast.arguments) -> None:
-    """Removes annotations and the values of defaults; the original function holds the defaults."""
+    """Removes annotations and default values, which the original function holds."""
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [value and ast.Constant(None) for value in arguments.kw_defaults]
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -128,10 +129,10 @@ def _operators_for(fun: FunctionType) -> SimpleNamespace:
 
 
 def _callee(called: Any, module: dict[str, Any]) -> Any:
-    """Returns the form of a called function that takes traced values.
+    """Returns the rewritten form of a called function, which accepts traced values.
 
-    Functions of the user's module are rewritten. Functions of other modules stay as they are, and
-    so do functions whose source is not available.
+    Functions of the user's module are rewritten. Functions of other modules, and functions without
+    available source, are left unchanged.
     """
     if not isinstance(called, FunctionType):
         replacement = operators.BUILTINS.get(called) if isinstance(called, Hashable) else None

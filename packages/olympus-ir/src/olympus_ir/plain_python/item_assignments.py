@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item assignments as assignments of names: ``x[i] = v`` becomes ``x = set_item(x, i, v)``.
+"""Item assignments, rewritten as assignments to names.
+
+``x[i] = v`` becomes ``x = set_item(x, i, v)``.
 
 Arrays are immutable, so the statement gives the name an updated array. Lists, dictionaries and
 NumPy arrays are changed in place, as in plain Python.
@@ -13,7 +15,7 @@ from typing import Any
 
 from .scopes import SCOPES
 
-# Names with this prefix are used within one statement only.
+# Names with this prefix are used only within a single statement.
 TEMPORARY = "_olympus_temporary_"
 _VALUE = f"{TEMPORARY}value"
 
@@ -74,7 +76,7 @@ class ItemAssignments(ast.NodeTransformer):
         return _assign(target.value.id, _operator("set_item", arguments))
 
     def _without_items(self, target: ast.expr) -> tuple[ast.expr, list[tuple[str, ast.Subscript]]]:
-        """Returns a target with names in place of items, and the items by these names."""
+        """Returns a target with temporary names in place of items, and the items by name."""
         items: list[tuple[str, ast.Subscript]] = []
 
         def replaced(node: ast.expr) -> ast.expr:
@@ -96,7 +98,7 @@ def _load(name: ast.Name) -> ast.Name:
 
 
 def _index(index: ast.expr) -> ast.expr:
-    """Returns an expression for an index, which may hold slices."""
+    """Returns an expression for an index, which may contain slices."""
     maker = ast.Attribute(ast.Name("__olympus__", ast.Load()), "index", ast.Load())
     return ast.Subscript(maker, index, ast.Load())
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of ``return`` inside of control flow, ``break`` and ``continue`` to flags.
+"""Lowering of ``break``, ``continue`` and early ``return`` to flags.
 
 A jump sets a flag, and the statements that it skips run only if no flag is set. If one side of an
-``if`` always jumps, the rest of the block becomes the other side and needs no flag.
+``if`` always jumps, the statements after the ``if`` move into the other side, and no flag is
+needed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ RETURNED, RESULT = "_olympus_returned", "_olympus_result"
 
 
 def exits_of(loop: ast.For | ast.While) -> tuple[str, ...]:
-    """Returns the flags that end a loop which `lower_jumps` has rewritten."""
+    """Returns the flags that end a loop rewritten by `lower_jumps`."""
     return getattr(loop, "exits", ())
 
 
 def lower_jumps(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Returns the body of a function in which jumps are assignments of flags."""
+    """Returns the body of a function with jumps replaced by assignments to flags."""
     if may_return([node for node in body if not isinstance(node, ast.Return)]):
         if not surely_jumps(body):
             body = [*body, ast.Return(ast.Constant(None))]
@@ -98,7 +99,7 @@ class _Lowering:
         return _located(ast.If(node.test, self.block(body, loop), self.block(orelse, loop)), node)
 
     def _statement(self, node: ast.stmt, loop: _LoopFlags | None) -> list[ast.stmt]:
-        """Lowers the blocks inside of one statement."""
+        """Lowers the blocks inside a statement."""
         if isinstance(node, ast.For | ast.While):
             return self._loop(node, loop)
         if isinstance(node, ast.Try):

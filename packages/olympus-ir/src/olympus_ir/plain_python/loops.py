@@ -14,18 +14,18 @@ from .variables import (
     Undefined,
     Value,
     converted,
+    flattened,
     is_number,
     joined_type,
     placeholder,
     same_constant,
     shown,
-    taken_apart,
     type_of,
 )
 
 
 class _Carry(NamedTuple):
-    """The variables before an iteration.
+    """The variables before an iteration, split into types and carried arrays.
 
     Attributes:
       values: the variables, with each carried leaf replaced by its type.
@@ -40,12 +40,12 @@ class _Carry(NamedTuple):
         return [leaf for value in self.values for leaf in value.leaves if _is_carried(leaf)]
 
     def filled(self, arrays: Sequence[Any]) -> list[Any]:
-        """Returns the variables with arrays in place of the carried leaves."""
+        """Returns the variables, with arrays filled in for the carried leaves."""
         remaining = iter(arrays)
         return [
             Value(
                 tree, [next(remaining) if _is_carried(leaf) else leaf for leaf in leaves]
-            ).together()
+            ).unflattened()
             for tree, leaves in self.values
         ]
 
@@ -66,12 +66,12 @@ def traced_while(
 
     Args:
       test: a function of the variables that returns the condition.
-      body: a function of the variables that returns them.
+      body: a function that takes the variables and returns their new values.
       values: the variables before the loop.
-      names: their names.
+      names: the names of the variables.
       line: the line of the statement, for error messages.
-      fillable: names of variables that need no value before the loop. They are zero after a loop
-        without iterations.
+      fillable: the names of variables that need no value before the loop. After a loop without
+        iterations they are zero.
 
     Returns:
       The variables after the loop.
@@ -101,7 +101,7 @@ def traced_while(
 
     def goes_on(arrays: Sequence[Any]) -> Any:
         (value,) = condition.run(arrays)
-        return value.together()
+        return value.unflattened()
 
     initial = [converted(leaf, aval) for leaf, aval in zip(carry.initial, carry.avals, strict=True)]
     state = while_loop(goes_on, advance, initial, checkpoints=DEFAULT_CHECKPOINTS)
@@ -113,7 +113,7 @@ def _initial_carry(values: Sequence[Any]) -> _Carry:
     initial: list[Any] = []
     result = []
     for value in values:
-        tree, leaves = taken_apart(value)
+        tree, leaves = flattened(value)
         carried = [leaf for leaf in leaves if is_number(leaf)]
         initial += carried
         avals = [type_of(leaf) if is_number(leaf) else leaf for leaf in leaves]
@@ -132,7 +132,7 @@ def _traced_iteration(body: Callable[..., Sequence[Any]], carry: _Carry, line: i
 def _wider_carry(
     carry: _Carry, block: Block, names: Sequence[str], line: int, fillable: Sequence[str]
 ) -> _Carry | None:
-    """Returns the wider carry that an iteration needs; None if its types stay the same.
+    """Returns the wider carry that an iteration needs; None if the types do not change.
 
     A variable that has no value before the loop is carried only if it is `fillable`.
     """
@@ -157,7 +157,7 @@ def _wider_carry(
 
 
 def _joined(before: Value, after: Value, name: str, line: int) -> Value:
-    """Returns a variable with types that hold before and after an iteration."""
+    """Returns a variable with a type that holds both before and after an iteration."""
     label = label_of(name)
     if after.is_undefined or before.tree != after.tree:
         raise TypeError(

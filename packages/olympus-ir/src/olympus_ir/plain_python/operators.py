@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that replace control flow, and choose their behaviour by their operands.
+"""Operators that replace control flow and act according to their operands.
 
-Python handles a condition that is known while the program is traced. The modules `branches` and
-`loops` handle a traced condition.
+Python handles conditions that are known during tracing. The modules `branches` and `loops` handle
+traced conditions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .variables import NOT_RETURNED, Undefined, is_array
 
 
 def known_truth(value: Any) -> bool | None:
-    """Returns the truth of a value, or None if it is known only when the program runs."""
+    """Returns the truth value of ``value``; None if it is known only at run time."""
     if not isinstance(value, Tracer):
         return bool(value)
     try:
@@ -49,7 +49,7 @@ def if_(
     names: tuple[str, ...],
     line: int,
 ) -> Sequence[Any]:
-    """Runs one of two blocks; each takes and returns the variables that it assigns."""
+    """Runs one of two blocks. Each takes and returns the variables that it assigns."""
     truth = known_truth(condition)
     if truth is None:
         return traced_if(_as_bool(condition), then, orelse, values, names, line)
@@ -63,7 +63,7 @@ def while_(
     names: tuple[str, ...],
     line: int,
 ) -> Sequence[Any]:
-    """Repeats a block; Python runs the iterations whose conditions are known."""
+    """Repeats a block. Python runs the iterations whose conditions are known."""
     while (truth := known_truth(test(*values))) is not None:
         if not truth:
             return values
@@ -82,8 +82,8 @@ def for_(
 ) -> Sequence[Any]:
     """Repeats a block for each item.
 
-    A range with a traced bound, and the rest of a range that a traced condition may leave, become a
-    traced loop. Other iterables are unrolled.
+    A range with a traced bound becomes a traced loop. If a traced condition may leave the loop, the
+    remaining range becomes a traced loop, too. Other iterables are unrolled.
     """
     if isinstance(items, TracedRange):
         return _traced_for(items, body, values, names, line, targets, exits)
@@ -232,7 +232,7 @@ def _as_bool(value: Any) -> Any:
 
 
 def checked(result: Any) -> Any:
-    """Returns the result of a function.
+    """Returns the result of a function after a check for variables without a value.
 
     Raises:
       UnboundLocalError: the result holds a variable without a value.
@@ -299,7 +299,7 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class TracedRange(NamedTuple):
-    """Range of integers with traced bounds."""
+    """A range of integers with traced bounds."""
 
     start: Any
     stop: Any
@@ -364,7 +364,7 @@ def _as_bool_of_python(value: Any) -> Any:
     return _as_bool(value) if truth is None else truth
 
 
-#: Built-in functions that take traced values in rewritten functions.
+#: Replacements of built-in functions, which accept traced values.
 BUILTINS: dict[Any, Callable[..., Any]] = {
     builtins.range: _range,
     builtins.int: _converter(int),
@@ -376,7 +376,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     builtins.all: _all,
 }
 
-#: The names that rewritten functions refer to.
+#: The names that rewritten functions use.
 OPERATORS: dict[str, Any] = {
     each.__name__: each
     for each in (

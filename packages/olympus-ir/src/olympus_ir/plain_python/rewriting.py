@@ -8,7 +8,7 @@ A statement's blocks become functions of the variables that the statement assign
     else:                          (y,) = __olympus__.if_(x > 0, then, orelse, (y,), ("y",), 1)
         y = -x
 
-All nodes keep the positions of the originals, so that errors show the user's lines.
+Nodes keep the positions of the original nodes, so errors show the user's lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .scopes import (
 
 OPERATORS = "__olympus__"
 ITEM = f"{TEMPORARY}item"
-# Functions that inspect the frame of their caller, or names of the caller's scope.
+# Functions that inspect the caller's frame or the names in the caller's scope.
 _LOOKS_AT_CALLER = {"super", "locals", "vars", "dir", "globals", "eval", "exec"}
 
 
@@ -38,8 +38,8 @@ def rewrite_function(node: ast.FunctionDef, private_prefix: str | None) -> ast.F
     """Rewrites the control flow of a function, and of the functions defined in it.
 
     Args:
-      node: the definition; it is changed.
-      private_prefix: the class whose private names the function uses, or None.
+      node: the definition, which is changed in place.
+      private_prefix: the name of the class for mangling private names, or None.
     """
     if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in nodes_of_scope(node.body)):
         return node
@@ -76,7 +76,7 @@ def rewrite_lambda(node: ast.Lambda, private_prefix: str | None) -> ast.Lambda:
 
 
 class _Mangling(ast.NodeTransformer):
-    """Mangling of private names ``__x`` of a class, as the compiler does inside of the class."""
+    """Mangles private names ``__x`` of a class, like Python's compiler."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -112,7 +112,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.decorator_list = [self.visit(each) for each in node.decorator_list]
-        return rewrite_function(node, None)  # names are mangled already
+        return rewrite_function(node, None)  # names are already mangled
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.body = self.visit(node.body)
@@ -206,7 +206,7 @@ class _Rewriter(ast.NodeTransformer):
               value.
           statements: the body.
           like: the statement whose position the definition gets.
-          first: parameters before the variables.
+          first: further parameters, which precede the variables.
         """
         self.functions += 1
         name = f"_olympus_{role}_{self.functions}"
@@ -280,9 +280,9 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _place(node: ast.AST, like: ast.AST) -> None:
-    """Gives a node the position of another node or of its condition, cut to one line.
+    """Gives a node the position of another node or its condition, limited to one line.
 
-    Python shows the last line of a call of an attribute.
+    For calls of attributes, Python shows the last line.
     """
     like = getattr(like, "test", None) or getattr(like, "iter", None) or like
     ast.copy_location(node, like)
@@ -292,7 +292,7 @@ def _place(node: ast.AST, like: ast.AST) -> None:
 
 
 def _place_new(statement: ast.stmt, function: ast.FunctionDef) -> None:
-    """Gives a statement without a line of its own the position of the function's first line."""
+    """Gives a statement without a position the position of the function's first line."""
     if not hasattr(statement, "lineno"):
         _place(statement, function)
     ast.fix_missing_locations(statement)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that statements assign in a scope, and jumps that the statements may take."""
+"""Names that statements assign in a scope, and jumps that statements may take."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-# Nodes whose bodies have local names of their own.
+# Nodes with their own scope for local names.
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def nodes_of_scope(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yields the nodes below some nodes, without the bodies of functions and classes."""
+    """Yields all nodes of the given trees, except the bodies of functions and classes."""
     for node in nodes:
         yield node
         if not isinstance(node, SCOPES):
@@ -44,7 +44,7 @@ def _bound_by(node: ast.AST) -> list[str]:
 
 
 def _names_of_comprehensions(statements: Sequence[ast.AST]) -> set[str]:
-    """Returns the variables of comprehensions that no statement outside of them binds."""
+    """Returns the variables of comprehensions that no other statement binds."""
     inside: list[ast.AST] = [
         node.target for node in nodes_of_scope(statements) if isinstance(node, ast.comprehension)
     ]
@@ -84,7 +84,7 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
 
 
 def binds_in_expressions(nodes: Sequence[ast.AST]) -> bool:
-    """Returns whether expressions bind names or yield control and so must not be moved."""
+    """Returns whether expressions bind names or yield control, so they must not be moved."""
     moving = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
     return any(isinstance(node, moving) for node in nodes_of_scope(nodes))
 
@@ -93,18 +93,18 @@ def binds_in_expressions(nodes: Sequence[ast.AST]) -> bool:
 
 
 def may_return(statements: Sequence[ast.AST]) -> bool:
-    """Returns whether one of the statements, or a statement in them, is a ``return``."""
+    """Returns whether the statements contain a ``return``."""
     return any(isinstance(node, ast.Return) for node in nodes_of_scope(statements))
 
 
 def may_leave_loop(statements: Sequence[ast.AST], kind: type[ast.stmt]) -> bool:
-    """Returns whether statements contain a ``break`` or a ``continue`` of the loop around them."""
+    """Returns whether statements contain a ``break`` or ``continue`` of the enclosing loop."""
     for node in statements:
         if isinstance(node, kind):
             return True
         if isinstance(node, SCOPES):
             continue
-        # The `else` of a loop belongs to the loop around it.
+        # In the `else` of a loop, `break` and `continue` refer to the enclosing loop.
         inner = node.orelse if isinstance(node, _LOOPS) else list(ast.iter_child_nodes(node))
         if may_leave_loop(inner, kind):
             return True

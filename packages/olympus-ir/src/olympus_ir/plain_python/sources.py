@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Syntax trees of the definitions of function objects, read from their source."""
+"""Syntax trees of the definitions of functions, read from their source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def definition_of(fun: FunctionType) -> Definition:
     """Returns a copy of the node that defines a function, with the line numbers of its file.
 
     Raises:
-      SourceError: the source is not available, or is not that of the function.
+      SourceError: the source is not available or does not match the function.
     """
     code = fun.__code__
     try:
@@ -36,13 +36,13 @@ def definition_of(fun: FunctionType) -> Definition:
             f"control_flow=True found no definition of {fun.__qualname__} on line "
             f"{code.co_firstlineno} of {code.co_filename}: the file was changed after it was read."
         )
-    # The innermost of several functions on one line.
+    # Of several functions on one line, take the innermost.
     return copy.deepcopy(min(found, key=_extent))
 
 
 @functools.lru_cache(maxsize=64)
 def _definitions(source: str) -> tuple[Definition, ...]:
-    """Returns the definitions in a file; an IPython cell with magic commands has none."""
+    """Returns the definitions in a source text. IPython cells with magic commands have none."""
     try:
         tree = ast.parse(source)
     except SyntaxError:

@@ -2,8 +2,7 @@
 """Variables of traced control flow, their values, and the common types of these values.
 
 The value of a variable is a pytree. A leaf is an array, a number or a constant. A traced condition
-can select arrays and numbers. A constant is any other object, and it must be the same on both
-sides.
+can select arrays and numbers. Any other object is a constant, and must be the same on both sides.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Undefined:
 
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__") and attribute.endswith("__"):
-            raise AttributeError(attribute)  # protocols look up these names
+            raise AttributeError(attribute)  # Python's protocols look up these names
         self.refuse()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = refuse
@@ -84,19 +83,19 @@ class Value(NamedTuple):
     def is_not_returned(self) -> bool:
         return len(self.leaves) == 1 and self.leaves[0] is NOT_RETURNED
 
-    def together(self) -> Any:
+    def unflattened(self) -> Any:
         return pytrees.tree_unflatten(self.tree, self.leaves)
 
 
-def taken_apart(value: Any) -> Value:
-    """Returns the structure and the leaves of a variable's value."""
+def flattened(value: Any) -> Value:
+    """Splits a variable's value into its structure and leaves."""
     leaves, tree = pytrees.tree_flatten(value)
     return Value(tree, leaves)
 
 
 def copied(values: Sequence[Any]) -> list[Any]:
-    """Returns the values in new containers, which a block may change."""
-    return [taken_apart(value).together() for value in values]
+    """Returns the values in new containers, because a block may change containers."""
+    return [flattened(value).unflattened() for value in values]
 
 
 def is_array(leaf: Any) -> bool:
@@ -110,23 +109,23 @@ def is_number(leaf: Any) -> bool:
 
 
 def same_constant(one: Any, other: Any) -> bool:
-    """Returns whether two leaves are the same constant, known when the program is traced."""
+    """Returns whether two leaves are the same known constant."""
     if one is other:
         return True
     if is_array(one) or is_array(other) or one.__class__ is not other.__class__:
         return False
     try:
         return bool(one == other)
-    except Exception:  # a user's object may refuse the comparison
+    except Exception:  # a user's object may fail to compare
         return False
 
 
 def joined_type(one: Any, other: Any) -> Any:
-    """Returns the type to which two leaves are converted; None where their shapes or kinds differ.
+    """Returns the common type to which two leaves are converted; None if there is none.
 
     Args:
       one: an array, a number or an abstract value.
-      other: likewise.
+      other: an array, a number or an abstract value.
     """
     first, second = type_of(one), type_of(other)
     if first == second:
@@ -142,7 +141,7 @@ def joined_type(one: Any, other: Any) -> Any:
 
 
 def type_of(leaf: Any) -> Any:
-    """Returns the type of an array or a number without its place on devices."""
+    """Returns the type of an array or number, without its placement on devices."""
     aval = leaf if isinstance(leaf, ShapedArray) else get_aval(leaf)
     if isinstance(aval, ShapedArray):
         return ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type)
@@ -150,14 +149,14 @@ def type_of(leaf: Any) -> Any:
 
 
 def converted(leaf: Any, aval: Any) -> Any:
-    """Returns a leaf as an array of a type to which it was joined."""
+    """Converts a leaf to an array of a common type."""
     if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
         return leaf
     return convert_dtype(leaf, aval.dtype, aval.weak_type)
 
 
 def placeholder(aval: Any) -> Any:
-    """Returns some value of a type, for a side that never reads the value."""
+    """Returns an arbitrary value of a type, for a side that never reads it."""
     if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
         raise TypeError(
             f"A traced condition cannot decide whether a value of type {aval.str_short()} is "

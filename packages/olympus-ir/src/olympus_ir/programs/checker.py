@@ -27,15 +27,15 @@ from .rules import RuleTable
 
 __all__ = ["check_olympuspr", "checking_rules"]
 
-# Rules that check the programs in an equation's parameters against the operands and results:
-# `rule(operand_avals, result_avals, params)` raises `Misfit` if they do not match.
+# Rules that check the programs in an equation's parameters: `rule(operand_avals, result_avals,
+# params)` raises `Misfit` if they do not match the operands and results.
 checking_rules: RuleTable[Callable[..., None]] = RuleTable(
     "checking", package="olympus_ir", folder="rules"
 )
 
 
 class Misfit(Exception):
-    """Error in an equation; the checker adds the position of the equation."""
+    """Error in an equation. The checker adds the position of the equation."""
 
 
 def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
@@ -186,7 +186,7 @@ def check_types(
 
 
 def short_type(aval: AbstractValue) -> str:
-    """Returns the text of a type for messages."""
+    """Returns a short text of a type, for error messages."""
     return aval.str_short()
 
 

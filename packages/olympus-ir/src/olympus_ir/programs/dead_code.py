@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of dead code: equations, inputs and constants that no needed result depends on."""
+"""Dead-code elimination: removes equations, inputs and constants that no needed result uses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["dce_closed", "dce_olympuspr", "dead_code_rules"]
 Flags = Sequence[bool]
 
 # Rules of primitives whose parameters are programs. `rule(equation, used_results)` returns the
-# reduced equation, and for each operand whether the equation still uses it. Equations of other
-# primitives are kept or dropped as a whole.
+# reduced equation, and a flag for each operand that says whether the equation still uses it. Other
+# equations are kept or removed as a whole.
 dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool]]]] = RuleTable(
     "dead code", package="olympus_ir", folder="rules"
 )
@@ -33,7 +33,7 @@ dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool
 def dce_olympuspr(
     olympuspr: Olympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[Olympuspr, list[bool]]:
-    """Removes the equations and inputs that the needed results of a program do not use.
+    """Removes the equations and inputs that are not needed for a program's used results.
 
     Equations with effects are kept.
 
@@ -57,11 +57,11 @@ def dce_olympuspr(
         for atom, used in zip(olympuspr.outvars, used_outputs, strict=True)
         if used and isinstance(atom, Var)
     }
-    # Writes to references among the inputs are visible outside of the program.
+    # Writes to references among the inputs are visible outside the program.
     refs = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var.aval.is_ref}
     live |= refs
     kept: list[Equation] = []
-    rules: dict[Primitive, Any] = {}  # few primitives have one
+    rules: dict[Primitive, Any] = {}  # few primitives have a rule
     for equation in reversed(olympuspr.eqns):
         used_results = [var in live for var in equation.outvars]
         if not any(used_results) and not has_lasting_effects(equation, live):
@@ -71,7 +71,7 @@ def dce_olympuspr(
             rules[primitive] = dead_code_rules.find(primitive)
         if (rule := rules[primitive]) is not None:
             reduced, _ = rule(equation, used_results)
-            if reduced is None:  # a library's rule may say that nothing is left
+            if reduced is None:  # a library's rule may return None to remove the equation
                 continue
             equation = reduced
         kept.append(equation)
@@ -108,14 +108,15 @@ def dce_closed(
     if known is None:
         olympuspr, used_inputs = dce_olympuspr(closed.jaxpr, used_outputs, instantiate)
         if _is_unchanged(closed.jaxpr, olympuspr):
-            reduced = closed
+            reduced = None  # the program itself, which must not hold itself
         elif not olympuspr.constvars:
             reduced = close_olympuspr(olympuspr)
         else:
             values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
             reduced = ClosedOlympuspr(olympuspr, [values[var] for var in olympuspr.constvars])
         known = closed.memo[key] = (reduced, used_inputs)
-    return known[0], list(known[1])
+    reduced, used_inputs = known
+    return closed if reduced is None else reduced, list(used_inputs)
 
 
 def _is_unchanged(before: Olympuspr, after: Olympuspr) -> bool:
@@ -128,7 +129,7 @@ def _is_unchanged(before: Olympuspr, after: Olympuspr) -> bool:
 
 
 def chosen(items: Sequence[Any], flags: Flags) -> list[Any]:
-    """Returns the items whose flag is set."""
+    """Returns the items whose flags are set."""
     return [item for item, flag in zip(items, flags, strict=True) if flag]
 
 
@@ -137,7 +138,7 @@ def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
 
     Args:
       equation: the equation.
-      live: the variables that are used later, and references that are visible outside.
+      live: the variables that are used later, and the references that are visible outside.
     """
     for effect in equation.effects:
         if isinstance(effect, WriteEffect | AccumEffect):
@@ -158,7 +159,7 @@ def reduced_equation(
     params: dict[str, Any],
     effects: frozenset,
 ) -> tuple[Equation, list[bool]]:
-    """Returns an equation reduced to the used operands and results, and the operands' flags."""
+    """Returns an equation reduced to the used operands and results, with flags of the operands."""
     if all(used_operands) and all(used_results) and params == equation.params:
         return equation, list(used_operands)
     reduced = equation.replace(

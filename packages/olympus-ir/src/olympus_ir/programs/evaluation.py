@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slot for the evaluator of primitives, and evaluation of programs equation by equation.
+"""Registry of the process's evaluator, and evaluation of programs equation by equation.
 
-A process has one evaluator. It is olympus-xla if that is installed, and otherwise the NumPy
-reference. The evaluator is chosen at its first use, through the entry-point group
-``olympus.evaluators``. The package that provides it may also install it earlier.
+A process has one evaluator: olympus-xla if it is installed, otherwise the NumPy reference. The
+evaluator is chosen at its first use, through the entry-point group ``olympus.evaluators``. A
+package may also install its evaluator earlier.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Evaluator(Protocol):
         ...
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """Returns the compiled form of a function; `olympus_ir.programs.jit.jit` lists options."""
+        """Returns a function's compiled form; see `olympus_ir.programs.jit.jit` for options."""
         ...
 
 
@@ -54,7 +54,7 @@ def _no_default() -> NoReturn:
     raise RuntimeError("no evaluator is installed: import olympus_ir")
 
 
-# Function that returns the evaluator if no package provides one. `olympus_ir` sets it.
+# Returns the evaluator if no package provides one. `olympus_ir` sets this function.
 _default: Callable[[], Evaluator] = _no_default
 
 
@@ -65,7 +65,7 @@ def set_default_evaluator(load: Callable[[], Evaluator]) -> None:
 
 
 def install_evaluator(evaluator: Evaluator) -> None:
-    """Sets the evaluator that runs all primitives from now on.
+    """Sets the evaluator for all primitives from now on.
 
     Raises:
       RuntimeError: if another evaluator has already run computations.
@@ -83,7 +83,7 @@ def install_evaluator(evaluator: Evaluator) -> None:
 
 
 def evaluator() -> Evaluator:
-    """Returns the evaluator in use; chooses it on the first call."""
+    """Returns the current evaluator, which is chosen on the first call."""
     if _installed is None:
         _choose_evaluator()
     assert _installed is not None
@@ -94,7 +94,7 @@ def _choose_evaluator() -> None:
     found = sorted(metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name)
     if found:
         chosen = found[0].load()
-        if _installed is None:  # importing it may have installed it
+        if _installed is None:  # importing the package may have installed its evaluator
             install_evaluator(chosen)
     else:
         install_evaluator(_default())
@@ -120,8 +120,8 @@ def eval_olympuspr(
       olympuspr: the program.
       consts: a value for each constant.
       *args: a value for each input.
-      propagate_source_info: whether equations recorded meanwhile get the source positions and name
-          stacks of the program's equations.
+      propagate_source_info: whether equations that are recorded during the run get the source
+          positions and name stacks of the program's equations.
 
     Returns:
       A value for each result.
@@ -166,7 +166,7 @@ def bind_equation(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
-    """Returns a mapping from the position of an equation to the variables last used there."""
+    """Maps the position of each equation to the variables that are last used there."""
     results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
     last: dict[Var, int] = {}
     for position, equation in enumerate(olympuspr.eqns):
@@ -181,5 +181,5 @@ def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
 
 
 def olympuspr_as_fun(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
-    """Returns a function of flat operands that runs a closed program."""
+    """Returns a closed program as a function of flat operands."""
     return lambda *args: eval_olympuspr(closed.jaxpr, closed.consts, *args)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expansions: definitions of primitives as functions of other primitives.
 
-A primitive needs no more than an expansion, because every interpreter without a rule for the
-primitive runs the expansion. These are the inference of types and layouts, the reference evaluator,
-batching, derivatives (forward, reverse and Taylor mode) and lowering. A primitive gets an
-additional rule only where the rule is better than the expansion.
+An expansion is enough to define a primitive, because every interpreter runs the expansion if it has
+no rule. The interpreters are the inference of types and layouts, the reference evaluator, batching,
+derivatives (forward, reverse and Taylor mode) and lowering. Define an additional rule only if it is
+better than the expansion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 class ExpansionTable(RuleTable[Expansion]):
-    """Table of expansions; the expansion of a primitive also provides a missing shape rule."""
+    """Table of expansions. An expansion also serves as a missing shape rule."""
 
     def define(
         self, primitive: Primitive, rule: Expansion | None = None, *, derived: str = ""

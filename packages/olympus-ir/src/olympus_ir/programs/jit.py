@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing part of `jit`: its primitive, calls under another trace, and the function `jit`.
+"""The tracing part of `jit`: the primitive, calls under another trace, and the function `jit`.
 
 The evaluator compiles and runs programs.
 """
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Primitive that calls a compiled function. `olympus_ir.lax.calls` has related primitives.
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
-jit_p.spreads_varying = False  # the types of the results are those of the program
+jit_p.spreads_varying = False  # the program determines the types of the results
 
 
 @jit_p.def_effectful_abstract_eval
@@ -46,7 +46,7 @@ def call_under_trace(
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
-    if options.inline:
+    if options.inline or current.counts_sizes:  # each call counts the sizes of its own arrays
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
     results = current.trace.process_primitive(jit_p, [*program.hoisted, *leaves], program.params)
@@ -64,9 +64,9 @@ def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> No
 
 
 def jit(fun: F, **options: Any) -> F:
-    """Returns the compiled form of a function, which the evaluator in use makes.
+    """Returns the compiled form of a function, made by the current evaluator.
 
-    This is how the packages below olympus-xla declare their own functions as compiled; users call
+    Packages below olympus-xla use this function for their own compiled functions. Users call
     `olympus.jit`.
 
     Args:

@@ -28,16 +28,16 @@ _NO_AXES: frozenset = frozenset()
 def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> Any:
     """Infers the types of results with layouts, and the effects.
 
-    It is called if an operand has a layout or a parameter requests one.
+    Needed only if an operand has a layout or a parameter requests a layout.
 
     Args:
       primitive: the primitive.
       avals: the operands' types.
-      params: its parameters.
+      params: the parameters.
 
     Raises:
       ShardingTypeError: layouts are incompatible, or do not determine the result's sharding.
-      NotImplementedError: the primitive has no rule.
+      NotImplementedError: the primitive has no propagation rule.
     """
     rule = propagation_rules.find(primitive)
     if rule is declared_types or (rule is None and not primitive.is_instruction):
@@ -67,7 +67,8 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         given = asked.spec.partitions
         entries = (*given, *(None,) * (results[-1].ndim - len(given)))
         check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
-        # The request concerns the last result; others, such as a generator's state, are replicated.
+        # The requested layout is for the last result. Others, such as a generator's state, are
+        # replicated.
         all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
     else:
         assert rule.split is not None
@@ -124,7 +125,7 @@ def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> Abstrac
     """Returns the common mesh of the operands' layouts.
 
     Raises:
-      ValueError: the layouts have different meshes, or not the mesh in force.
+      ValueError: the layouts have different meshes, or a mesh other than the current mesh.
     """
     mesh = mesh_in_force()
     found = None if mesh.empty else mesh
@@ -182,7 +183,7 @@ def unreduced_as_operands(
 ) -> frozenset:
     """Returns the operands' unreduced axes, for operations that only rearrange elements.
 
-    Such an operation commutes with the sum, so it may be applied to the terms of the sum.
+    Such operations commute with sums, so they may be applied to the terms of a sum.
     """
     return unreduced_of_all("an", operands)
 
@@ -209,7 +210,7 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
 
 
 def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
-    """Returns the axes over which the result is reduced, which are those of the operands."""
+    """Returns the axes over which the result is reduced, as all operands are."""
     wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)
@@ -217,12 +218,12 @@ def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: 
         return wanted
     if asked is not None:
         used = {axis for entry in asked.spec.partitions for axis in axes_of_entry(entry)}
-        reduced -= used  # these axes split a dimension from here on
+        reduced -= used  # these axes shard a dimension of the result
     if rule.reduced is None:
         _refuse(primitive, "unreduced/reduced")
     for aval, axes in zip(operands, own, strict=True):
         unreduced = _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
-        # Scalars are mostly constants, so they do not determine the axes.
+        # Scalars are usually constants, so they do not determine the axes.
         if aval.ndim and reduced - axes - unreduced:
             split = {axis for entry in entries_of(aval) for axis in axes_of_entry(entry)}
             if split & reduced:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of traced values that outlive their trace, and of the objects that refer to them."""
+"""Detection of traced values that outlive their trace, and of objects that refer to them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .tracing import Trace, Tracer
 
 __all__ = ["check_leaks"]
 
-_SHOWN = 5  # tracers
-_CHAIN = 5  # links from a tracer to what holds it
+_SHOWN = 5  # maximal number of tracers in a message
+_CHAIN = 5  # maximal number of links from a tracer to its holder
 
 
 def check_leaks(trace: Trace) -> None:
     """Raises if tracers of a finished trace are still alive.
 
     Raises:
-      LeakedTracerError: tracers are alive. The message names them, the lines that made them and the
-          objects that refer to them.
+      LeakedTracerError: tracers are alive. The message names the tracers, the lines that made them
+          and the objects that refer to them.
     """
     if not _tracers_of(trace):
         return
-    gc.collect()  # some may be in a reference cycle, for example after an exception
+    gc.collect()  # some tracers may be in reference cycles, for example after an exception
     tracers = _tracers_of(trace)
     if tracers:
         del tracers[_SHOWN:]
@@ -51,7 +51,7 @@ def _line(tracer: Tracer) -> str:
 
 
 def _chain(value: Any, own: list[Any]) -> list[str]:
-    """Returns sentences about the chain of objects that refer to a value."""
+    """Returns sentences about the chain of objects that keep a value alive."""
     lines: list[str] = []
     known = {id(each) for each in own}
     known |= {id(own), id(lines)}
@@ -75,7 +75,7 @@ def _is_of_interest(referrer: Any, known: set[int]) -> bool:
 
 
 def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
-    """Returns the object that holds a value through a referrer, and the holding part of it."""
+    """Returns the object that holds a value through ``referrer``, and the attribute or item."""
     if isinstance(referrer, types.CellType):
         closures = [each for each in gc.get_referrers(referrer) if type(each) is tuple]
         for closure in closures:

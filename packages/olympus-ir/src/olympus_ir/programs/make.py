@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspection of programs by `make_olympuspr` and `eval_shape`, and names for their parts."""
+"""`make_olympuspr` and `eval_shape`, which inspect programs, and names for parts of programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_olympuspr(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """Returns a function that gives the program of a call instead of its result.
+    """Returns a function that returns the program of a call instead of its result.
 
     Args:
       fun: the function to be traced.
@@ -47,9 +47,9 @@ def make_olympuspr(
       return_shape: whether to return the types of the result as well.
 
     Returns:
-      A function that takes the arguments of ``fun``, or `ShapeDtypeStruct` in their place, and
-      returns a `ClosedOlympuspr`; with ``return_shape``, a pair of the program and the result with
-      `ShapeDtypeStruct` in place of arrays.
+      A function that takes the arguments of ``fun``, or `ShapeDtypeStruct`s in place of arrays, and
+      returns a `ClosedOlympuspr`; with ``return_shape``, a pair of the program and the result, with
+      `ShapeDtypeStruct`s in place of arrays.
 
     Raises:
       TypeError: if ``fun`` cannot be called.
@@ -116,18 +116,18 @@ _no_options = JitOptions()
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Returns the types of a function's result without computing the result.
+    """Returns the types of a function's results without computing them.
 
     Args:
       fun: the function.
-      *args: its arguments: arrays, or `ShapeDtypeStruct` in their place.
-      **kwargs: its keyword arguments, likewise.
+      *args: the arguments, with arrays or `ShapeDtypeStruct`s as leaves.
+      **kwargs: the keyword arguments, in the same form.
 
     Returns:
-      The result with `ShapeDtypeStruct` in place of arrays.
+      The result, with `ShapeDtypeStruct`s in place of arrays.
 
     Raises:
-      TypeError: if the call itself would raise it, for example because shapes do not fit.
+      TypeError: if the call would raise it, for example for incompatible shapes.
 
     Example:
       >>> from olympus_ir import lax
@@ -138,7 +138,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     own = getattr(fun, "eval_shape", None)
-    if callable(own):  # a compiled function is traced with its own options
+    if callable(own):  # a jitted function is traced with its own options
         return own(*args, **kwargs)
     if known_types.mutable:
         if mutable_types.concerns(fun, args, kwargs):
@@ -150,7 +150,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def named_scope(name: str) -> NamedScope:
     """Returns a context manager and decorator that names the equations recorded within it.
 
-    The names of the scopes around an equation show in profiles, in the compiled program and in
+    The names of an equation's scopes appear in profiles, in the compiled program and in
     ``str(program)`` with ``name_stack=True``.
 
     Args:
@@ -184,9 +184,7 @@ class NamedScope(ContextDecorator):
         source = current.source
         self._previous.append((current.name_stack, source))
         current.name_stack = current.name_stack.extend(self.name)
-        if (
-            source is not None
-        ):  # for example in the backward pass of a function with its own derivative rule
+        if source is not None:  # derivative rules and other deferred code run with a fixed source
             current.source = source.replace(name_stack=source.name_stack.extend(self.name))
         return self.name
 
@@ -195,7 +193,7 @@ class NamedScope(ContextDecorator):
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """Returns the function with its equations in a `named_scope`.
+    """Returns a function whose equations are recorded in a `named_scope`.
 
     Args:
       fun: the function.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of all operations that a block of code adds to the compiled program.
 
-The attributes are entries of the `NameStack` of an equation, beside the names of scopes. Like these
-names, they propagate into called functions and into derivatives.
+The attributes are entries of an equation's `NameStack`, like the names of scopes. They propagate
+into called functions and derivatives, as names do.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..diagnostics.name_stacks import Mark, NameStack
 from ..settings.user_contexts import UserContext
 from .tracing import current
 
-# The attributes around the call of a compiled function, on which the compiled program depends.
+# The attributes in force where a compiled function is called; its program depends on them.
 _around = UserContext(())
 
 
 def attribute_text(value: Any) -> str:
-    """Formats the value of an attribute, with booleans in lower case."""
+    """Returns the text of an attribute's value; booleans are in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -29,7 +29,7 @@ class MarkedBlock:
     """Attaches attributes to operations traced in a ``with`` block or in a decorated function.
 
     Args:
-      attributes: a mapping from names to texts; None removes an attribute of outer blocks.
+      attributes: a mapping from names to texts; None removes an attribute set by outer blocks.
     """
 
     __slots__ = ("_attributes", "_entered")

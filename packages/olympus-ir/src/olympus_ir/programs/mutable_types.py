@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutable objects in traced functions; the state of such an object consists of arrays.
+"""Mutable objects in traced functions. The state of an object consists of arrays.
 
-While a function is traced, it mutates a copy of the object that holds traced arrays. The program
+During tracing, the function mutates a copy of the object, which holds traced arrays. The program
 takes the state as operands and returns the new state as results. After the program has run, the
-object receives the new state. A closed-over object is found at its first use. The function is then
-traced again, with the object's state as an operand.
+object receives the new state. If the function closes over an object, tracing notices it at the
+first use, and starts again with the object's state as an operand.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def cur_qdd(value: Any) -> Any:
 
 
 class _Scope:
-    """The mutable objects that a function uses while it is traced, by `id`.
+    """The mutable objects that a function uses during tracing, by `id`.
 
     Attributes:
       own: objects that the function made or received as operands.
@@ -61,7 +61,7 @@ class _Scope:
 
 
 def _staging(trace: Any) -> StagingTrace | None:
-    """Returns the innermost staging trace at or around a trace; None if there is none."""
+    """Returns the innermost staging trace among a trace and its parents, or None."""
     while trace is not None and not isinstance(trace, StagingTrace):
         trace = trace.parent
     return trace
@@ -74,7 +74,7 @@ def _scope(trace: StagingTrace) -> _Scope:
 
 
 def _resolved(value: Any, trace: Any) -> Any:
-    """Returns the copy that stands for an object in the function being traced.
+    """Returns the copy of an object in the function that is being traced.
 
     Raises:
       ClosedOverMutableError: the function closes over the object.
@@ -95,8 +95,8 @@ def apply(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Applies a primitive whose operands or results may be mutable objects.
 
     Returns:
-      The result; NotImplemented if neither an operand nor a result is a mutable object, or if a
-      transformation of an operand has a rule for the primitive.
+      The result; NotImplemented if no operand or result is a mutable object, or if a transformation
+      handles the primitive by a rule.
     """
     changing = [is_mutable(arg) for arg in args]
     if not any(changing) and not _makes_mutable(primitive, args, params):
@@ -133,7 +133,7 @@ def _makes_mutable(primitive: Any, args: Sequence[Any], params: dict[str, Any]) 
 class _Place:
     """Placeholder in a pytree for an object whose state is passed separately.
 
-    It holds the number of the object.
+    The placeholder holds the object's number.
     """
 
     def __init__(self, number: int) -> None:
@@ -141,7 +141,7 @@ class _Place:
 
 
 class _State:
-    """State of an object in a pytree: its arrays, its type and its type state (``qdd``)."""
+    """State of an object, as a pytree: the arrays, the type and the type state (``qdd``)."""
 
     def __init__(self, arrays: Sequence[Any], aval: Any, qdd: Any) -> None:
         self.arrays, self.aval, self.qdd = arrays, aval, qdd
@@ -162,7 +162,7 @@ def _is_part(value: Any) -> bool:
 
 
 def _state_of(value: Any) -> _State:
-    """Returns the current state of an object within the function being traced."""
+    """Returns the current state of an object inside the function being traced."""
     value = _resolved(value, current.trace)
     aval, qdd = get_aval(value), cur_qdd(value)
     return _State(aval.read_loval(qdd, value), aval, qdd)
@@ -177,7 +177,7 @@ def _update(value: Any, state: _State) -> None:
 
 
 class _Copies:
-    """The copies of mutable objects that a traced function works on."""
+    """The copies of mutable objects that a traced function uses."""
 
     def __init__(self, originals: Sequence[Any]) -> None:
         self.originals = originals
@@ -207,7 +207,7 @@ class _Copies:
 def functional(
     args: Any, closed_over: Sequence[Any] = ()
 ) -> tuple[list[Any], Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """Converts a call with mutable objects to a functional call on their states.
+    """Converts a call with mutable objects to a pure function of their states.
 
     Args:
       args: the pair of positional and keyword arguments.
@@ -268,13 +268,13 @@ def _result_of(result: Any, objects: Sequence[Any]) -> Any:
 
 # ---- compiled functions ----
 
-# For each function: its known closed-over mutable objects, under "closed over", and its compiled
+# For each function, its known closed-over mutable objects (under "closed over") and its compiled
 # functional forms.
 _functional_forms = FunctionCache()
 
 
 def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Returns whether a call takes mutable objects, or its function closes over some."""
+    """Returns whether a call's arguments or closure contain mutable objects."""
     if "closed over" in _functional_forms.of(fun):
         return True
     return any(map(is_mutable, pytrees.tree_leaves((args, kwargs))))
@@ -309,10 +309,10 @@ def call_jitted(
     Args:
       jit: makes compiled functions.
       fun: the function.
-      static_argnums: positions of its static arguments.
-      static_argnames: their names.
+      static_argnums: the positions of static arguments.
+      static_argnames: the names of static arguments.
       args: the arguments of the call.
-      kwargs: its keyword arguments.
+      kwargs: the keyword arguments of the call.
     """
     while True:
         known = _functional_forms.of(fun)
@@ -347,7 +347,7 @@ def types_of_call(
 
 
 def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function without keeping it alive, for values cached under the function."""
+    """Wraps a function without keeping it alive, for caches under the function."""
     try:
         reference: Any = (
             weakref.WeakMethod(fun) if hasattr(fun, "__self__") else weakref.ref(fun)  # type: ignore[arg-type]
@@ -368,7 +368,7 @@ def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
 def _of_states(
     originals: Sequence[Any], function: Callable[..., Any], may_change: bool = False
 ) -> Callable[..., Any]:
-    """Converts a function that closes over objects to ``(states, *args) -> (result, states)``."""
+    """Converts a function that uses objects to ``(states, *args) -> (result, states)``."""
 
     def of_states(before: Sequence[_State], *args: Any) -> Any:
         copies = _Copies(originals)
@@ -392,9 +392,9 @@ def threading(error: ClosedOverMutableError, run: Callable[[Any, Callable[..., A
 
     Args:
       error: the error that names the first object found.
-      run: ``run(states, wrap)`` runs the construct with the states as additional operands and
-        results, and returns its result and the final states. ``wrap(function, may_change)``
-        converts one of its functions to ``(states, *args) -> (result, states)``.
+      run: ``run(states, wrap)`` runs the loop or conditional with the states as additional operands
+        and results, and returns the result and the final states. ``wrap(function, may_change)``
+        converts a function to ``(states, *args) -> (result, states)``.
 
     Raises:
       ClosedOverMutableError: another function closes over the object.

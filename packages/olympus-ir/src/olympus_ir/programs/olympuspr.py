@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from .primitives import Primitive
 
 
 class _Printing:
-    """Slot for the module that formats programs; that module imports this one."""
+    """Slot for the printer module, which imports this module."""
 
     printer: Any = None
 
@@ -27,12 +28,12 @@ _printing = _Printing()
 
 
 def install_printer(printer: Any) -> None:
-    """Sets the module that formats programs, which is `olympus_ir.programs.printer`."""
+    """Sets the module that formats programs: `olympus_ir.programs.printer`."""
     _printing.printer = printer
 
 
 class Var:
-    """Variable, which is bound once, as an input or a result of an equation.
+    """Variable, bound once as an input or as a result of an equation.
 
     Variables are compared by identity.
     """
@@ -46,7 +47,8 @@ class Var:
         """Returns the variable as it appears in printed programs.
 
         Args:
-          context: the `printer.Printer` that names variables; None to name the variable on its own.
+          context: the `printer.Printer` that names variables; None to name the variable
+            independently.
           print_dtype: whether to show the type.
         """
         name = (_printing.printer.Printer() if context is None else context).name(self)
@@ -57,7 +59,7 @@ class Var:
 
 
 class DropVar(Var):
-    """A result that nothing uses, printed as ``_``."""
+    """An unused result, printed as ``_``."""
 
     __slots__ = ()
 
@@ -66,7 +68,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant written into an equation."""
+    """A scalar constant inside an equation."""
 
     __slots__ = ("aval", "val")
 
@@ -115,7 +117,7 @@ class Equation:
         self.ctx = ctx
 
     def replace(self, **changes: Any) -> Equation:
-        """Returns the same equation with some fields changed."""
+        """Returns a copy of the equation with some fields changed."""
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
         return Equation(**{**fields, **changes})
 
@@ -148,6 +150,7 @@ class Olympuspr:
     __slots__ = (
         "__weakref__",
         "_closed",
+        "_memo",
         "constvars",
         "debug_info",
         "effects",
@@ -171,7 +174,14 @@ class Olympuspr:
         self.eqns = list(eqns)
         self.effects = frozenset(effects)
         self.debug_info = debug_info
-        self._closed: ClosedOlympuspr | None = None
+        # The closed form is known by a weak reference, so that the two make no cycle.
+        self._closed: weakref.ref[ClosedOlympuspr] | None = None
+        self._memo: dict[Any, Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without what interpreters have derived from the program.
+        lists = self.constvars, self.invars, self.outvars, self.eqns
+        return Olympuspr, (*lists, self.effects, self.debug_info)
 
     @property
     def in_avals(self) -> list[Any]:
@@ -182,7 +192,7 @@ class Olympuspr:
         return [atom.aval for atom in self.outvars]
 
     def replace(self, **changes: Any) -> Olympuspr:
-        """Returns the same program with some fields changed."""
+        """Returns a copy of the program with some fields changed."""
         fields = {
             "constvars": self.constvars,
             "invars": self.invars,
@@ -199,7 +209,7 @@ class Olympuspr:
     __str__ = __repr__ = pretty_print
 
     def _repr_html_(self) -> str | None:
-        """Returns the program as text and as a graph, which notebooks show."""
+        """Returns the program as text and graph, in HTML for notebooks."""
         return reports.html_of(self)
 
 
@@ -217,6 +227,9 @@ class ClosedOlympuspr:
         self.consts = list(consts)
         # Results that interpreters cache for this program, such as its jvp and its batched form.
         self.memo: dict[Any, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedOlympuspr, (self.jaxpr, self.consts)
 
     @property
     def olympuspr(self) -> Olympuspr:
@@ -272,10 +285,20 @@ class ClosedOlympuspr:
 
 
 def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
-    """Returns the closed form of a program without constants, the same object on every call."""
-    if olympuspr._closed is None:
-        olympuspr._closed = ClosedOlympuspr(olympuspr, ())
-    return olympuspr._closed
+    """Returns the closed form of a program without constants.
+
+    Calls for the same program return the same object while it is in use. The open program keeps the
+    results that interpreters memoize in it.
+    """
+    known = None if olympuspr._closed is None else olympuspr._closed()
+    if known is not None:
+        return known
+    closed = ClosedOlympuspr(olympuspr, ())
+    if olympuspr._memo is None:
+        olympuspr._memo = closed.memo
+    closed.memo = olympuspr._memo
+    olympuspr._closed = weakref.ref(closed)
+    return closed
 
 
 def constants_as_inputs(olympuspr: Olympuspr) -> Olympuspr:
@@ -310,13 +333,12 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
 
 
 def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None = None) -> frozenset:
-    """Returns the effects of a program, which are the union of its equations' effects.
+    """Returns the effects of a program: the union of its equations' effects.
 
     Args:
       equations: the equations.
-      inputs: the program's constants and inputs. If none of them is a reference, reads and writes
-        of references stay inside the program. The effects still state that the program uses
-        references.
+      inputs: the program's constants and inputs. If none is a reference, reads and writes of
+        references stay inside the program, but its effects still say that it uses references.
     """
     effects: frozenset = no_effects
     for equation in equations:
@@ -338,7 +360,7 @@ def is_literalable(value: Any) -> bool:
 
 
 _python_scalars = frozenset({bool, int, float, complex})
-# Types whose scalars become literals. Packages with their own array types add those types.
+# Types whose scalars become literals. Packages add their own array types.
 literal_types: set[type] = {np.ndarray, *dtypes.numpy_scalar_types}
 
 

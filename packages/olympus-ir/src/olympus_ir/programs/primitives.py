@@ -23,17 +23,17 @@ _instruction_set: dict[str, Primitive] = {}
 
 
 class Primitive:
-    """Instruction with a name, a rule for the types of its results, and a number of results.
+    """Instruction with a name, a shape rule, and one or several results.
 
     The rule tables of the interpreters (`olympus_ir.programs.rules.RuleTable`) define what a
     primitive computes, and how it is batched, differentiated or lowered.
 
     Args:
       name: the name in printed olympusprs.
-      multiple_results: whether `bind` returns a list of results rather than one.
-      family: the name of the rule files that hold the primitive's rules.
-      cache_inference: whether inferred types are cached. It is False for primitives with programs
-        as parameters, because the cache would keep the programs alive.
+      multiple_results: whether `bind` returns a list of results rather than a single result.
+      family: the name of the files that hold the primitive's rules.
+      cache_inference: whether inferred types are cached. False for primitives with programs as
+        parameters, because the cache would keep the programs alive.
 
     Example:
       >>> double_p = Primitive("double")
@@ -43,17 +43,19 @@ class Primitive:
     """
 
     multiple_results: bool = False
-    # True if each element of the result depends only on the operands' elements at its position, up
-    # to broadcasting. Batching, propagation and cost models follow from it.
+    # True if each element of the result depends only on the elements at the same position, up to
+    # broadcasting. Batching, propagation and cost models follow from this flag.
     elementwise: bool = False
-    # True if results vary over the mesh axes that any operand varies over. False for primitives
-    # whose result types come from a program, and for collectives that end (or begin) variation.
+    # True if results vary over all mesh axes over which an operand varies. False for primitives
+    # whose programs determine the result types, and for collectives that change the variation.
     spreads_varying: bool = True
-    # True if results are in the host's memory whenever operands are. It is False for the same
-    # primitives as the flag for variation.
+    # True if results are in host memory whenever operands are. False for the same primitives as
+    # `spreads_varying`.
     follows_memory: bool = True
-    # True if references may be operands, as for calls and control flow.
+    # True if operands may be references, as in calls and control flow.
     takes_refs: bool = False
+    # Whether parameters hold programs or functions. Caches must not keep many of them.
+    has_functions: bool = False
 
     def __init__(
         self,
@@ -68,14 +70,14 @@ class Primitive:
         if multiple_results:
             self.multiple_results = True
         if not cache_inference:
-            self.takes_refs = True
+            self.takes_refs = self.has_functions = True
             self.infer = self._infer_anew  # type: ignore[method-assign]
         # Operands in which the primitive is linear: all (True), some (their indices) or none
         # (empty).
         self.linear_in: tuple[int, ...] | bool = ()
-        # The function that evaluates the primitive eagerly; the evaluator sets it on first use.
+        # The function that evaluates the primitive eagerly. The evaluator sets it on first use.
         self.eager: Callable[..., Any] | None = None
-        # The function that `def_impl` set, and the evaluator's own function.
+        # The functions set by `def_impl` and by the evaluator.
         self._implementation: Callable[..., Any] | None = None
         self._eager_by_rules: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None
@@ -91,7 +93,7 @@ class Primitive:
 
     @property
     def is_instruction(self) -> bool:
-        """True if the primitive is in the instruction set, as opposed to a library's own."""
+        """True if the primitive belongs to the instruction set and not to a library."""
         return _instruction_set.get(self.name) is self
 
     # ---- application ----
@@ -108,21 +110,21 @@ class Primitive:
         Args:
           trace: the interpreter.
           args: the operands.
-          params: the parameters. As in JAX, the operands' types may precede the parameters.
+          params: the parameters. As in JAX, the operands' types may come before the parameters.
         """
         return trace.process_primitive(
             self, args, params if params_after_avals is None else params_after_avals
         )
 
-    # A function `(operands, params) -> results` that applies an equation again if `bind(*operands,
-    # **params)` cannot. Examples are calls with programs as parameters in place of functions. It
-    # overrides `bind` and is not a rule of an interpreter, so it is a member and not a table.
+    # `(operands, params) -> results` applies an equation again if `bind(*operands, **params)`
+    # cannot, for example for calls whose parameters hold programs in place of functions. It
+    # replaces `bind`, not a rule of an interpreter, so it is a member and not in a rule table.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
     # ---- types ----
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
-        """Returns the type of the result or the types of several results, and the effects."""
+        """Returns the result's type (or the types of several results), and the effects."""
         results, effects = self._infer_anew(avals, params)
         return (list(results) if self.multiple_results else results[0]), effects
 
@@ -142,7 +144,7 @@ class Primitive:
         return rule
 
     def _several(self, results: Any) -> tuple[AbstractValue, ...]:
-        """Returns the result of a shape rule as a tuple of types."""
+        """Returns the types from a shape rule as a tuple."""
         if isinstance(results, tuple | list) is not self.multiple_results:
             raise ValueError(
                 f"{self.name}.abstract_eval() method should return a tuple or a list iff "
@@ -164,7 +166,7 @@ class Primitive:
     def infer(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-        """Returns the types of the results and the effects, from a cache if possible."""
+        """Returns the types of the results and the effects, cached if possible."""
         key = (avals, *params.items()) if params else avals
         try:
             return self._inferred[key]
@@ -183,7 +185,7 @@ class Primitive:
         return inferred
 
     def forget_types(self) -> None:
-        """Empties the cache of inferred types, after a change of a rule that they depend on."""
+        """Empties the cache of inferred types after a change of a shape rule's inputs."""
         self._inferred.clear()
 
     def _infer_anew(
@@ -207,7 +209,7 @@ class Primitive:
         return self._infer_plain(avals, params)
 
     def refuse_references(self, avals: Iterable[AbstractValue]) -> None:
-        """Raises if an operand is a reference, which must be read first."""
+        """Raises if an operand is a reference, because references must be read first."""
         for aval in avals:
             if getattr(aval, "is_ref", False):
                 raise ValueError(
@@ -249,7 +251,7 @@ class Primitive:
         )
         return results, effects
 
-    # ---- evaluation by the primitive itself, for primitives of third parties ----
+    # ---- evaluation by functions of third parties ----
 
     @property
     def impl(self) -> Callable[..., Any]:
@@ -263,7 +265,7 @@ class Primitive:
     def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the function that evaluates the primitive on concrete values.
 
-        The new function may call the previous value of `impl`, which may also be set again.
+        The new function may call the previous value of `impl`. That value may also be set again.
         """
         if self._implementation is None:
             self._eager_by_rules = self.eager
@@ -274,7 +276,7 @@ class Primitive:
         return implementation
 
     def _evaluate_by_rules(self, *args: Any, **params: Any) -> Any:
-        """Evaluates the primitive on concrete values by its rules, even if `impl` is replaced."""
+        """Evaluates the primitive on concrete values by its rules, even if `impl` was replaced."""
         implementation = self._implementation
         if implementation is None:
             return evaluation_trace.process_primitive(self, args, params)
@@ -299,10 +301,10 @@ def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
 
 
 def instruction(name: str, **attributes: Any) -> Primitive:
-    """Declares a primitive of the instruction set, or returns the one already declared."""
+    """Declares a primitive of the instruction set, or returns the existing one."""
     if not attributes:
         if name not in _instruction_set:
-            primitives()  # declares the rarely used primitives
+            primitives()  # declares the rarely used primitives, too
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")
@@ -311,7 +313,7 @@ def instruction(name: str, **attributes: Any) -> Primitive:
 
 
 def add_to_instruction_set(primitive: Primitive) -> Primitive:
-    """Adds a primitive, an instance of a subclass of `Primitive`, to the instruction set."""
+    """Adds an instance of a subclass of `Primitive` to the instruction set."""
     if primitive.name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {primitive.name!r} already")
     _instruction_set[primitive.name] = primitive
@@ -336,11 +338,11 @@ _late_declarations: list[Callable[[], None]] = []
 def add_late_declarations(declare: Callable[[], None]) -> None:
     """Adds a function that imports modules in which primitives are declared.
 
-    `primitives` calls the function. `instruction` calls it for a name that is not declared yet.
+    `primitives` calls the function, and `instruction` does if it does not know a name.
     """
     _late_declarations.append(declare)
 
 
 def declared_primitives() -> tuple[Primitive, ...]:
-    """Returns the primitives of the instruction set that are declared so far."""
+    """Returns the primitives of the instruction set that have been declared so far."""
     return tuple(_instruction_set.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of printing rules, for primitives whose equations do not show all parameters."""
+"""Table of printing rules, for equations that do not show all parameters."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 Parameters = list[tuple[str, Any]]
 
-# How equations are printed: `rule(equation, printer)` returns the parameters that are shown, as
-# pairs of name and value, or a document for the whole equation. Equations of primitives without a
-# rule show all parameters in order of their names.
+# Rules that format equations: `rule(equation, printer)` returns the shown parameters, as pairs of
+# name and value, or a document for the whole equation. Without a rule, equations show all
+# parameters, sorted by name.
 printing_rules: RuleTable[Callable[..., Any]] = RuleTable(
     "printing", package="olympus_ir", folder="rules"
 )
 
 
 def hide(**defaults: Any) -> Callable[[Equation, Printer], Parameters]:
-    """Returns a rule that leaves out parameters with these values.
+    """Returns a rule that hides parameters with the given default values.
 
     Example:
       >>> from olympus_ir import Primitive

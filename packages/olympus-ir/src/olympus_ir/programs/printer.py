@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text form of olympusprs, the same as that of JAX's jaxprs.
+"""The text form of olympusprs, equal to that of JAX's jaxprs.
 
 A program reads ``{ lambda constants ; inputs. let equations in (results,) }``. Variables are named
 in the order in which they are printed. A program that occurs several times is printed once, under a
@@ -32,7 +32,7 @@ from ..types.effects import allocation_effect, reference_effects
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
 from .print_rules import printing_rules
 
-# Separator of items that fill lines; it is a newline only where the line is full.
+# Separator of items that fill lines: a newline if the line is full, else a space.
 _SPACE = Group(Break())
 KEYWORD = (BLUE, BOLD)
 TYPE = (MAGENTA, NORMAL)
@@ -54,8 +54,8 @@ def format_olympuspr(
       olympuspr: the program.
       source_info: whether to show the user's source line at the right of each equation.
       print_shapes: whether to print the types of variables.
-      name_stack: whether to show the scopes of each equation at its right.
-      custom_pp_eqn_rules: whether parameters with default values are left out.
+      name_stack: whether to show the scopes at the right of each equation.
+      custom_pp_eqn_rules: whether to hide parameters with default values.
       print_effects: whether to print the effects of programs.
       **layout_options: ``width``, ``use_color`` and ``annotation_prefix`` of the layout.
 
@@ -88,7 +88,7 @@ def format_equation(
     print_effects: bool = False,
     **layout_options: Any,
 ) -> str:
-    """Returns the text of one equation; the options are those of `format_olympuspr`."""
+    """Returns the text of one equation; see `format_olympuspr` for the options."""
     printer = Printer(
         source_info=source_info,
         print_shapes=print_shapes,
@@ -103,12 +103,12 @@ def _defined(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-# A subprogram of more equations is printed under a name, before the program that holds it.
+# Longer subprograms are printed under a name, before the enclosing program.
 _LONGEST_IN_PLACE = 10
 
 
 class Printer:
-    """Builds the document of a program, and names the program's variables in the process."""
+    """Builds the document of a program, and names its variables."""
 
     def __init__(
         self,
@@ -127,14 +127,14 @@ class Printer:
         self._names: dict[Var, str] = {}
         self._types: dict[Any, Text] = {}
         self._spellings = _spellings()
-        # Maps the identity of a program that is printed once to its name.
+        # Maps the identity of a subprogram that is printed separately to its name.
         self._shared: dict[int, str] = {}
         self._reserved: set[str] = set()
 
     # ---- names ----
 
     def name(self, var: Var) -> str:
-        """Returns the name of a variable; makes a name if the variable has none."""
+        """Returns the name of a variable; creates a name if needed."""
         if var.__class__ is DropVar:
             return "_"
         name = self._names.get(var)
@@ -158,12 +158,12 @@ class Printer:
         return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
-        """Gives unnamed inputs and results of a program the names of the equation's."""
+        """Gives unnamed inputs and results of a program the names in the equation that calls it."""
         if id(olympuspr) in self._shared:
             return
         taken: set[str] = set()
         names = self._names
-        # The zip is not strict, because the checker's messages also print malformed programs.
+        # Not strict, because the checker also prints malformed programs in messages.
         for var, atom in zip(olympuspr.invars, equation.invars, strict=False):
             if isinstance(atom, Var) and var not in names:
                 name = self.name(atom)
@@ -188,7 +188,7 @@ class Printer:
         return Concatenation(parts)
 
     def _name_shared(self, olympuspr: Olympuspr) -> list[Olympuspr]:
-        """Finds and names the subprograms that occur several times or are long."""
+        """Names the subprograms that occur several times or are long."""
         counts: dict[int, int] = {}
         found: list[tuple[Olympuspr, str]] = []
         pending = deque([olympuspr])
@@ -239,7 +239,7 @@ class Printer:
         return Group(Nest(2, Concatenation([*head, *tail, Text(" }")])))
 
     def _effects(self, olympuspr: Olympuspr) -> list[str]:
-        """Returns the texts of a program's effects; effects on references name their inputs."""
+        """Returns the texts of a program's effects. An effect on a reference names the input."""
         inputs = {*olympuspr.constvars, *olympuspr.invars}
         shown = {str(effect) for effect in olympuspr.effects if effect not in reference_effects}
         if allocation_effect in olympuspr.effects:
@@ -319,7 +319,7 @@ class Printer:
             inner = Nest(2, Concatenation([Break(""), items]))
             return Group(Concatenation([Text("("), inner, Break(""), Text(")")]))
         if isinstance(value, frozenset):
-            # In order, so that equal programs have equal texts.
+            # Sort, so equal programs have equal texts.
             return Text(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
         return Text(_ADDRESS.sub(" at 0xXXXXXXXXXXXX", str(value)))
 
@@ -354,7 +354,7 @@ def _programs_in(params: dict[str, Any]) -> Iterator[Olympuspr]:
 
 
 def _spellings() -> Iterator[str]:
-    """Yields ``a`` to ``z``, ``ba``, ``bb`` and so on, which count in base 26 with letters."""
+    """Yields ``a`` to ``z``, ``ba``, ``bb`` and so on: numbers in base 26, written in letters."""
     number = 0
     while True:
         digits, rest = "", number

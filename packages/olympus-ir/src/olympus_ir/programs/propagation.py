@@ -41,16 +41,16 @@ class Propagation:
     """Propagation rule, which infers the layouts of a primitive's results from its operands.
 
     Attributes:
-      split: function `(operands, results, **params)` that returns the entries of the result. For a
-        primitive with several results it returns a list of entries.
+      split: function `(operands, results, **params)` that returns the partition entries of the
+        result, or a list of entries if there are several results.
       unreduced: function `(operands, results, asked, **params)` that returns the axes over which
-        the result is unreduced. It is called if operands are unreduced or the program requests an
+        the result is unreduced. Called if operands are unreduced or the program requests an
         unreduced result. None rejects both.
       reduced: whether the result is reduced over the axes that the operands are reduced over. None
         rejects reduced operands.
       parameter: the name of the parameter that requests a layout; "" for none.
       infer: function `(types of the operands, params)` that returns the types of the results with
-        their layouts, and the effects. It replaces the other attributes.
+        their layouts, and the effects. Replaces the other attributes.
     """
 
     __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")
@@ -71,7 +71,7 @@ class Propagation:
         self.infer = infer
 
 
-# Rule of primitives whose parameters, such as programs, determine the types of the results.
+# Rule of primitives whose parameters determine the types of the results.
 declared_types = Propagation(None)
 
 propagation_rules: RuleTable[Any] = RuleTable(
@@ -116,13 +116,13 @@ def sharding_text(aval: Any, operands: Sequence[Any]) -> str:
 
 
 def parts_of(entry: Any, mesh: Any) -> int:
-    """Returns the number of shards that a partition entry splits a dimension into."""
+    """Returns the number of shards into which a partition entry splits a dimension."""
     sizes = mesh.shape
     return math.prod(sizes[axis] for axis in axes_of_entry(entry))
 
 
 def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Returns the entries of the first operand, so that the result is sharded like it."""
+    """Returns the first operand's entries: the result is sharded like the first operand."""
     return entries_of(operands[0])
 
 
@@ -153,7 +153,7 @@ def elementwise_split(name: str) -> Any:
 def elementwise_rule(
     primitive: Any, unreduced: Callable[..., frozenset] | None = None
 ) -> Propagation:
-    """Returns the rule of an elementwise primitive; ``unreduced`` is as in `Propagation`."""
+    """Returns the rule of an elementwise primitive; see `Propagation` for ``unreduced``."""
     return Propagation(elementwise_split(primitive.name), unreduced=unreduced, reduced=True)
 
 
@@ -168,7 +168,7 @@ def check_same_layouts(operands: Sequence[Any], message: str) -> None:
 def refuse_ragged_parts(
     name: str, operands: Sequence[Any], shape: Sequence[Any], entries: Entries, mesh: Any
 ) -> None:
-    """Raises ShardingTypeError if a sharded dimension gets a size that its axes do not divide."""
+    """Raises ShardingTypeError if the mesh axes of a dimension do not divide its size."""
     before = operands[0].shape
     for old, new, entry in zip(before, shape, entries, strict=True):
         parts = parts_of(entry, mesh)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RuleTable`, which maps primitives to rules and is the only type of registry in OLYMPUS."""
+"""`RuleTable`, which maps primitives to rules. All registries in OLYMPUS are rule tables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ class RuleTable(Generic[Rule]):
     """Table of the rules by which one interpreter handles each primitive.
 
     A table loads its rules on demand. It knows the folder of its rule files, and each primitive
-    knows its family. The first look-up that finds no rule imports the rule file of the family. If
-    that file defines no rule, the table's derivations may make one from the primitive's
-    declaration.
+    knows its family. A look-up that finds no rule first imports the family's rule file. If this
+    file defines no rule, the table may derive one from the primitive's declaration.
 
     A table rejects a second rule for a primitive. A primitive for which a rule would make no sense
     gets an exemption with a reason. The error for a missing rule names the file to edit.
@@ -38,14 +37,15 @@ class RuleTable(Generic[Rule]):
       name: a noun for the rules, such as ``"batching"``.
       package: the import name of the package that keeps the rules.
       folder: the package's folder of rule files, with dots between nested folders. There is one
-        file for each family of primitives. None if the rules are defined beside the primitives;
-        then no file is loaded.
+        file for each family of primitives. None if the rules are defined next to the primitives, so
+        that no file is loaded.
       missing: the first words of the error for a missing rule, with ``{}`` for the primitive's
         name.
       expands: whether the interpreter runs the expansion of a primitive without a rule.
 
     Attributes:
-      rules: the rules loaded so far. Hot paths read it directly, and call `find` after a miss.
+      rules: the rules loaded so far. Hot paths read this dictionary directly, and call `find` after
+        a miss.
       exemptions: the primitives without a rule, and the reasons.
       derived: for each derived rule, a description of its source.
 
@@ -86,7 +86,7 @@ class RuleTable(Generic[Rule]):
         Args:
           primitive: the primitive.
           rule: the rule.
-          derived: for a derived rule, how it follows from its source.
+          derived: for a derived rule, a description of its derivation.
 
         Raises:
           ValueError: the primitive already has a rule or an exemption.
@@ -110,7 +110,7 @@ class RuleTable(Generic[Rule]):
         return None
 
     def exempt(self, primitive: Primitive, *, reason: str) -> None:
-        """Exempts a primitive from having a rule, and records the reason."""
+        """Exempts a primitive from having a rule, for a reason."""
         if not reason.strip():
             raise ValueError(f"the exemption of {primitive.name} from {self.name} needs a reason")
         if primitive in self.rules:
@@ -123,9 +123,9 @@ class RuleTable(Generic[Rule]):
         """Adds a way to make rules from the declarations of primitives.
 
         Args:
-          source: a description of the source of the rules, which `derived` lists for each of them.
-          make: function from a primitive without a rule to its rule, or to None if it cannot make
-            one. Without ``make``, `derive` returns a decorator.
+          source: a description of the derivation, which `derived` records for each rule.
+          make: a function that returns the rule of a primitive, or None if it cannot derive one.
+            Without ``make``, `derive` returns a decorator.
         """
         if make is None:
             return lambda function: self.derive(source, function)
@@ -162,7 +162,7 @@ class RuleTable(Generic[Rule]):
         module = None
         if family and self.folder is not None:
             module = _import_if_present(f"{self.package}.{self.folder}.{family}")
-        # Set only at the end of the import, so that other threads wait for the import, too.
+        # Marked as loaded only after the import, so that other threads wait for the import, too.
         if not getattr(getattr(module, "__spec__", None), "_initializing", False):
             self._loaded.add(family)
 
@@ -182,8 +182,8 @@ class RuleTable(Generic[Rule]):
         return rule
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
-        """Defines or replaces a rule; for third parties, which use the table as a dictionary."""
-        self.load(primitive.family)  # the import would otherwise define the replaced rule later
+        """Defines or replaces a rule, for third parties that use the table as a dictionary."""
+        self.load(primitive.family)  # otherwise a later import would define the replaced rule again
         self.exemptions.pop(primitive, None)
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule
@@ -218,7 +218,7 @@ class RuleTable(Generic[Rule]):
     # ---- completeness ----
 
     def missing(self, primitive: Primitive, circumstance: str = "") -> MissingRuleError:
-        """Returns the error for a primitive without a rule; its message says what to do.
+        """Returns the error for a primitive without a rule; the message says how to add one.
 
         Args:
           primitive: the primitive.
@@ -239,7 +239,7 @@ class RuleTable(Generic[Rule]):
         return MissingRuleError(f"{message}. {advice} or exempt it with a reason.")
 
     def holes(self, primitives: Any) -> list[str]:
-        """Returns sentences about the faults of the table; none if the table is complete."""
+        """Returns sentences about missing and surplus entries; none if the table is complete."""
         problems = [
             str(self.missing(primitive))
             for primitive in primitives
@@ -254,10 +254,10 @@ class RuleTable(Generic[Rule]):
 
 
 def _import_if_present(name: str) -> ModuleType | None:
-    """Imports a module; returns None if it does not exist, as for families of other packages."""
+    """Imports a module; returns None if it does not exist, as for other packages' families."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if not f"{name}.".startswith(f"{error.name}."):  # a failed import inside
+        if not f"{name}.".startswith(f"{error.name}."):  # an import inside the module failed
             raise
         return None

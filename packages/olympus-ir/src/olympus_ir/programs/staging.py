@@ -14,6 +14,7 @@ from ..diagnostics.name_stacks import marks_of
 from ..diagnostics.source_info import SourceInfo, capture, function_name
 from ..loading import deferred
 from ..settings import config
+from ..settings.config_flags import tracer_error_num_traceback_frames
 from ..settings.naming import naming
 from ..trees.flattening import result_paths
 from ..types.avals import (
@@ -53,10 +54,10 @@ if TYPE_CHECKING:
 else:
     checker = deferred(".checker", milliseconds=1.0)
 
-# Rules `rule(trace, args, params)` of primitives that are not simply recorded.
+# Rules `rule(trace, args, params)` of primitives that need more than a recorded equation.
 staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=None)
 
-# Maps a class of types of values that are not arrays to the class of their tracers.
+# Maps a class of non-array types to the class of their tracers.
 tracer_types: dict[type, type[StagingTracer]] = {}
 
 
@@ -81,7 +82,7 @@ class StagingTrace(Trace):
         self.constvars: list[Var] = []
         self.constant_values: list[Any] = []
         self.mutables: Any = None  # the trace's mutable objects; see `mutable_types`
-        self._constants: dict[int, Var] = {}  # by id; `constant_values` keeps values alive
+        self._constants: dict[int, Var] = {}  # by id; `constant_values` keeps the objects alive
 
     # ---- inputs and constants ----
 
@@ -92,7 +93,7 @@ class StagingTrace(Trace):
         return self.tracer_of(var)
 
     def atom(self, value: Any) -> Atom:
-        """Returns the variable or literal for an operand."""
+        """Returns the variable or literal that stands for an operand."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value.atom
         if isinstance(value, Tracer):
@@ -107,7 +108,7 @@ class StagingTrace(Trace):
             if convert is not None:
                 with set_current_trace(
                     self
-                ):  # a result is converted after the function has returned
+                ):  # for example, a result is converted after the function has returned
                     converted = convert()
                 return self.atom(converted)
         var = self._constants.get(id(value))
@@ -275,7 +276,7 @@ class StagingTrace(Trace):
                 ) from None
 
     def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
-        """Raises if a result is a reference; loops of kernels may return one unchanged."""
+        """Raises if a result is a reference. Loops of kernels may return a reference unchanged."""
         info = self.debug_info
         if atom.aval.memory_space is not None and info.traced_for in ("scan", "while_body"):
             return
@@ -298,17 +299,17 @@ class StagingTrace(Trace):
         )
 
     def finish(self) -> None:
-        """Marks the trace as finished; uses of its tracers are errors from now on."""
+        """Marks the trace as finished. Later uses of its tracers raise errors."""
         self.finished = True
 
     def unfinished_message(self, var: Atom) -> str:
-        """Returns the error message for a variable whose value is not known while tracing."""
+        """Returns the error message for a variable whose value is unknown during tracing."""
         return _origin_of(self, var)
 
 
 @register_tracer_type
 class StagingTracer(Tracer):
-    """Stands for a variable (or literal) of the program being recorded."""
+    """Stands for a variable or literal of the program that is being recorded."""
 
     __slots__ = ("atom",)
 
@@ -344,7 +345,7 @@ class StagingTracer(Tracer):
         return self.atom.val if isinstance(self.atom, Literal) else None
 
     def __bool__(self) -> bool:
-        # Applies to a constant, too, which libraries use to detect whether a program is traced.
+        # Also for constants: libraries use this to detect whether a program is being traced.
         if self.atom.aval.size == 1:
             raise TracerBoolConversionError(self)
         return super().__bool__()
@@ -356,16 +357,20 @@ class StagingTracer(Tracer):
         return f"JitTracer({self.atom.aval})"
 
 
+def _lines_of(equation: Equation) -> str:
+    """Returns the user's lines behind an equation, as many as the flag asks for."""
+    frames = max(1, tracer_error_num_traceback_frames.value)
+    line, *callers = source_info.summarize(equation.source_info, frames).splitlines()
+    return "\n  called from ".join([f"{line}, by `{equation.primitive.name}`.", *callers])
+
+
 def _origin_of(trace: StagingTrace, atom: Atom) -> str:
     """Describes the arguments or operations that a value of a trace depends on."""
     producers = {var: equation for equation in trace.equations for var in equation.outvars}
     prefix = _where_traced(trace)
     if trace.finished and atom in producers:
         equation = producers[atom]  # type: ignore[index]  # a variable, as it is among them
-        return (
-            f"{prefix}\nThe leaked intermediate value was created on line "
-            f"{source_info.summarize(equation.source_info)}, by `{equation.primitive.name}`."
-        )
+        return f"{prefix}\nThe leaked intermediate value was created on line {_lines_of(equation)}"
     arguments, sources = _dependencies(trace, atom, producers)
     if arguments:
         plural = "s" if len(arguments) > 1 else ""
@@ -386,7 +391,7 @@ def _origin_of(trace: StagingTrace, atom: Atom) -> str:
     return prefix
 
 
-# The number of arguments or operations that a message names.
+# The maximal number of arguments or operations that a message names.
 _SHOWN = 5
 
 
@@ -407,7 +412,7 @@ def _where_traced(trace: StagingTrace) -> str:
 def _dependencies(
     trace: StagingTrace, atom: Atom, producers: dict[Var, Equation]
 ) -> tuple[list[int], list[Equation]]:
-    """Returns the positions of the arguments and the equations that a value depends on."""
+    """Returns the positions of the arguments, and the equations, on which a value depends."""
     positions = {var: position for position, var in enumerate(trace.invars)}
     arguments: list[int] = []
     sources: list[Equation] = []
@@ -469,8 +474,7 @@ def trace_to_olympuspr(
     saved_source, saved_name_stack = current.source, current.name_stack
     current.source, current.name_stack = None, marks_of(saved_name_stack)
     try:
-        # Programs are cached, so their equations must not record the lines of the call that traced
-        # them.
+        # Programs are cached, so their equations must not record the lines of the first call.
         with TracebackScope(), set_current_trace(trace):
             outputs = fun(*tracers)
         olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
@@ -478,7 +482,7 @@ def trace_to_olympuspr(
         current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
-        tracers = outputs = None  # no variable here may refer to the trace now
+        tracers = outputs = None  # drop references to the trace for the leak check
         check_leaks(trace)
     if config.enable_checks.value:
         checker.check_olympuspr(olympuspr)
@@ -495,9 +499,9 @@ def trace_to_closed(
 
 
 def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
-    """Returns the tracers among a program's constants, and a program with them as first inputs.
+    """Moves tracers among a program's constants to the inputs; returns them and the program.
 
-    Constants that are values stay constants. Tracers of outer traces and references must become
+    Constants that are values stay constants. Tracers of outer traces, and references, must become
     operands of the equation that holds the program.
     """
     is_tracer = [
@@ -518,7 +522,7 @@ def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympu
 
 
 def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Returns a jvp rule of flat (primals, tangents) that ignores ``count`` leading constants."""
+    """Returns a jvp rule of flat (primals, tangents) that skips ``count`` leading constants."""
     if count == 0:
         return jvp
 
@@ -533,10 +537,10 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
 def forward_with_constants(
     fwd: Callable[..., Any], count: int, symbolic_zeros: bool
 ) -> Callable[..., Any]:
-    """Returns a forward pass that ignores its first ``count`` operands, which are constants.
+    """Returns a forward pass that skips its first ``count`` operands, which are constants.
 
-    With ``symbolic_zeros``, a flag for each operand follows the operands. The flags of the
-    constants are ignored, too.
+    With ``symbolic_zeros``, the operands are followed by one flag each. The flags of the constants
+    are skipped, too.
     """
     if count == 0:
         return fwd
@@ -552,7 +556,7 @@ def forward_with_constants(
 
 
 def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Returns a backward pass with None for the first ``count`` cotangents, those of constants."""
+    """Returns a backward pass that adds the cotangent None for ``count`` leading constants."""
     if count == 0:
         return bwd
 
@@ -587,7 +591,7 @@ _pvary: Callable[[Any, tuple], Any] = _no_pvary
 
 
 def install_pvary(pvary: Callable[[Any, tuple], Any]) -> None:
-    """Sets the function, of `olympus_ir.lax`, that casts a value to vary over more mesh axes."""
+    """Installs the function of `olympus_ir.lax` that casts a value to vary over more mesh axes."""
     global _pvary
     _pvary = pvary
 

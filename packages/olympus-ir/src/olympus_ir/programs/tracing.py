@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces and tracers, by which the application of a primitive finds its interpreter.
+"""Traces and tracers, which determine the interpreter that applies a primitive.
 
-There is no stack of interpreters. A thread's `current` state holds one trace. That trace processes
-every primitive that is applied, whatever the operands are. A trace of a transformation (batching,
-differentiation) has a parent trace and applies primitives in it. A tracer knows its trace, so that
-each trace can tell its own tracers from constants.
+There is no stack of interpreters. A thread's `current` state holds one trace, which processes every
+primitive, regardless of the operands. The trace of a transformation (batching, differentiation) has
+a parent trace, in which it applies primitives. A tracer knows its trace, so each trace can tell its
+own tracers from constants.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """Interpreter of primitives, which is active while one function is traced.
+    """Interpreter of primitives, active while a function is traced.
 
     Subclasses implement `process_primitive`, and `process_custom_jvp_call` and
     `process_custom_vjp_call` for calls of functions with their own derivative rules.
@@ -45,9 +45,7 @@ class Trace:
     __slots__ = ("__weakref__", "finished", "parent")
 
     parent: Trace | None
-    finished: (
-        bool  # set when the traced function has returned; its tracers are invalid from then on
-    )
+    finished: bool  # set when the traced function has returned, which invalidates its tracers
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent
@@ -88,7 +86,7 @@ class Trace:
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
+        """Calls `fun(*args)`, a function of flat operands whose vjp rule is `fwd` and `bwd`.
 
         With symbolic zeros, ``fwd`` also takes one flag for each operand, after the operands. The
         flag states whether the operand is differentiated.
@@ -100,7 +98,7 @@ class Trace:
 
 
 def closed_over(num_consts: int) -> dict[str, int]:
-    """Returns the option of a call with closed-over values; no option if there are none.
+    """Returns the option ``num_consts`` as a dictionary, which is empty if there are no constants.
 
     Traces that libraries define do not accept this option.
     """
@@ -110,12 +108,7 @@ def closed_over(num_consts: int) -> dict[str, int]:
 class EvaluationTrace(Trace):
     """Trace that evaluates primitives on concrete operands, outside of any tracing."""
 
-    __slots__ = ("process_primitive",)
-
-    def __init__(self) -> None:
-        super().__init__(None)
-        # `programs.evaluation` sets it to the evaluator's own function, which avoids a stack frame.
-        self.process_primitive = _no_evaluator
+    __slots__ = ()
 
     def process_custom_jvp_call(
         self,
@@ -148,15 +141,29 @@ def _no_evaluator(primitive: Primitive, args: Sequence[Any], params: dict[str, A
     raise RuntimeError("olympus_ir.programs.evaluation has not been imported")
 
 
-evaluation_trace = EvaluationTrace()
+class _InstalledEvaluationTrace(EvaluationTrace):
+    """Trace that passes primitives to the evaluator in use.
+
+    `programs.evaluation` sets ``process_primitive`` to the evaluator's own function, which avoids a
+    stack frame.
+    """
+
+    __slots__ = ("process_primitive",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.process_primitive = _no_evaluator
+
+
+evaluation_trace = _InstalledEvaluationTrace()
 
 
 class AxisEnvironment:
     """Named axes in scope; immutable, hashable, part of the keys of tracing caches.
 
     Attributes:
-      sizes: a mapping from the name of an axis to its size.
-      spmd_names: mesh axes over which mapped axes are spread.
+      sizes: a mapping from axis names to sizes.
+      spmd_names: the mesh axes over which mapped axes are sharded.
       varying: the axes over which types track variation.
     """
 
@@ -223,14 +230,16 @@ empty_axis_environment = AxisEnvironment()
 
 
 class _Current(threading.local):
-    """State of a thread's tracing. Read the attributes; set them with the context managers."""
+    """State of a thread's tracing. Read its attributes; set them only by the context managers."""
 
     trace: Trace = evaluation_trace
     axes: AxisEnvironment = empty_axis_environment
     # The names given by `named_scope`, outermost first.
     name_stack: NameStack = no_names
-    # The source of the current equation while an olympuspr is evaluated again; otherwise None.
+    # The source of the current equation while a program is evaluated again; otherwise None.
     source: Any = None
+    # Whether elements may decide the sizes of arrays; see `olympus_ir.padding.counting`.
+    counts_sizes: bool = False
 
 
 current = _Current()
@@ -239,7 +248,7 @@ _tracing_state = config_states.tracing_state
 
 
 class set_current_trace:
-    """Context manager in which ``trace`` processes the primitives that are applied."""
+    """Context manager that makes ``trace`` the trace that processes all primitives."""
 
     __slots__ = ("_previous_state", "prev", "trace")
 
@@ -262,7 +271,7 @@ class set_current_trace:
 
 @contextmanager
 def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
-    """Context manager that binds named axes; types track variation over those in ``varying``."""
+    """Context manager that binds named axes. Types track variation over the axes in ``varying``."""
     previous = current.axes
     current.axes = previous.extend(sizes, varying=varying)
     try:
@@ -288,7 +297,7 @@ class transforming:
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates primitives on concrete values; the parent trace processes those on tracers."""
+    """Evaluates primitives on concrete values. The parent trace processes those on tracers."""
 
     __slots__ = ()
 
@@ -342,7 +351,7 @@ def ensure_compile_time_eval():
 class Tracer(ArrayBase):
     """Stand-in for an array while a function is traced.
 
-    Subclasses give `aval` and, where the value is known (as in eager differentiation), override
+    Subclasses define `aval`. If the value is known, as in eager differentiation, they override
     `concrete_or_none`.
     """
 
@@ -354,7 +363,7 @@ class Tracer(ArrayBase):
     def __init__(self, trace: Trace, aval: Any = None) -> None:
         self._trace = trace
         if aval is not None:
-            # Tracers of libraries set it here; they have no slots.
+            # Tracers of libraries, which have no slots, set `aval` here.
             self.__dict__["aval"] = aval
 
     @property
@@ -408,14 +417,14 @@ class Tracer(ArrayBase):
         """Returns the reference that the tracer stands for; None if it stands for no reference."""
         return getattr(self, "value", None)
 
-    # ---- what requires a concrete value ----
+    # ---- uses of concrete values ----
 
     def concrete_or_none(self) -> Any:
-        """Returns the value behind the tracer, if the interpreter has one."""
+        """Returns the concrete value that the tracer stands for, if known."""
         return None
 
     def _origin_message(self) -> str:
-        """Returns sentences for error messages about the function and argument behind the value."""
+        """Returns sentences about the function and arguments that the value depends on."""
         return ""
 
     def _concrete(self, error: Callable[[Tracer], Exception]) -> Any:
@@ -519,20 +528,23 @@ register_value_type(Tracer, _tracer_aval)
 
 
 def register_tracer_type(tracer_type: TracerType) -> TracerType:
-    """Registers a tracer class, as a class decorator, so that its bases need not be searched."""
+    """Registers a tracer class, so that type checks need not search its bases.
+
+    A class decorator.
+    """
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type
 
 
 def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
-    """Raises if an operand of an evaluation is a tracer, whose function must have returned."""
+    """Raises if an operand of an evaluation is a tracer, which must have escaped its function."""
     for arg in args:
         if isinstance(arg, Tracer):
             raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
 
 
 def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
-    """Returns the error for a tracer used outside of the tracing that made it."""
+    """Returns the error for a tracer that is used outside the tracing that made it."""
     return UnexpectedTracerError(escaped_tracer_message(tracer, detail))
 
 
@@ -568,7 +580,7 @@ def is_constant_shape(shape: Sequence[Any]) -> bool:
 
 
 def is_concrete(x: Any) -> bool:
-    """Returns whether the elements of a value are known while a program is traced."""
+    """Returns whether the elements of a value are known during tracing."""
     return not isinstance(x, Tracer) or x.concrete_or_none() is not None
 
 

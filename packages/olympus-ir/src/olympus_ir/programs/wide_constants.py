@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constants of 64 bits in programs that request individual 64-bit types.
 
-While 64-bit types are disabled, NumPy arrays of 64 bits are narrowed when they enter a program as
-arguments or by `asarray`. The operands of an equation differ if the flag ``explicit_x64_dtypes`` is
-``"allow"``. Then a constant such as ``np.array(2, x.dtype)`` has the dtype that the program
-requested, and keeps it.
+While 64-bit types are disabled, 64-bit NumPy arrays are narrowed if they enter a program as
+arguments or through `asarray`. Operands of equations are an exception if the flag
+``explicit_x64_dtypes`` is ``"allow"``: a constant such as ``np.array(2, x.dtype)`` then keeps its
+dtype, because the program requested it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ numpy_classes = frozenset({np.ndarray, *dtypes.numpy_scalar_types})
 
 
 def wide_constants_allowed() -> bool:
-    """Returns whether 64-bit types are disabled and explicit requests for them are granted."""
+    """Returns whether 64-bit types are disabled, but explicit requests for them are granted."""
     return explicit_x64_dtypes.value is ExplicitX64Mode.ALLOW and not config.enable_x64.value
 
 
@@ -44,8 +44,8 @@ def wide_constant_aval(
 ) -> ShapedArray | None:
     """Returns the type of an operand that keeps its 64 bits; None if it has the usual type.
 
-    An operand beside an array of the narrow dtype is narrowed. Operands of an equation with
-    programs have the dtypes of the inputs.
+    An operand is narrowed if another operand has the narrow dtype. Operands of an equation with
+    programs have the dtypes of the programs' inputs.
 
     Args:
       position: the position of the operand.
@@ -64,7 +64,7 @@ def wide_constant_aval(
         return None
     programs = list(olympusprs_in_params(params))
     if programs:
-        # Loops and branches have operands before those of their programs.
+        # Loops and branches may have operands before those of their programs.
         place = position - len(operands)
         found = [each.invars[place].aval.dtype for each in programs if -place <= len(each.invars)]
     else:
@@ -81,13 +81,13 @@ def wide_constant(value: Any) -> ShapedArray | None:
 
 
 def with_wide_type(position: int, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Returns an operand, as an array if it is a constant that keeps its 64 bits."""
+    """Returns an operand; a constant that keeps its 64 bits is returned as an array."""
     aval = wide_constant_aval(position, operands, params)
     return operands[position] if aval is None else evaluator().array(operands[position], aval)
 
 
 def with_wide_constants(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """Returns operands with arrays in place of constants that keep their 64 bits."""
+    """Returns operands; constants that keep their 64 bits are returned as arrays."""
     if not wide_constants_allowed():
         return operands
     return [with_wide_type(position, operands, params) for position in range(len(operands))]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of collectives over manual axes, for values also split over explicit axes.
+"""Propagation rules of collectives over manual axes, for values also sharded over explicit axes.
 
-Collectives exchange whole shards between devices, so each dimension stays split as it is.
+Collectives exchange whole shards between devices, so the sharding of the dimensions does not
+change.
 """
 
 from __future__ import annotations

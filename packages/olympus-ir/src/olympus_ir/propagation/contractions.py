@@ -95,7 +95,7 @@ def _dot_unreduced(
 
 
 def _scaled_dot(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Batch and free dimensions may be split; scales are split like their operands."""
+    """Shards batch and free dimensions. Scales are sharded like their operands."""
     return _dot_general(operands, results, dimension_numbers=_scaled_dimensions(operands, params))
 
 

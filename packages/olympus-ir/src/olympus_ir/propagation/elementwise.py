@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of elementwise operations, whose results are split like the operands."""
+"""Propagation rules of elementwise operations, whose results are sharded like the operands."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _select(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> E
 
 
 def _merged_entries(operands: Sequence[Any]) -> list[Any] | None:
-    """Returns the partition entries of all dimensions; None if operands split one differently."""
+    """Returns the partition entries of all dimensions; None if operands are sharded differently."""
     entries: list[Any] = [None] * operands[-1].ndim
     for aval in operands:
         for dimension, entry in enumerate(entries_of(aval)):
@@ -99,7 +99,7 @@ def _clamp(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> En
 
 
 def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Adds or removes the last dimension, which holds the parts of an element."""
+    """Propagation rule of bitcasts: adds or removes the last dimension."""
     entries, ndim = entries_of(operands[0]), results[0].ndim
     if ndim < len(entries) and entries[-1] is not None:
         raise ShardingTypeError(
@@ -118,8 +118,8 @@ def _from_extended(operands: Sequence[Any], results: Sequence[Any]) -> Entries:
     return (*entries_of(operands[0]), *(None,) * ndim)[:ndim]
 
 
-# These operations may be applied to partial sums. All other elementwise primitives have the rule
-# derived from their declaration.
+# These operations may be applied to partial sums. Other elementwise primitives have a rule that
+# follows from their declaration.
 propagation_rules.define(lax.add_p, elementwise_rule(lax.add_p, _sum_unreduced))
 propagation_rules.define(lax.add_any_p, elementwise_rule(lax.add_any_p, _sum_unreduced))
 propagation_rules.define(lax.mul_p, elementwise_rule(lax.mul_p, _product_unreduced))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation rules of slices, gathers and scatters.
 
-Dimensions that are taken whole and batch dimensions may be split. Indexed dimensions may not.
+Dimensions that are taken as a whole, and batch dimensions, may be sharded. Indexed dimensions may
+not.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..types.layouts import entries_of
 
 
 def split_as_operand(name: str) -> Any:
-    """Returns the rule for results that are split like the first operand, into equal parts."""
+    """Returns the rule for results that are sharded like the first operand, into equal shards."""
 
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
         entries = entries_of(operands[0])

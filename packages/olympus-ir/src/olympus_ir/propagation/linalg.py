@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of linear algebra, where only batch dimensions may be split."""
+"""Propagation rules of linear algebra, where only batch dimensions may be sharded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..programs.primitives import Primitive
 from ..programs.propagation import Propagation, propagation_rules
 from ..types.layouts import entries_of
 
-# Maps a primitive to the number of dimensions of one example of each operand.
+# Maps a primitive to the rank of each operand without batch dimensions.
 _RANKS: dict[Primitive, tuple[int, ...]] = {
     linalg.cholesky_p: (2,),
     linalg.cholesky_update_p: (2, 1),

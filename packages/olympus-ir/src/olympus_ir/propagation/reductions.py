@@ -27,7 +27,7 @@ def _sum_unreduced(
 ) -> frozenset:
     """Returns the unreduced axes of a sum.
 
-    A sum over a split dimension may remain a partial sum on each device.
+    A sum over a sharded dimension may remain a partial sum on each device.
     """
     (operand,) = operands
     own = frozenset() if operand.layout is None else operand.layout.spec.unreduced

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation rules of operations that rearrange elements.
 
-Each dimension of the result stems from one or several dimensions of the operand.
+Each dimension of the result comes from one or several dimensions of the operand.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _reshape(
 
 
 def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[list, list]]:
-    """Returns pairs of minimal runs of old and new dimensions with equally many elements.
+    """Pairs minimal runs of old and new dimensions that have the same number of elements.
 
     Dimensions of size one are left out.
     """
@@ -102,9 +102,9 @@ def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[li
 
 
 def _merged(entries: Sequence[Any]) -> tuple | None:
-    """Returns the axes that split joined dimensions, major first.
+    """Returns the axes that shard several dimensions after they are joined, major first.
 
-    Returns None if the split dimensions are not the first of the joined dimensions.
+    Returns None unless the sharded dimensions come first.
     """
     axes: tuple = ()
     ended = False
@@ -121,7 +121,7 @@ def _merged(entries: Sequence[Any]) -> tuple | None:
 def _divided(
     axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
 ) -> bool:
-    """Distributes axes over a group of dimensions, major first; returns whether the axes fit."""
+    """Distributes mesh axes over a group of dimensions, major first; returns whether they fit."""
     axes = tuple(axes)
     for target in targets:
         taken: tuple = ()
@@ -139,7 +139,7 @@ def _divided(
     return not axes
 
 
-# ---- one dimension from each ----
+# ---- each dimension from one dimension of the operand ----
 
 
 def _squeeze(
@@ -199,7 +199,7 @@ def _pad(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entr
 def _pad_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    # # The padding of partial sums must be a partial sum; zero is one.
+    # The padding of partial sums must be a partial sum, too. Zero is the only such constant.
     return operands[0].layout.spec.unreduced if operands[0].layout is not None else frozenset()
 
 
@@ -218,7 +218,7 @@ def _nothing(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 def _as_asked(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """A result without operands takes any layout; a result of partial sums is a partial sum."""
+    """Results take the requested unreduced axes; operands that are partial sums keep theirs."""
     own = [aval.layout.spec.unreduced for aval in operands if aval.layout is not None]
     return wanted or frozenset().union(*own)
 

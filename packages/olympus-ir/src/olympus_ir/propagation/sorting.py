@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of sorting; arrays must not be split along the sorted dimension."""
+"""Propagation rules of sorting. Arrays must not be sharded along the sorted dimension."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rules of operations on windows, which keep splits into shards of equal sizes."""
+"""Propagation rules of operations on windows, which require shards of equal sizes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _windows(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 
 
 def _select_and_scatter(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Returns the entries of the array whose windows are compared, which has the result's shape."""
+    """Returns the entries of the compared array, which has the result's shape."""
     selected = operands[0] if operands[0].shape == results[0].shape else operands[1]
     return entries_of(selected)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy implementations of all primitives, which serve as an evaluator and as the test oracle."""
+"""NumPy implementations of all primitives: an evaluator, and the oracle of tests."""
 
 from .arrays import ReferenceArray as ReferenceArray
 from .evaluator import ReferenceEvaluator as ReferenceEvaluator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the reference evaluator, which are immutable, in host memory, and have a type."""
+"""Arrays of the reference evaluator: immutable, typed arrays in host memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReferenceArray(ConcreteArray):
         self._value = value
         self._aval = aval
 
-    # ---- the contents ----
+    # ---- contents ----
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if dtype is None and copy is None:
@@ -54,7 +54,7 @@ class ReferenceArray(ConcreteArray):
         if not aval.shape:
             raise TypeError("iteration over a 0-d array")
         row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
-        # The ellipsis makes each element an array, because NumPy lacks scalars of some dtypes.
+        # The ellipsis keeps each element an array, because NumPy lacks scalars of some dtypes.
         return (
             ReferenceArray(self._value[position, ...], row) for position in range(aval.shape[0])
         )
@@ -108,7 +108,7 @@ class ReferenceArray(ConcreteArray):
         return self._value.tobytes(order)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        # NumPy exports writable memory only.
+        # NumPy exports only writable memory.
         return np.array(self._value).__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -120,14 +120,14 @@ class ReferenceArray(ConcreteArray):
     # ---- methods shared with device arrays ----
 
     def block_until_ready(self) -> ReferenceArray:
-        """Returns the array, which is computed already."""
+        """Returns the array, which is already computed."""
         return self
 
     def copy_to_host_async(self) -> None:
         """Does nothing, because the contents are on the host."""
 
     def is_ready(self) -> bool:
-        """Returns True, because the array is computed already."""
+        """Returns True, because the array is already computed."""
         return True
 
     def is_deleted(self) -> bool:
@@ -156,7 +156,7 @@ class ReferenceArray(ConcreteArray):
         contents = np.array2string(
             self._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
         )
-        # The suffix starts a new line if it does not fit on the last line.
+        # The suffix goes on a new line if it does not fit on the last line.
         last_line = (_PREFIX + contents).rpartition("\n")[2]
         if len(last_line) + len(", ") + len(ending) > width:
             return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
@@ -191,7 +191,7 @@ def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
     """Returns the elements of an extended dtype as raw bytes, given their plain array.
 
     Args:
-      physical: the plain array; its last dimensions are those of one element.
+      physical: the plain array; its last dimensions are the dimensions of one element.
       dtype: the extended dtype.
     """
     element = dtype.physical_element_aval()

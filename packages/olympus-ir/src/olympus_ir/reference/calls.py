@@ -33,7 +33,7 @@ def call(*args: Any, call_jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
 
 
 reference_rules.define(closed_call_p, call)
-# Concrete values are not differentiated, so the rule calls the function itself.
+# Concrete values have no derivatives, so the rule calls the function itself.
 reference_rules.define(custom_jvp_call_p, call)
 reference_rules.define(custom_vjp_call_p, call)
 

@@ -27,8 +27,8 @@ def dot_general(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     wide = _accumulation_dtype(dtype)
-    # Label dimensions. Equal labels are paired. Labels of both operands are summed, except batch
-    # labels.
+    # Label the dimensions. Equal labels are paired. Labels that both operands have are summed over,
+    # except batch labels.
     lhs_labels = list(range(lhs.ndim))
     rhs_labels = list(range(lhs.ndim, lhs.ndim + rhs.ndim))
     for lhs_dimension, rhs_dimension in (

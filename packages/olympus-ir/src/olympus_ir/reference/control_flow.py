@@ -33,13 +33,13 @@ __all__ = ["run"]
 
 
 def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-    """Runs a program; the results have the types that the program states."""
+    """Runs a program. The results have the types that the program declares."""
     results = eval_olympuspr(program.jaxpr, program.consts, *args)
     return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
 
 
 def typed(value: Any, aval: Any) -> Any:
-    """Converts a result to the type that the program states.
+    """Converts a result to the type that the program declares.
 
     The conversion is needed because a result may be an operand or a literal.
     """
@@ -54,7 +54,7 @@ def cond(
     index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any
 ) -> list[Any]:
     place, last = int(index), len(branches) - 1
-    # XLA takes the last branch for an index out of range.
+    # XLA takes the last branch for indices that are out of range.
     return run(branches[place if 0 <= place <= last else last], operands)
 
 
@@ -89,7 +89,7 @@ def scan(
     consts, carry, xs = layout.operands(operands)
     avals = layout.results(jaxpr.out_avals)
     refs = [get_aval(x).is_ref for x in xs]
-    # An iteration receives references to its slices of references; their last values are stacked.
+    # The body receives references to slices of references. Their final values are stacked.
     arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
     stacks: list[list[Any]] = [[] for _ in avals.ys]
     written: list[list[Any]] = [[] for _ in xs]

@@ -30,9 +30,9 @@ def _conv_general_dilated(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> np.ndarray:
-    """Sums products over features, for one element of the kernel's window at a time.
+    """Sums products over features, for one position in the kernel's window at a time.
 
-    Sums are in double precision, or in the result's integer dtype, and are rounded once.
+    Computes in double precision, or in the result's integer dtype, and rounds once.
     """
     dtype = np.dtype(lhs.dtype if preferred_element_type is None else preferred_element_type)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -46,8 +46,8 @@ def _conv_general_dilated(
     zero = np.zeros((), inputs.dtype)
     inputs = dilated_and_padded(inputs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
     groups = max(feature_group_count, batch_group_count)
-    # Group features or the batch, giving [group, batch, feature, *spatial] and [group, out, in,
-    # *spatial].
+    # Split features or batch into groups: inputs become [group, batch, feature, *spatial], and
+    # kernels [group, out, in, *spatial].
     axis = 1 if feature_group_count > 1 else 0
     inputs = np.stack(np.split(inputs, groups, axis))
     kernels = np.stack(np.split(kernels, groups, 0))

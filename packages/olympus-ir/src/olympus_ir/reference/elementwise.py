@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference rules of elementwise operations.
 
-NumPy broadcasts scalars and dimensions of size one like the operations. Mathematical functions are
+NumPy broadcasts scalars and dimensions of size one as the operations do. Mathematical functions are
 computed in double precision and rounded once.
 """
 
@@ -54,7 +54,7 @@ def _div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     quotient = x // divisor
     # NumPy rounds down, XLA rounds toward zero.
     quotient = quotient + ((x % divisor != 0) & ((x < 0) != (divisor < 0))).astype(x.dtype)
-    # The negation of the smallest integer is itself; division by zero sets all bits.
+    # The negation of the smallest integer is itself. Division by zero sets all bits.
     quotient = np.where(y == -1, -x, quotient)
     return np.where(y == 0, np.bitwise_not(np.zeros_like(x)), quotient).astype(dtype)
 
@@ -210,9 +210,9 @@ def _in_total_order(compare: Any) -> Any:
 
 
 def _place_in_total_order(x: np.ndarray) -> np.ndarray:
-    """Returns integers in the order of the elements.
+    """Maps elements to integers in the same order.
 
-    Floats are ordered by the sign and magnitude of their bits.
+    The order of floats follows from the sign and the magnitude in their bits.
     """
     if not dtypes.issubdtype(x.dtype, np.floating):
         return wide_integer(x)
@@ -259,7 +259,7 @@ def _bitwise(function: Any) -> Any:
 
 @define(logic.mulhi_p)
 def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    # Python integers do not wrap around.
+    # Python's integers do not wrap around.
     product = x.astype(object) * y.astype(object)
     high = np.asarray(product // 2 ** dtypes.itemsize_bits(x.dtype))
     return high.astype(np.int64 if x.dtype.kind == "i" else np.uint64).astype(x.dtype)
@@ -284,9 +284,9 @@ def _clz(x: np.ndarray) -> np.ndarray:
 
 
 def _shift_amount(y: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the shift amounts, and flags for those out of range.
+    """Returns the shift amounts, and a flag for each that is out of range.
 
-    Negative amounts are read as huge unsigned numbers, so they are out of range.
+    Negative amounts become large unsigned numbers, which are out of range.
     """
     amount = wide_integer(y).astype(np.int64)
     outside = (amount < 0) | (amount >= bits)
@@ -313,7 +313,7 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     bits = dtypes.itemsize_bits(x.dtype)
     amount, outside = _shift_amount(y, bits)
-    # The shift copies the highest bit of an unsigned number like a sign bit.
+    # The shift copies the highest bit, even of an unsigned number.
     wide = x.view(np.dtype(f"i{x.dtype.itemsize}")) if x.dtype.kind == "u" else wide_integer(x)
     shifted = np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype))
     return shifted.astype(x.dtype)
@@ -337,7 +337,7 @@ def _from_unsigned(unsigned: np.ndarray, dtype: Any) -> np.ndarray:
 def _convert_element_type(
     x: np.ndarray, *, new_dtype: Any, weak_type: bool, sharding: Any
 ) -> np.ndarray:
-    if dtypes.is_extended(new_dtype) or x.dtype.type is np.void:  # elements keep their bytes
+    if dtypes.is_extended(new_dtype) or x.dtype.type is np.void:  # the elements keep their bytes
         bytes_of_x = np.ascontiguousarray(x).reshape(*x.shape, 1)
         plain = np.dtype((np.void, x.itemsize)) if dtypes.is_extended(new_dtype) else new_dtype
         return bytes_of_x.view(plain).reshape(x.shape)
@@ -379,11 +379,11 @@ def _unpacked(data: np.ndarray, dtype: Any, bits: int) -> np.ndarray:
 
 @define(conversion.reduce_precision_p)
 def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    """Rounds mantissas to nearest even; exponents out of range become infinities and zeros."""
+    """Rounds mantissas to nearest even; numbers out of range become infinities or zeros."""
     limits = dtypes.finfo(x.dtype)
     full_mantissa = int(limits.nmant)
     full_exponent = dtypes.itemsize_bits(x.dtype) - 1 - full_mantissa
-    # Integers wide enough that sums do not wrap around, except for doubles.
+    # Integers that are wide enough to avoid wrap-around, except for doubles.
     bits = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64)
     sign_mask = 1 << (full_mantissa + full_exponent)
     sign, magnitude = bits & sign_mask, bits & (sign_mask - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference evaluator, which runs primitives one by one with NumPy."""
+"""Reference evaluator, which applies primitives one by one with NumPy."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _apply_to_arrays(
     """Applies a rule on arrays, an expansion, or the implementation of a third party."""
     if rule is None:
         rule = expansion_rules.rules.get(primitive) or primitive.eager
-        if primitive in expansion_rules:  # its shape rule checks the operands
+        if primitive in expansion_rules:  # the expansion's shape rule checks the operands
             primitive.infer(tuple(map(get_aval, arrays)), params)
     if rule is None:
         raise reference_rules.missing(primitive)
@@ -161,7 +161,7 @@ def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> Any:
         )
     if config.debug_nans.value or config.debug_infs.value:
         _check_special(primitive, value)
-    # A rule may return its operand or a view of it, so all arrays are read-only.
+    # A rule may return its operand or a view of its operand, so all arrays are read-only.
     return ReferenceArray(value, aval)
 
 
@@ -187,7 +187,7 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
             return call_under_trace(fun, options, args, kwargs)
         program, leaves = trace_call(fun, options, args, kwargs)
         closed = program.closed
-        # A result may be an operand or a literal that is not an array yet.
+        # A result may be an operand or literal that is not yet an array.
         arrays = [as_array(result) for result in run(closed, [*program.hoisted, *leaves])]
         return pytrees.tree_unflatten(program.out_tree, arrays)
 

@@ -28,7 +28,7 @@ def _fft(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> n
 
 
 def _without_elements(x: np.ndarray, fft_type: FftType, fft_lengths: tuple[int, ...]) -> np.ndarray:
-    """Returns the transform of an array without elements: the array itself, or an empty array."""
+    """Returns the transform of an array without elements, which is also empty."""
     shape = x.shape
     dtype = x.dtype
     if fft_type is FftType.RFFT:

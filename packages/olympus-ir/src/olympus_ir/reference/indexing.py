@@ -25,7 +25,7 @@ def _slice(
 
 
 def _fitting_starts(starts: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Clamps start indices so that slices of the given sizes lie within the shape."""
+    """Clamps start indices, so slices of the given sizes lie within the shape."""
     return [
         min(max(int(start), 0), full - size)
         for start, size, full in zip(starts, sizes, shape, strict=True)
@@ -60,10 +60,10 @@ def _windows(
     shape: Sequence[int],
     clamps: bool,
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...] | None]]:
-    """Yields for each index vector its position in the batch dimensions and its window.
+    """Yields for each index vector its batch position and its window.
 
-    A window is a part of the operand. It is None if it extends beyond the operand and is not
-    clamped.
+    A window is an index into the operand, or None if the window extends beyond the operand and is
+    not clamped.
     """
     for place in np.ndindex(*indices.shape[:-1]):
         starts = [0] * len(shape)
@@ -113,8 +113,8 @@ def _gather(
         numbers.start_indices_batching_dims,
         slice_sizes,
         x.shape,
-        # XLA also clamps windows that are promised to be in bounds. It drops such windows of
-        # scatters.
+        # XLA clamps the windows of gathers, and drops those of scatters, even if they are promised
+        # to be in bounds.
         mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     ):
         target = _batch_place(place, numbers.offset_dims, ndim)

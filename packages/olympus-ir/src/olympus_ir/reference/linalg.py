@@ -165,7 +165,7 @@ def _eig(
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:
-    """Scales columns to length one such that the largest element is real, as LAPACK does."""
+    """Scales columns to length 1, with a real largest element, as LAPACK does."""
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(0)[None], 0)
     return vectors * largest.conj() / np.abs(largest) / np.linalg.norm(vectors, axis=0)
 
@@ -241,16 +241,19 @@ def _schur(
 
 
 def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Returns a unitary basis whose first ``count`` vectors span the last ``count`` given ones."""
+    """Returns a unitary basis.
+
+    Its first ``count`` vectors span the last ``count`` given vectors.
+    """
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
-    # Choose the basis with a nonnegative diagonal, so that the identity remains unchanged.
+    # Choose the basis with a nonnegative diagonal, so the identity stays the identity.
     diagonal = np.diagonal(basis)
     return basis * np.where(diagonal == 0, 1, np.sign(np.real(diagonal)))
 
 
 def _standardize(t: np.ndarray, z: np.ndarray, k: int) -> None:
-    """Rotates a block of two rows so that its diagonal elements are equal."""
+    """Rotates a block of two rows until its diagonal elements are equal."""
     (a, b), (c, d) = t[k : k + 2, k : k + 2]
     angle = np.arctan2(a - d, b + c) / 2 if a != d else 0.0
     cosine, sine = np.cos(angle), np.sin(angle)

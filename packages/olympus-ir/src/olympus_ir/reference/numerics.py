@@ -40,7 +40,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
-        if result.dtype.kind == "f" and x.dtype.kind == "c":  # such as a modulus
+        if result.dtype.kind == "f" and x.dtype.kind == "c":  # for example, a modulus
             return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)
 
@@ -78,7 +78,7 @@ def digamma(x: float) -> float:
 
     Reflection (6.3.7) moves a negative argument to the right half-line. The recurrence (6.3.5)
     moves the argument to 10 or above. There the asymptotic series (6.3.18) is exact to double
-    precision. Equation numbers are those of Abramowitz and Stegun.
+    precision. Equation numbers refer to Abramowitz and Stegun.
     """
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
@@ -101,7 +101,7 @@ def digamma(x: float) -> float:
 def erf_inv(x: float) -> float:
     """Computes the inverse of the error function.
 
-    Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008),
+    Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008)
     is accurate to about 2e-3. Halley's method improves it until it converges. In the tail, the
     complementary error function preserves the relative accuracy.
     """
@@ -136,14 +136,14 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
         @functools.wraps(function)
         def rule(*operands: np.ndarray, **params: Any) -> Any:
             dtype = operands[0].dtype
-            # NumPy's routines support neither half precision nor bfloat16.
+            # NumPy's routines do not support half precision and bfloat16.
             narrow = dtype.itemsize < 4
             operands = tuple(x.astype(np.float32) if narrow else x for x in operands)
             batch = operands[0].shape[: operands[0].ndim - ranks[0]]
             with np.errstate(all="ignore"):
                 if not batch:
                     results = [function(*operands, **params)]
-                elif 0 in batch:  # the shapes of the results are those of any example
+                elif 0 in batch:  # the shapes follow from any example
                     example = [np.ones(x.shape[len(batch) :], x.dtype) for x in operands]
                     results = [function(*example, **params)]
                 else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exemption from reference rules for `ragged_all_to_all`, which is never evaluated.
 
-The module `collectives` gives the reason.
+The module `collectives` explains why.
 """
 
 from __future__ import annotations

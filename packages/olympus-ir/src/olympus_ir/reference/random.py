@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rule of the generator of olympus-random, whose expansion has a hundred equations."""
+"""Reference rule of olympus-random's generator, whose expansion has a hundred equations."""
 
 from __future__ import annotations
 

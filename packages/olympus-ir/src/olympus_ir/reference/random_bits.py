@@ -49,7 +49,7 @@ _WEYL = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
 def _philox_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """Returns the bits, and the number of blocks of four words."""
+    """Returns the bits, and the number of blocks of four words used."""
     size = math.prod(shape)
     blocks = -(-size // (2 if wide else 4))
     words = _philox(_counters(counter, blocks), key)
@@ -59,7 +59,7 @@ def _philox_bits(
 
 
 def _philox(counters: np.ndarray, key: np.uint64) -> np.ndarray:
-    """Returns four words for each 128-bit counter, whose upper half is the key."""
+    """Returns four words for each 128-bit counter; ``key`` is the upper half of the counter."""
     first, second = key & _LOW, key >> _HALF
     with np.errstate(over="ignore"):
         upper = key + (counters < counters[:1]).astype(np.uint64)
@@ -90,7 +90,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 def _threefry_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """Returns the bits, and the number of pairs of words."""
+    """Returns the bits, and the number of pairs of words used."""
     if wide:
         size = math.prod(shape)
         low, high = _threefry(_counters(counter, size), key)

@@ -19,7 +19,7 @@ define = reference_rules.define
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """Returns a rule that adds or multiplies in double precision and rounds once."""
+    """Returns a rule that accumulates in double precision and rounds once."""
 
     def rule(x: np.ndarray, *, axes: tuple, out_sharding: Any = None) -> np.ndarray:
         wide = wide_integer(widen(x)) if dtypes.issubdtype(x.dtype, np.integer) else widen(x)
@@ -59,7 +59,7 @@ define(reductions.reduce_xor_p, _bitwise_reduction(np.bitwise_xor))
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
-    """Widens elements to a dtype that NumPy can compare."""
+    """Converts elements to a wider dtype that NumPy can compare."""
     return widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of mutable references; a write replaces the array that a reference holds."""
+"""Reference rules of mutable references. A write replaces the array that a reference holds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def addupdate(ref: Ref, value: Any, *leaves: Any, tree: Any) -> list[Any]:
 
 
 def _like(array: Any, changed: Any) -> Any:
-    """Returns the new contents with the weak type of the old contents."""
+    """Returns the new contents, with the weak type of the old contents."""
     aval = get_aval(array)
     return lax.convert_dtype(changed, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
 

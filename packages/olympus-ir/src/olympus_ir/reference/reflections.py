@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference rules of linear algebra that use reflections, in LAPACK's conventions.
 
-A reflection is ``I - tau * v @ v.conj().T``. Its vector starts with a one, which is not stored.
+A reflection is ``I - tau * v @ v.conj().T``. The first element of ``v`` is 1 and is not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .tables import reference_rules
 
 
 def _reflector(x: np.ndarray) -> tuple[Any, np.ndarray, Any]:
-    """Returns the first element of a reflected vector, and the reflection's vector and factor.
+    """Returns the first element of the reflected vector, and the reflection's vector and factor.
 
     The adjoint of the reflection maps ``x`` to a multiple of the first unit vector.
     """
@@ -34,14 +34,14 @@ def _reflector(x: np.ndarray) -> tuple[Any, np.ndarray, Any]:
 
 
 def _reflected(a: np.ndarray, vector: np.ndarray, tau: Any) -> np.ndarray:
-    """Multiplies a reflection with a matrix."""
+    """Returns a reflection times a matrix."""
     return a - tau * np.outer(vector, vector.conj() @ a)
 
 
 def _triangularize(a: np.ndarray, k: int) -> Any:
-    """Reflects rows from ``k`` on, so that column ``k`` is zero below the diagonal.
+    """Reflects the rows from ``k`` on, so that column ``k`` becomes zero below the diagonal.
 
-    The vector of the reflection is stored there.
+    The zeros are replaced by the vector of the reflection.
     """
     beta, vector, tau = _reflector(a[k:, k])
     a[k:, k + 1 :] = _reflected(a[k:, k + 1 :], vector, tau.conj())
@@ -89,7 +89,7 @@ def _vector(a: np.ndarray, k: int) -> np.ndarray:
 
 
 def _multiplied(a: np.ndarray, taus: np.ndarray, c: np.ndarray, adjoint: bool) -> np.ndarray:
-    """Multiplies a product of reflections, or its adjoint, with a matrix."""
+    """Returns a product of reflections, or its adjoint, times a matrix."""
     order = range(len(taus)) if adjoint else reversed(range(len(taus)))
     for k in order:
         c = _reflected(c, _vector(a, k), taus[k].conj() if adjoint else taus[k])

@@ -74,8 +74,7 @@ def _tile(x: np.ndarray, *, reps: tuple) -> np.ndarray:
 
 @define(shaping.pad_p)
 def _pad(x: np.ndarray, padding_value: np.ndarray, *, padding_config: tuple) -> np.ndarray:
-    # First insert gaps between elements, then cut the range of low and high out of an infinite
-    # array of padding values.
+    # Insert gaps between elements. Then cut a range out of the array, extended by padding values.
     interiors = [interior for _, _, interior in padding_config]
     spaced = np.full(
         [

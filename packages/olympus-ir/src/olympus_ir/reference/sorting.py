@@ -12,7 +12,7 @@ from .tables import reference_rules
 
 
 def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
-    """Returns arrays, most significant first, whose lexical order is that of the elements.
+    """Returns arrays whose lexical order, most significant first, is that of the elements.
 
     NaNs follow all numbers, and zeros of both signs are equal.
     """
@@ -29,13 +29,13 @@ def _sort(
     *operands: np.ndarray, dimension: int, is_stable: bool, num_keys: int
 ) -> list[np.ndarray]:
     keys = [key for operand in operands[:num_keys] for key in _sort_keys(operand)]
-    order = np.lexsort(keys[::-1], axis=dimension)  # NumPy sorts by the last key first
+    order = np.lexsort(keys[::-1], axis=dimension)  # NumPy's last key is the most significant
     return [np.take_along_axis(operand, order, dimension) for operand in operands]
 
 
 @reference_rules.define(sorting.top_k_p)
 def _top_k(x: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
-    # Reversing, sorting stably and reversing again keeps equal elements in their order.
+    # Reversing, sorting stably and reversing again keeps the order of equal elements.
     reversed_keys = [np.flip(key, axis) for key in _sort_keys(x)]
     order = np.lexsort(reversed_keys[::-1], axis=axis)
     order = x.shape[axis] - 1 - np.flip(order, axis)

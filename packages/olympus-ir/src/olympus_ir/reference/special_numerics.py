@@ -2,8 +2,8 @@
 """Special functions of doubles by plain formulas, element by element.
 
 Where possible, the methods differ from those of compiled programs. Integrals are computed by
-quadrature, and sums by their definition. Numbers of sections and formulas are those of the Digital
-Library of Mathematical Functions (DLMF).
+quadrature, and sums by their definition. Section and formula numbers refer to the Digital Library
+of Mathematical Functions (DLMF).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _log_density(a: float, x: float) -> float:
         return a * math.log(x) - x - math.lgamma(a + 1)
     mu = (x - a) / a
     if abs(mu) < 0.1:
-        # mu - log(1 + mu), without the cancellation.
+        # mu - log(1 + mu) without cancellation.
         deviance = sum((-mu) ** n / n for n in range(2, 20))
     else:
         deviance = mu - math.log(x / a)
@@ -69,7 +69,7 @@ def _lower_series(a: float, x: float) -> float:
 
 
 def _upper_fraction(a: float, x: float) -> float:
-    """Computes the continued fraction 8.9.2 from its end; uses more terms the closer x is to a."""
+    """Computes the continued fraction 8.9.2 from its end, with more terms for x close to a."""
     terms = int(60 + 400 / (1 + abs(x - a)) + 10 * math.sqrt(a + x))
     value = 0.0
     for n in range(terms, 0, -1):
@@ -79,7 +79,7 @@ def _upper_fraction(a: float, x: float) -> float:
 
 def _upper_near_zero(a: float, x: float) -> float:
     """Computes 1 - P for small a, from expm1 of the logarithm of ``x^a / gamma(1 + a)``."""
-    # log(gamma(1 + a)) as an integral of digamma, exact for small a.
+    # log(gamma(1 + a)) as an integral of digamma, accurate for small a.
     nodes, weights = np.polynomial.legendre.leggauss(20)
     places = 1 + a * (nodes + 1) / 2
     log_gamma = float(a / 2 * np.sum(weights * numerics.digamma(places)))
@@ -92,7 +92,7 @@ def _upper_near_zero(a: float, x: float) -> float:
 
 
 def _gamma_limit(a: float, x: float, lower: bool) -> float | None:
-    """Returns the value on the boundary or outside of the domain; None inside."""
+    """Returns the value on the boundary of or outside the domain; None inside the domain."""
     if not (a >= 0 and x >= 0) or a == x == 0:
         return math.nan
     if a == 0 or x == math.inf:
@@ -104,7 +104,7 @@ def _gamma_limit(a: float, x: float, lower: bool) -> float | None:
 
 @_elementwise
 def igamma(a: float, x: float) -> float:
-    """The regularized lower incomplete gamma function."""
+    """Computes the regularized lower incomplete gamma function."""
     limit = _gamma_limit(a, x, lower=True)
     if limit is not None:
         return limit
@@ -116,7 +116,7 @@ def igamma(a: float, x: float) -> float:
 
 @_elementwise
 def igammac(a: float, x: float) -> float:
-    """The regularized upper incomplete gamma function."""
+    """Computes the regularized upper incomplete gamma function."""
     limit = _gamma_limit(a, x, lower=False)
     if limit is not None:
         return limit
@@ -132,9 +132,9 @@ def random_gamma_grad(a: float, x: float) -> float:
     """Computes the derivative ``-(dP/da) / (dP/dx)`` of a gamma quantile with respect to ``a``.
 
     P and Q are the regularized lower and upper incomplete gamma functions. With ``t = x e^s``, P is
-    the integral of ``exp(a s - x (e^s - 1))`` over s < 0, times a factor. Q is the integral over
-    s > 0, times the same factor. Differentiation with respect to ``a`` multiplies both integrands
-    by ``log(t) - digamma(a)``, which accounts for the factor, too.
+    the integral of ``exp(a s - x (e^s - 1))`` over s < 0, times a factor. Q is the integral over s
+    > 0, times the same factor. Differentiation with respect to ``a`` multiplies both integrands by
+    ``log(t) - digamma(a)``; the term ``digamma(a)`` comes from the factor.
     """
     if not (a > 0 and x >= 0) or a == math.inf:
         return 0.0 if a == math.inf and x == 0 else math.nan
@@ -164,7 +164,7 @@ def _half_line() -> tuple[np.ndarray, np.ndarray]:
 
 @_elementwise
 def igamma_grad_a(a: float, x: float) -> float:
-    """The derivative of `igamma` with respect to its first operand."""
+    """Computes the derivative of `igamma` with respect to its first operand."""
     if a > 0 and x == 0:
         return 0.0
     if not (a > 0 and x > 0) or math.inf in (a, x):
@@ -190,7 +190,7 @@ _DIRECT_TERMS = 16
 
 @_elementwise
 def zeta(s: float, q: float) -> float:
-    """The Hurwitz zeta function, 25.11.1, by the Euler-Maclaurin formula."""
+    """Computes the Hurwitz zeta function, 25.11.1, by the Euler-Maclaurin formula."""
     if s == 1:
         return math.inf
     if not s > 1 or math.isnan(q):
@@ -223,7 +223,7 @@ def _power(base: float, exponent: float) -> float:
 
 @_elementwise
 def polygamma(m: float, x: float) -> float:
-    """Computes the derivative of digamma of order m, 5.15.1; order 0 is digamma itself."""
+    """Computes the derivative of digamma of order m by 5.15.1. Order 0 is digamma itself."""
     if m == 0:
         return float(numerics.digamma(x))
     if not m > 0 or m != math.floor(m):
@@ -242,7 +242,7 @@ def _bessel_integral(x: float, order: int) -> float:
 
 
 def _bessel_asymptotic(x: float, order: int) -> float:
-    """10.40.1."""
+    """Computes the asymptotic series 10.40.1."""
     term = total = 1.0
     for k in range(1, 30):
         term *= -(4 * order * order - (2 * k - 1) ** 2) / (8 * k * x)
@@ -252,7 +252,7 @@ def _bessel_asymptotic(x: float, order: int) -> float:
 
 @_elementwise
 def bessel_i0e(x: float) -> float:
-    """The modified Bessel function of order 0, divided by ``exp(abs(x))``."""
+    """Computes the modified Bessel function of order 0, divided by ``exp(abs(x))``."""
     if math.isnan(x) or math.isinf(x):
         return x if math.isnan(x) else 0.0
     return _bessel_integral(abs(x), 0) if abs(x) < 100 else _bessel_asymptotic(abs(x), 0)
@@ -260,10 +260,10 @@ def bessel_i0e(x: float) -> float:
 
 @_elementwise
 def bessel_i1e(x: float) -> float:
-    """The modified Bessel function of order 1, divided by ``exp(abs(x))``."""
+    """Computes the modified Bessel function of order 1, divided by ``exp(abs(x))``."""
     if math.isnan(x) or math.isinf(x):
         return x if math.isnan(x) else math.copysign(0.0, x)
-    if abs(x) < 1:  # 10.25.2; the integral would lose the digits of small numbers
+    if abs(x) < 1:  # 10.25.2, because the integral loses digits for small numbers
         term = total = x / 2
         for k in range(1, 12):
             term *= x * x / (4 * k * (k + 1))
@@ -278,7 +278,7 @@ def bessel_i1e(x: float) -> float:
 
 @_elementwise
 def betainc(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function, by its continued fraction 8.17.22."""
+    """Computes the regularized incomplete beta function by its continued fraction 8.17.22."""
     if not (a >= 0 and b >= 0 and 0 <= x <= 1):
         return math.nan
     at_zero, at_one = a == 0 or b == math.inf, b == 0 or a == math.inf
@@ -310,7 +310,7 @@ def _log_beta_density(a: float, b: float, x: float, y: float) -> float:
         log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         return a * math.log(x) + b * math.log(y) - log_beta
     total = a + b
-    distance = (x * b - y * a) / total  # from the maximum, a / (a + b)
+    distance = (x * b - y * a) / total  # distance from the maximum, a / (a + b)
     exponent = a * _log_ratio(distance * total / a, x * total / a)
     exponent += b * _log_ratio(-distance * total / b, y * total / b)
     remainder = _stirling_remainder(total) - _stirling_remainder(a) - _stirling_remainder(b)

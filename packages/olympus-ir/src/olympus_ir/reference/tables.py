@@ -12,9 +12,9 @@ __all__ = ["reference_rules", "takes_arrays"]
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
-# Maps a primitive to a function `(*numpy_arrays, **params)`. The function returns one NumPy array,
-# or a list if the primitive has several results. Elements of extended dtypes are passed as NumPy's
-# raw bytes, one item per element. NumPy can slice, join, select and compare such items.
+# Maps a primitive to a function `(*numpy_arrays, **params)`. It returns one NumPy array, or a list
+# if the primitive has several results. Elements of extended dtypes are NumPy's raw bytes, one item
+# for each element, which NumPy can slice, join, select and compare.
 reference_rules: RuleTable[Callable[..., Any]] = RuleTable(
     "reference", package="olympus_ir", folder="reference", expands=True
 )
@@ -26,7 +26,7 @@ array_rules: set[Callable[..., Any]] = set()
 def takes_arrays(rule: Rule) -> Rule:
     """Marks a reference rule that takes and returns the evaluator's arrays, not NumPy arrays.
 
-    Rules of primitives that run programs do so, because they evaluate equations on arrays.
+    Primitives that run programs have such rules, because they evaluate equations on arrays.
     """
     array_rules.add(rule)
     return rule

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of tokens and sinks, which have no effect, because operations run in order."""
+"""Reference rules of tokens and sinks, which do nothing because operations run in order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rule of placement, the identity, because the evaluator has no devices."""
+"""Reference rule of placement: the identity, because the evaluator has no devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .tables import reference_rules
 @reference_rules.define(transfer.device_put_p)
 def _device_put(*operands: np.ndarray, devices: Sequence[Any], **params: Any) -> list[np.ndarray]:
     for device in devices:
-        if device is not None and not isinstance(device, MemorySpace):  # the host has one memory
+        # host memory is the only memory
+        if device is not None and not isinstance(device, MemorySpace):
             raise ValueError(
                 f"the NumPy evaluator has no devices, and cannot put a value on {device}. "
                 "Install and import olympus_xla for arrays on devices."

@@ -21,7 +21,7 @@ define = reference_rules.define
 
 
 def _elements(x: np.ndarray, fill: Any, geometry: Windows) -> list[np.ndarray]:
-    """Returns, for each position in a window in order, the elements of all windows there."""
+    """Returns, for each position within a window, the elements of all windows at that position."""
     padded = dilated_and_padded(
         x, np.asarray(fill).astype(x.dtype), geometry.padding, geometry.base_dilation
     )

@@ -2,16 +2,16 @@
 """Mutable references to arrays that are read and written in place while a program runs.
 
 A reference is a value of type `AbstractRef` (`olympus_ir.types.references`). The primitives `get`,
-`swap` and `addupdate` (`primitives`) read it, write it and add to it, through a chain of transforms
-(`transforms`, and `indexing.NDIndexer` above all) that selects a part. Their operands are the
-reference, then the value to be written, then the leaves of the transforms, whose structure is the
-parameter ``tree``. `discharge` converts a program with references to a pure program, which is
+`swap` and `addupdate` (`primitives`) read a reference, write it, and add to it. A chain of
+transforms selects the part to access (`transforms`, and above all `indexing.NDIndexer`). The
+operands are the reference, the value to write, and the leaves of the transforms, whose structure is
+the parameter ``tree``. `discharge` converts a program with references to a pure program, which is
 compiled.
 
 May import `lax` and below.
 """
 
-# Registers tracers of references, and the kind of programs that take references, before a reference
-# is made.
+# Registers tracers of references, and the kind of programs that take references, before any
+# reference is made.
 from . import traced_programs as traced_programs
 from . import values as values

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discharge: conversion of programs with references to pure programs.
 
-Each reference becomes the array that it currently holds. A reference among the inputs becomes an
-array among the inputs, and its last value becomes a further result. Programs with references are
-compiled and interpreted in this form.
+Each reference is replaced by the array that it currently holds. A reference among the inputs
+becomes an array among the inputs, and its final value becomes an additional result. Programs with
+references are compiled and interpreted in this form.
 """
 
 from __future__ import annotations
@@ -39,12 +39,10 @@ __all__ = [
 ]
 
 # Discharge rules: `rule(equation, operands) -> (new_values, results)`. Discharged references are
-# passed as the arrays that they hold. ``new_values`` has for each operand the new array of the
-# reference. It has None if the operand is not a reference or is unchanged. Rules run while the new
-# program is recorded, so they call functions of `lax`.
-#
-# A primitive without a rule is copied, which is correct if neither its operands nor the programs in
-# its parameters have references.
+# passed as the arrays that they hold. ``new_values`` has one entry for each operand: the new array
+# of a reference, or None if the operand is not a reference or is unchanged. Rules run while the new
+# program is recorded, so they call functions of `lax`.  A primitive without a rule is copied, which
+# is correct if neither its operands nor the programs in its parameters have references.
 discharge_rules: RuleTable[
     Callable[[Equation, Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 ] = RuleTable("discharge", package="olympus_ir", folder="references.rules")
@@ -89,7 +87,7 @@ def _input(discharged: Discharged, position: int) -> Var:
 
 
 def uses_refs(olympuspr: Olympuspr | ClosedOlympuspr) -> bool:
-    """Returns whether a program takes references, or uses references inside."""
+    """Returns whether a program takes references or uses references internally."""
     effects = olympuspr.effects
     return (bool(effects) and bool(reference_effects.filter_in(effects))) or _has_ref_inputs(
         olympuspr
@@ -139,8 +137,8 @@ def discharge(
 
     Args:
       olympuspr: the program.
-      consts: the values of its constants.
-      should_discharge: one flag, or a flag for each input, which states whether to discharge the
+      consts: the values of the program's constants.
+      should_discharge: one flag, or a flag for each input, which says whether to discharge the
         input if it is a reference.
 
     Returns:
@@ -148,7 +146,7 @@ def discharge(
       discharged references, and returns their final values after its results.
 
     Raises:
-      ValueError: a constant is a reference; make it an input.
+      ValueError: a constant is a reference. Make it an input instead.
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
@@ -179,7 +177,7 @@ def discharge(
 
 
 class _Discharge:
-    """Rewriting of one program.
+    """The state of rewriting one program.
 
     Attributes:
       trace: records the new program.
@@ -242,7 +240,7 @@ class _Discharge:
         )
 
     def _value(self, atom: Atom) -> Any:
-        """Returns an operand for a rule; a literal becomes its value."""
+        """Returns an operand as a rule takes it: literals become values."""
         if isinstance(atom, Literal):
             return atom.val
         return self.trace.tracer_of(atom)
@@ -270,15 +268,15 @@ def apply_discharged(
       primitive: the primitive.
       args: the operands.
       params: the parameters.
-      is_discharged: returns whether an operand is a reference that is read before and written after
-          the call.
+      is_discharged: returns whether an operand is a reference, to be read before the call and
+          written after it.
       read: returns the array that a reference holds.
       write: replaces the array that a reference holds.
     """
     variables: dict[int, Var] = {}
     invars = []
     for place, arg in enumerate(args):
-        # A repeated reference gets one variable, so that the rule detects the repetition.
+        # A repeated reference has a single variable, so the rule detects the repetition.
         key = id(referent(arg)) if is_discharged(arg) else -1 - place
         invars.append(variables.setdefault(key, Var(get_aval(arg))))
     out_avals, effects = primitive.infer(tuple([var.aval for var in invars]), params)

@@ -12,24 +12,24 @@ from ..types.avals import get_aval
 from .discharge import Discharged, discharge_closed
 
 Operands = Sequence[Any]
-# The new values of the operands, None for unchanged operands, and the results.
+# The new values of the operands (None for unchanged operands), and the results.
 Changes = tuple[list[Any], Sequence[Any]]
 
 
 def is_discharged(equation: Equation, operands: Operands, place: int) -> bool:
-    """Returns whether an operand is a discharged reference: an array instead of a reference."""
+    """Returns whether an operand is a discharged reference, passed as an array."""
     return equation.invars[place].aval.is_ref and not get_aval(operands[place]).is_ref
 
 
 def unchanged(equation: Equation) -> list[Any]:
-    """Returns the new values of operands if no reference is written, None for each operand."""
+    """Returns None for each operand, which says that no reference is written."""
     return [None] * len(equation.invars)
 
 
 def discharged_program(
     equation: Equation, operands: Operands, program: ClosedOlympuspr, first: int = 0
 ) -> Discharged:
-    """Discharges a program in a parameter that takes the operands from ``first`` on."""
+    """Discharges a program parameter. Its inputs are the operands from ``first`` on."""
     flags = [
         is_discharged(equation, operands, first + place) for place in range(len(program.in_avals))
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of references, which select the part of an array to read or write."""
+"""Indices of references, which select the elements to read or write."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Slice:
         """Converts a Python slice of a dimension of ``size`` elements.
 
         Raises:
-          ValueError: if its step is negative.
-          TypeError: if its bounds are not integers.
+          ValueError: if the step is negative.
+          TypeError: if the bounds are not integers.
         """
         for bound in (given.start, given.stop):
             if isinstance(bound, Tracer):
@@ -73,7 +73,7 @@ class Slice:
         return cls(start, max((stop - start + step - 1) // step, 0), step)
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
-        # Static values are part of the structure; computed values are children.
+        # Known values are part of the structure; computed values are children.
         known = tuple([part if isinstance(part, int) else None for part in (self.start, self.size)])
         children = tuple(
             [None if isinstance(part, int) else part for part in (self.start, self.size)]
@@ -107,8 +107,8 @@ def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | S
     """Returns a slice with a start and a size, for indices of references.
 
     Args:
-      start: the first index, which may be computed. Without ``size``, it is the size of a slice
-        from the beginning. None selects a whole dimension.
+      start: the first index, which may be computed. Without ``size``, ``start`` is the size of a
+        slice from the beginning. None selects a whole dimension.
       size: the number of elements.
       stride: the distance between neighbouring elements, 1 if not given.
 
@@ -226,7 +226,7 @@ class NDIndexer:
 
     @property
     def is_trivial(self) -> bool:
-        """True if the index selects the whole array, in order."""
+        """True if the index selects the whole array in order."""
         return all(
             isinstance(index, Slice)
             and index.stride == 1
@@ -300,7 +300,7 @@ class NDIndexer:
 
 
 def known_integer(index: Any) -> int | None:
-    """Returns the value of a scalar index if it is known, else None."""
+    """Returns the value of a scalar index; None if it is unknown."""
     if isinstance(index, int):
         return index
     if isinstance(index, Tracer):
@@ -314,7 +314,7 @@ def known_integer(index: Any) -> int | None:
 
 
 def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
-    """Expands the ellipsis and missing indices, so that each dimension has an index."""
+    """Expands the ellipsis, and adds missing indices: one index for each dimension."""
     if indices is None:
         indices = ()
     if not isinstance(indices, tuple):

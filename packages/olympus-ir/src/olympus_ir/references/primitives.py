@@ -3,7 +3,7 @@
 
 Primitives, with their operands and parameters in equations:
 
-- ``get(ref, *leaves, tree)``: returns the value that it reads; printed ``b:f32[] <- a[0]``.
+- ``get(ref, *leaves, tree)``: reads a value; printed ``b:f32[] <- a[0]``.
 - ``swap(ref, value, *leaves, tree)``: writes a value and returns the old one; printed
   ``a[0] <- c`` if the old value is unused, else ``b:f32[], a[0] <- a[0], c``.
 - ``addupdate(ref, value, *leaves, tree)``: adds in place, without results; printed
@@ -16,7 +16,7 @@ Primitives, with their operands and parameters in equations:
 `olympus_ir.references.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of``
 reconstructs the transforms from an equation's leaves and ``tree``.
 
-`olympus_ir.lax` does not import this module, so that programs without references do not load it.
+`olympus_ir.lax` does not import this module, so programs without references do not load it.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ freeze_p = instruction("freeze", family="references")
 free_ref_p = instruction("free_ref", multiple_results=True, family="references")
 
 for _primitive in (get_p, swap_p, addupdate_p, new_ref_p, empty_ref_p, freeze_p, free_ref_p):
-    # The result varies over the mesh axes of the reference only, whatever axes other operands vary
-    # over.
+    # The result varies over the mesh axes of the reference only, even if other operands vary over
+    # more.
     _primitive.spreads_varying = False
     _primitive.takes_refs = True
 
@@ -76,7 +76,7 @@ Types = tuple[Any, frozenset]
 
 
 def transforms_of(leaves: Sequence[Any], tree: Any) -> tuple:
-    """Returns the transforms of an equation, given its leaves: operands, variables or types."""
+    """Returns an equation's transforms, given its leaves: operands, variables or types."""
     return unflatten_transforms(leaves, tree)
 
 
@@ -159,7 +159,7 @@ def _free_ref_types(ref: AbstractValue) -> Types:
 
 
 def check_no_memory_space(memory_space: Any) -> None:
-    """Raises NotImplementedError if a reference outside of a program has a memory space."""
+    """Raises NotImplementedError if a reference outside of programs gets a memory space."""
     if memory_space is not None:
         raise NotImplementedError(
             "array ref with memory space only works inside of a `jit`. Put the array into the "
@@ -171,7 +171,7 @@ def check_no_memory_space(memory_space: Any) -> None:
 
 
 def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
-    """Returns the underlying reference, and the transforms of its view and the index."""
+    """Returns the underlying reference, and the transforms of its view followed by the index."""
     transforms = getattr(ref, "transforms", None)
     if isinstance(transforms, tuple):
         ref = ref.ref
@@ -186,7 +186,7 @@ def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
     if idx is None or idx is Ellipsis or (type(idx) is tuple and not idx):
         return ref, transforms
     shape = transformed_aval(aval.inner_aval, transforms).shape
-    # An index out of bounds is an error outside of tracing. Compiled programs clamp it, as for
+    # Outside of tracing, an index out of bounds raises an error. Compiled programs clamp it, as for
     # arrays.
     validate = not isinstance(ref, Tracer)
     indexer = NDIndexer.from_indices_shape(idx, shape, validate)
@@ -205,17 +205,17 @@ def _value_for(ref: Any, value: Any) -> Any:
 
 
 def get(ref: Any, idx: Any = None) -> Array:
-    """Reads a reference, or a part of it; ``ref[idx]`` means the same.
+    """Reads a reference or a part of it; ``ref[idx]`` means the same.
 
     Args:
-      ref: a reference or a view of one.
+      ref: a reference, or a view of a reference.
       idx: integers, slices, `ds` and integer arrays; None for everything.
 
     Returns:
       The array that was read.
 
     Raises:
-      ValueError: if ``ref`` is not a reference, or the index does not fit it.
+      ValueError: if ``ref`` is not a reference, or the index does not fit ``ref``.
 
     Example:
       >>> from olympus_ir.references.primitives import get, new_ref
@@ -231,12 +231,12 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
     """Writes a value to a part of a reference and returns the old value.
 
     Args:
-      ref: a reference or a view of one.
+      ref: a reference, or a view of a reference.
       idx: as in `get`.
-      value: an array of the shape and dtype of that part.
+      value: an array with the shape and dtype of the selected part.
 
     Raises:
-      ValueError: if ``ref`` is not a reference, or the index or the value does not fit it.
+      ValueError: if ``ref`` is not a reference, or the index or the value does not fit ``ref``.
 
     Example:
       >>> from olympus_ir.references.primitives import new_ref, swap
@@ -255,9 +255,9 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     """Writes a value to a part of a reference; ``ref[idx] = value`` means the same.
 
     Args:
-      ref: a reference or a view of one.
+      ref: a reference, or a view of a reference.
       idx: as in `get`.
-      value: an array of the shape and dtype of that part.
+      value: an array with the shape and dtype of the selected part.
 
     Example:
       >>> from olympus_ir.references import primitives as references
@@ -272,12 +272,12 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
 def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     """Adds a value to a part of a reference, in place.
 
-    If an index array names an element several times, the value is added as many times.
+    If index arrays select an element several times, all of the added values accumulate.
 
     Args:
-      ref: a reference or a view of one.
+      ref: a reference, or a view of a reference.
       idx: as in `get`.
-      x: an array of the shape and dtype of that part.
+      x: an array with the shape and dtype of the selected part.
 
     Example:
       >>> from olympus_ir.references.primitives import addupdate, new_ref
@@ -296,12 +296,12 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Args:
       init_val: the array.
-      memory_space: the memory that holds the array; None for the device's own memory.
+      memory_space: the memory that holds the array; None for the device's default memory.
       kind: the purpose of the reference, for interpreters that need it.
 
     Returns:
-      A `Ref`. Read it with ``ref[...]``, and write it with ``ref[...] = value``. `freeze` ends its
-      life and returns its array.
+      A `Ref`. Read it with ``ref[...]``, and write it with ``ref[...] = value``. `freeze` ends the
+      reference's life and returns its array.
 
     Raises:
       TypeError: if ``init_val`` is not an array.

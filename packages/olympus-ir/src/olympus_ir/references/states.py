@@ -20,7 +20,7 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
       f: takes a pytree of references and returns None.
 
     Returns:
-      A function from the initial values of the references to their final values.
+      A function that maps the references' initial values to their final values.
 
     Raises:
       TypeError: ``f`` returns a value. The returned function raises it.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traced programs with references among their inputs, which run in a pure form.
+"""Traced programs with references among their inputs. They run in a pure form.
 
-A reference holds an array. The pure program takes the array and returns a new one in the same
-memory. An array that is also held elsewhere, as after ``ref[...]``, is copied first.
+The pure program takes the array of each reference, and returns a new array in the same memory. An
+array that is also used elsewhere, for example after ``ref[...]``, is copied first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ProgramWithReferences(TracedProgram):
     def run(
         self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
     ) -> tuple[list[Any], None]:
-        """Runs the pure program; the references hold new arrays afterwards."""
+        """Runs the pure program. Afterwards the references hold the new arrays."""
         every = [*self.hoisted, *operands]
         for operand in every:
             if isinstance(operand, Tracer):
@@ -60,7 +60,7 @@ class ProgramWithReferences(TracedProgram):
         return arrays
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-        """Returns the results; the references take the arrays that were written."""
+        """Returns the results, and puts the written arrays into the references."""
         discharged = self._pure().discharged
         count = discharged.num_results
         for place, array in zip(discharged.written, results[count:], strict=True):
@@ -79,7 +79,7 @@ class _PureProgram:
 
     Attributes:
       program: the pure program, with arrays in place of references.
-      discharged: the correspondence of its inputs and results to those of the original.
+      discharged: the `Discharged`, which relates the inputs and results of both programs.
     """
 
     __slots__ = ("discharged", "program")

@@ -6,7 +6,8 @@ A transform has the methods
 - ``transform_type(aval)``: the type of the view of an array of type ``aval``;
 - ``read(array)``: the view of an array;
 - ``write(array, view)``: the array whose view is ``view``;
-- ``pretty(shown)``: its text in an equation, where ``shown(leaf)`` is the text of an operand;
+- ``pretty(shown)``: the transform's text in an equation, where ``shown(leaf)`` is the text of an
+  operand;
 
 and is registered as a node of pytrees, whose leaves are operands of the equation.
 """
@@ -40,7 +41,7 @@ __all__ = [
 
 
 class _StaticTransform:
-    """Base of transforms without operands, whose single parameter is part of the structure."""
+    """Base of transforms without operands, whose only parameter is part of the structure."""
 
     __slots__ = ("_setting",)
     _field = ""
@@ -127,7 +128,8 @@ class TransposeTransform(_StaticTransform):
 class BitcastTransform(_StaticTransform):
     """Transform that reinterprets the bits of the elements as another dtype.
 
-    If the widths of the dtypes differ, the second-to-last dimension (or the only one) changes size.
+    If the widths of the dtypes differ, the second-to-last dimension changes size; in vectors, the
+    only dimension does.
     """
 
     __slots__ = ()
@@ -185,7 +187,7 @@ class BitcastTransform(_StaticTransform):
 
 
 def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
-    """Returns the transform of a call ``reshape(*args)`` on a reference with a shape."""
+    """Returns the transform for ``ref.reshape(*args)`` on a reference of a given shape."""
     if len(args) == 1 and not isinstance(args[0], int):
         (wanted,) = args
     else:
@@ -197,7 +199,7 @@ def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
     return ReshapeTransform(canonicalize_shape(wanted))
 
 
-# ---- chains ----
+# ---- chains of transforms ----
 
 
 def transformed_aval(aval: ShapedArray, transforms: Sequence[Any]) -> ShapedArray:
@@ -215,7 +217,7 @@ def read_view(array: Any, transforms: Sequence[Any]) -> Any:
 
 
 def written(array: Any, transforms: Sequence[Any], view: Any) -> Any:
-    """Returns the array with its view through a chain of transforms replaced by ``view``."""
+    """Returns the array after ``view`` replaces the view through a chain of transforms."""
     if not transforms:
         return view
     first, *rest = transforms
@@ -238,12 +240,12 @@ def accumulated(array: Any, transforms: Sequence[Any], value: Any) -> Any:
 def flatten_transforms(transforms: Sequence[Any]) -> tuple[list[Any], Any]:
     """Returns the operands and the structure (parameter ``tree``) of a chain of transforms."""
     leaves, tree = pytrees.tree_flatten(tuple(transforms))
-    # Static indices have the same dtype with and without 64-bit types.
+    # Static indices have the same dtype whether 64-bit types are enabled or not.
     return [np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves], tree
 
 
 def unflatten_transforms(leaves: Sequence[Any], tree: Any) -> tuple:
-    """Returns the chain of transforms with the given leaves: values, variables, types or others."""
+    """Returns the chain of transforms with the given leaves."""
     return pytrees.tree_unflatten(
         tree, [int(leaf) if isinstance(leaf, np.integer) else leaf for leaf in leaves]
     )

@@ -36,10 +36,10 @@ __all__ = ["Ref", "RefMethods", "TransformedRef"]
 
 
 class RefMethods:
-    """Methods of references and of views of them.
+    """Methods of references and of their views.
 
-    Tracer classes for values of type `AbstractRef` list this class before other tracer classes
-    among their bases. Python thus finds its methods first.
+    Tracer classes for values of type `AbstractRef` list this class as their first base, so that its
+    methods take precedence.
     """
 
     __slots__ = ()
@@ -52,11 +52,11 @@ class RefMethods:
     def _view(self, transform: Any) -> TransformedRef:
         ref, transforms = self._chain()
         view = TransformedRef(ref, (*transforms, transform))
-        view._array_aval()  # raises if the transform does not fit
+        view._array_aval()  # raises if the transform does not fit the view
         return view
 
     def _array_aval(self) -> ShapedArray:
-        """Returns the type of the array that a read of this view returns."""
+        """Returns the type of the array that reading this view gives."""
         ref, transforms = self._chain()
         return transformed_aval(get_aval(ref).inner_aval, transforms)  # type: ignore[attr-defined]
 
@@ -88,7 +88,7 @@ class RefMethods:
 
     @property
     def at(self) -> RefIndexer:
-        """Indexer whose ``ref.at[idx]`` is a view of a part; nothing is read."""
+        """Indexer: ``ref.at[idx]`` is a view of a part, and reads nothing."""
         return RefIndexer(self)
 
     def reshape(self, *shape: Any) -> TransformedRef:
@@ -170,7 +170,7 @@ for _name in "neg pos abs invert lt le gt ge float int complex index round".spli
 
 
 class RefIndexer:
-    """Value of ``ref.at``; an index of it gives a view of the reference."""
+    """Value of ``ref.at``. Indexing it gives a view of the reference."""
 
     __slots__ = ("_ref",)
 
@@ -206,7 +206,7 @@ class TransformedRef(RefMethods):
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Returns whether some dimension of the view has a size known only at run time."""
+        """Returns whether any dimension of the view has a size that is known only at run time."""
         return not all(isinstance(size, int) for size in self.shape)
 
     @property
@@ -221,8 +221,7 @@ class TransformedRef(RefMethods):
 class _OpenedView:
     """Node of pytrees in place of a view: the reference and the indices are its leaves.
 
-    The node holds transforms as tuples, so that paths number their leaves, as in
-    ``transforms[0][0]``.
+    The node holds transforms as tuples, so paths number their leaves, as in ``transforms[0][0]``.
     """
 
     __slots__ = ("view",)
@@ -231,7 +230,7 @@ class _OpenedView:
         self.view = view
 
     def children(self) -> tuple[Any, Any]:
-        # Static indices have the same dtype with and without 64-bit types.
+        # Static indices have the same dtype whether 64-bit types are enabled or not.
         parts = map(pytrees.tree_flatten, self.view.transforms)
         return self.view.ref, tuple([self.operands(leaves) for leaves, _ in parts])
 
@@ -275,14 +274,14 @@ register_value_type(TransformedRef, _refuse_as_array)
 
 @register_tracer_type
 class StagingRefTracer(RefMethods, StagingTracer):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """Tracer of a reference variable in a program being recorded."""
+    """Tracer of a reference variable in a program that is being recorded."""
 
     __slots__ = ()
 
 
 tracer_types[AbstractRef] = StagingRefTracer
 
-# Types of references have the members of references, as types of arrays have the members of arrays.
+# Types of references list the members of references, like types of arrays.
 for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
     setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
 for _name in ("T", "at"):
@@ -313,8 +312,8 @@ class _RefClass(type):
 class Ref(RefMethods, metaclass=_RefClass):
     """Mutable reference to an array.
 
-    `olympus.new_ref` makes one. Compiled functions can take it as an argument or close over it;
-    their writes are visible afterwards.
+    `olympus.new_ref` makes references. A compiled function can take a reference as an argument or
+    close over it. Its writes are visible after the call.
 
     Args:
       aval: the type of the reference.
@@ -333,7 +332,7 @@ class Ref(RefMethods, metaclass=_RefClass):
     def __init__(self, aval: AbstractRef, refs: Any) -> None:
         self._aval = aval
         self._array = refs
-        # True if only this reference holds the array, so that the next write may reuse its memory.
+        # True if only this reference uses the array. The next write may then reuse the memory.
         self._owned = False
 
     @property
@@ -344,12 +343,12 @@ class Ref(RefMethods, metaclass=_RefClass):
         return self._aval.inner_aval
 
     def _current(self) -> Any:
-        """Returns the current array and marks it as shared, so that its memory is not reused."""
+        """Returns the current array, and marks it as shared, so writes do not reuse its memory."""
         self._owned = False
         return self._array
 
     def _replace(self, array: Any) -> None:
-        """Replaces the array by one that is not held elsewhere."""
+        """Replaces the array by an array that is not used elsewhere."""
         self._array = array
         self._owned = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing the part of an array that an `NDIndexer` selects, with functions of `lax`."""
+"""Reading and writing the part of an array that an `NDIndexer` selects, by `lax` functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def spread(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
-    """Returns the dimensions of the selected part: pairs of a label and a size.
+    """Returns a pair of label and size for each dimension of the selected part.
 
     A label is the number of a sliced dimension, or ``("array", i)`` for dimension i of the index
     arrays.
@@ -64,7 +64,7 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
 
 
 def _is_window(indexer: NDIndexer) -> bool:
-    """Returns whether an index has no index arrays, so that it selects one (strided) block."""
+    """Returns whether an index without index arrays selects one block, possibly strided."""
     return not indexer.int_indexer_shape
 
 
@@ -89,7 +89,7 @@ def read(array: Any, indexer: NDIndexer) -> Any:
 
 
 def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[int]:
-    """Returns nonnegative starts, clamped so that the slices lie within the array."""
+    """Returns nonnegative starts, clamped so the slices lie within the array."""
     return [
         min(max(start + size if start < 0 else start, 0), size - span)
         for start, size, span in zip(starts, indexer.shape, spans, strict=True)
@@ -111,7 +111,7 @@ def _of_one_dtype(starts: list[Any]) -> list[Any]:
 
 
 def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
-    """Returns the array with the part that an index selects replaced."""
+    """Returns a copy of the array in which ``value`` replaces the indexed part."""
     indices = indexer.indices
     if not _is_window(indexer) or any(_is_slice(i) and i.stride != 1 for i in indices):
         return _scattered(scatter, array, indexer, value)
@@ -129,7 +129,7 @@ def accumulate(array: Any, indexer: NDIndexer, value: Any) -> Any:
     return write(array, indexer, add(read(array, indexer), value))
 
 
-# ---- by index vectors ----
+# ---- reads and writes by index vectors ----
 
 
 def _gathered(array: Any, indexer: NDIndexer) -> Any:
@@ -212,7 +212,7 @@ def _as_index(value: Any) -> Any:
 
 
 def _from_start(index: Any, size: int) -> Any:
-    """Converts an index that may be negative to one counted from the start."""
+    """Converts an index that may be negative to an index counted from the start."""
     if isinstance(index, int):
         return index + size if index < 0 else index
     dtype = dtype_of(index)

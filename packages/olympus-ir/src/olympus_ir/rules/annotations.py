@@ -13,7 +13,10 @@ from ..programs.olympuspr import Equation
 def _annotated_call(
     key: str | None,
 ) -> Callable[[Equation, list[bool]], tuple[Equation, list[bool]]]:
-    """Returns the rule of calls of ``params["jaxpr"]``; ``params[key]`` has an entry per result."""
+    """Returns the rule of calls of ``params["jaxpr"]``.
+
+    ``params[key]`` has one entry per result.
+    """
 
     def rule(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
         program, used = dce_closed(equation.params["jaxpr"], used_results)
@@ -37,8 +40,7 @@ def dce_olympuspr_xla_metadata_rule(
     """Removes the unused results of a call with attributes.
 
     Returns:
-      A flag for each operand that is true if the operand is used, and the reduced call. The call is
-      None if nothing is left.
+      For each operand, whether it is used; and the reduced call, or None if no operation is left.
     """
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None

@@ -120,7 +120,7 @@ def _jit_parameters(equation: Equation, printer: Printer) -> Parameters:
 
 
 def _is_default(value: Any) -> bool:
-    """Returns whether a parameter of `jit` has its default: unset for every operand."""
+    """Returns whether a parameter of `jit` has its default value, for every operand."""
     if isinstance(value, tuple):
         return all(item is None or item is False for item in value)
     return value is None or value is False

@@ -39,7 +39,7 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
     given = WhileLayout.of(params).operands(operands)
     check_types("operands of `cond_jaxpr`", given.of_cond, condition.in_avals)
     check_types("operands of `body_jaxpr`", given.of_body, body.in_avals)
-    # One boolean, or one for each of many examples, whose dimensions are the first of all values.
+    # One boolean, or one for each example; the dimensions of the examples come first.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
     for place, aval in enumerate(given.carry):
@@ -90,7 +90,7 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
     reduced = []
     effects: frozenset = frozenset()
     for branch in branches:
-        # All branches take every operand that any of them uses.
+        # All branches take every operand that any branch uses.
         program, _ = dce_closed(branch, used_results, instantiate=used)
         reduced.append(program)
         effects |= program.effects
@@ -101,7 +101,7 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 def _used_in_loop(
     body: ClosedOlympuspr, layout: ScanLayout, used_carry: Sequence[bool], used_ys: Sequence[bool]
 ) -> tuple[Sequence[bool], ScanOperands[bool]]:
-    """Returns flags for the parts of the carry and the inputs of the body that are used.
+    """Returns flags that say which carry components and body inputs are used.
 
     Args:
       body: the body of a scan, or of a loop without slices.
@@ -123,7 +123,7 @@ def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list
     params = equation.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     if "checkpoints" in params and params["checkpoints"].inverse is not None:
-        # The inverse step takes and returns the whole carry.
+        # The inverse step needs the whole carry.
         everything = [True] * len(equation.invars)
         results = [True] * len(equation.outvars)
         return reduced_equation(equation, everything, results, params, equation.effects)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _shown_ref(printer: Printer, ref: Atom, leaves: Sequence[Any], tree: Any) -> Document:
-    """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
+    """Formats a reference together with its transforms, such as ``a[0,i:i+8]``."""
     transforms = references.transforms_of(leaves, tree)
     shown = "".join(
         [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @printing_rules.define(lax.broadcast_in_dim_p)
 def _broadcast_in_dim(equation: Equation, printer: Printer) -> Parameters:
-    # The shape and the layout are in the type of the result.
+    # The result's type already shows shape and layout.
     params = equation.params
     shown = []
     if params["broadcast_dimensions"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags, states that a thread can override, and the names that messages use.
+"""Flags, thread-local states, and the library names in messages.
 
-Imports jaxlib's records through `_jaxlib` and nothing else of the package.
+Imports only `_jaxlib` from the package.
 """

@@ -27,7 +27,7 @@ def declare(flags: Mapping[str, Flag]) -> None:
     """Declares flags to absl, so that `absl.app.run` sets them from the command line.
 
     Args:
-      flags: the flags by their names on the command line. Flags declared before are skipped.
+      flags: the flags by their names on the command line. Already declared flags are skipped.
     """
     absl_flags = _absl("flags")
     new = [name for name in flags if name not in _declared]
@@ -57,7 +57,7 @@ def read(flags: Mapping[str, Flag]) -> None:
 
 
 def _options(arguments: list[str]) -> list[str]:
-    """Returns the arguments before ``--``, which ends the options."""
+    """Returns the arguments before ``--``, which ends the list of options."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public interface of configuration: the `config` object and the context managers.
 
-``config.update("olympus_enable_x64", True)`` changes a flag for the process.
-``with enable_x64(True):`` changes it for a block of the current thread. The environment variable
-``OLYMPUS_ENABLE_X64=1`` sets it from outside.
+``config.update("olympus_enable_x64", True)`` changes a flag for the process. ``with
+enable_x64(True):`` changes it for a block of the current thread. The environment variable
+``OLYMPUS_ENABLE_X64=1`` sets it before the program starts.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _of_all = declare_flag(
     "Sets the three flags transfer_guard_<from>_to_<to> at once.",
 )
 _of_all.add_global_hook(_guard_all_transfers)
-if _of_all.get_global() is None:  # the environment may set single directions
+if _of_all.get_global() is None:  # the environment may set single directions only
     for _guard, _level in zip(_TRANSFER_GUARDS, _of_directions, strict=True):
         _guard.update(_level)
 
@@ -135,8 +135,8 @@ def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
 
     Args:
         new_val: ``"allow"``, ``"log"``, ``"disallow"``, ``"log_explicit"`` or
-            ``"disallow_explicit"``. ``"log"`` and ``"disallow"`` do not apply to transfers that the
-            program requests explicitly, such as ``device_put``.
+            ``"disallow_explicit"``. ``"log"`` and ``"disallow"`` do not apply to explicit
+            transfers, such as ``device_put``.
 
     Example:
         >>> with transfer_guard("log"):
@@ -158,8 +158,8 @@ def _overriding(overrides: list[Override]) -> Iterator[None]:
 def disable_jit(disable: bool = True) -> Override:
     """Returns a context manager in which compiled functions run operation by operation.
 
-    In the context, ``jit`` does nothing and loops of the instruction set are Python loops.
-    ``print`` and debuggers thus see values.
+    In the context, ``jit`` does nothing, and loops of the instruction set run as Python loops, so
+    ``print`` and debuggers see values.
 
     Args:
         disable: whether to disable compilation; False enables it again in an outer block.
@@ -173,7 +173,7 @@ def disable_jit(disable: bool = True) -> Override:
 
 
 def checking_leaks() -> Override:
-    """Returns a context manager in which traced values that outlive their trace are errors.
+    """Returns a context manager that raises an error if traced values outlive their trace.
 
     Example:
         >>> with checking_leaks():

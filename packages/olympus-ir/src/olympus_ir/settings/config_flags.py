@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the whole process: compiler, caches, backends, diagnostics.
 
-These flags have no thread-local values. `olympus_ir.settings.config_states` has the flags with
-thread-local values. Some flags have no effect any more and exist only because programs set them by
-name. Their descriptions say so.
+Flags with thread-local values are in `olympus_ir.settings.config_states`. Some flags have no effect
+any more, as their descriptions say. They exist only because programs set them by name.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ count_or_none = typed(int, None)
 
 
 class ExplicitX64Mode(enum.IntEnum):
-    """Reaction to an explicit request for a 64-bit type while 64-bit types are disabled."""
+    """Treatment of explicit requests for a 64-bit type while 64-bit types are disabled."""
 
     WARN = 1
     ERROR = 2
@@ -123,8 +122,8 @@ use_direct_linearize = declare_flag(
     "Linearize a function in one pass, not by forward differentiation and partial evaluation.",
     shapes_programs=True,
 )
-use_simplified_jaxpr_constants = declare_flag(
-    "use_simplified_jaxpr_constants",
+use_simplified_olympuspr_constants = declare_flag(
+    "use_simplified_olympuspr_constants",
     False,
     truth,
     "Keep array constants as literals of the traced program, not as its hidden arguments.",
@@ -146,8 +145,8 @@ captured_constants_warn_bytes = declare_flag(
 captured_constants_report_frames = declare_flag(
     "captured_constants_report_frames",
     0,
-    count,
-    "How many stack frames to show for each constant in that warning; -1 for all.",
+    typed(int, 0),
+    "How many frames the warning about constants shows for each constant; -1 for all.",
 )
 scan3 = declare_flag(
     "scan3",
@@ -236,7 +235,7 @@ hlo_source_file_canonicalization_regex = declare_flag(
     "hlo_source_file_canonicalization_regex",
     None,
     text_or_none,
-    "What this regular expression matches is removed from file names in lowered programs.",
+    "A regular expression, whose matches are removed from file names in lowered programs.",
     shapes_programs=True,
 )
 source_url_schema = declare_flag(
@@ -273,7 +272,7 @@ dump_ir_modes = declare_flag(
     "dump_ir_modes",
     "stablehlo",
     typed(str, "stablehlo"),
-    "What to write there, separated by commas: stablehlo, jaxpr, jaxpr_html, eqn_count_pprof.",
+    "What to dump, separated by commas: stablehlo, jaxpr, jaxpr_html, eqn_count_pprof.",
 )
 include_debug_info_in_dumps = declare_flag(
     "include_debug_info_in_dumps", True, truth, "Write locations into dumped programs."
@@ -337,21 +336,21 @@ enable_pgle = declare_flag(
     "enable_pgle",
     False,
     truth,
-    "Profile the first runs of a program and compile it again with the latencies found.",
+    "Profile the first runs of a program and compile it again with the measured latencies.",
     shapes_programs=True,
 )
 pgle_profiling_runs = declare_flag(
     "pgle_profiling_runs",
     3,
     typed(int, 3),
-    "How many runs are profiled for that.",
+    "How many runs are profiled before the program is compiled again.",
     shapes_programs=True,
 )
 pgle_aggregation_percentile = declare_flag(
     "pgle_aggregation_percentile",
     90,
     typed(int, 90),
-    "The percentile by which the profiles of those runs are combined.",
+    "The percentile by which the profiles of several runs are combined.",
 )
 use_magma = declare_flag(
     "use_magma",
@@ -383,7 +382,7 @@ platforms = declare_flag(
     "platforms",
     None,
     text_or_none,
-    "Platforms to use, separated by commas, the default one first; None for all that are there.",
+    "Platforms to use, separated by commas, the default platform first; None for all platforms.",
 )
 platform_name = declare_flag(
     "platform_name", "", text, "The platform to use; olympus_platforms is the newer flag."
@@ -420,7 +419,7 @@ cpu_collectives_implementation = declare_flag(
     "cpu_collectives_implementation",
     "gloo",
     one_of(("gloo", "mpi", "megascale"), optional=True),
-    "What CPU processes communicate with.",
+    "The library through which CPU processes communicate.",
 )
 cpu_get_local_topology_timeout_minutes = declare_flag(
     "cpu_get_local_topology_timeout_minutes",
@@ -456,10 +455,10 @@ mock_gpu_topology = declare_flag(
     "mock_gpu_topology",
     "",
     text,
-    "A topology for GPUs to pretend, as 'slices x hosts per slice x devices per host'.",
+    "A simulated topology of GPUs, as 'slices x hosts per slice x devices per host'.",
 )
 mock_num_gpu_processes = declare_flag(
-    "mock_num_gpu_processes", 0, count, "How many GPU processes to pretend; 0 for none."
+    "mock_num_gpu_processes", 0, count, "How many GPU processes to simulate; 0 for none."
 )
 sort_devices_by_process_index = declare_flag(
     "sort_devices_by_process_index",
@@ -480,19 +479,22 @@ distributed_debug = declare_flag(
     "distributed_debug", False, truth, "Log more about the start of several processes."
 )
 check_proxy_envs = declare_flag(
-    "check_proxy_envs", True, truth, "Warn when proxy variables may keep processes apart."
+    "check_proxy_envs", True, truth, "Warn when variables for proxies may block connections."
 )
 enable_recoverability = declare_flag(
     "enable_recoverability", False, truth, "Continue when another process has failed."
 )
 enable_preemption_service = declare_flag(
-    "enable_preemption_service", True, truth, "Agree on a step to stop at when one is preempted."
+    "enable_preemption_service",
+    True,
+    truth,
+    "Agree on a step at which all processes stop, when a process is preempted.",
 )
 force_dcn_cross_host_transfers = declare_flag(
     "force_dcn_cross_host_transfers",
     False,
     truth,
-    "Copy between hosts over the network also where the platform has a way of its own.",
+    "Copy between hosts over the network even if the platform has its own way.",
 )
 cross_host_transfer_socket_address = declare_flag(
     "cross_host_transfer_socket_address",
@@ -504,19 +506,19 @@ cross_host_transport_addresses = declare_flag(
     "cross_host_transport_addresses",
     "",
     text,
-    "Addresses of the transports for these copies, separated by commas.",
+    "Addresses of the transports for copies between hosts, separated by commas.",
 )
 cross_host_transfer_timeout_seconds = declare_flag(
     "cross_host_transfer_timeout_seconds",
     None,
     count_or_none,
-    "How long these copies wait for the other side; None for a minute.",
+    "How long copies between hosts wait for the other host; None for a minute.",
 )
 cross_host_transfer_transfer_size = declare_flag(
     "cross_host_transfer_transfer_size",
     None,
     count_or_none,
-    "Size of the pieces of these copies, in bytes; None for the library's choice.",
+    "Bytes in each piece of a copy between hosts; None for the library's choice.",
 )
 
 # --- Export --------------------------------------------------------------------------------------
@@ -550,7 +552,7 @@ pallas_use_mosaic_gpu = declare_flag(
     shapes_programs=True,
 )
 pallas_verbose_errors = declare_flag(
-    "pallas_verbose_errors", False, truth, "Show the lowered kernel in errors about it."
+    "pallas_verbose_errors", False, truth, "Show the lowered kernel in its error messages."
 )
 use_emit_pipeline_primitive = declare_flag(
     "use_emit_pipeline_primitive",

@@ -6,7 +6,7 @@ thread-local values are in `olympus_ir.settings.config_flags`. Code reads a flag
 ``config_states.enable_x64.value``.
 
 The hidden context consists of the named axes, meshes and annotations that ``with`` blocks around
-user code set for tracing. It is part of the keys of all tracing caches and has no flag.
+user code set for tracing. It is part of the keys of all tracing caches. No flag sets it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NumpyDtypePromotion(enum.StrEnum):
 
 
 class LegacyPrngKeyState(enum.StrEnum):
-    """Reaction to random keys that are plain uint32 arrays."""
+    """Treatment of random keys that are plain uint32 arrays."""
 
     ALLOW = "allow"
     WARN = "warn"
@@ -112,7 +112,7 @@ softmax_custom_jvp = declare_state(
     "softmax_custom_jvp",
     False,
     truth,
-    "Differentiate softmax by a rule of its own, which keeps the result alone.",
+    "Differentiate softmax by its own rule, which keeps only the result.",
     shapes_programs=True,
 )
 
@@ -120,7 +120,7 @@ strong_zeros = declare_rare_state(
     "strong_zeros",
     False,
     truth,
-    "Let derivatives be finite at hard points: zero times infinity is zero in their products.",
+    "Treat zero times infinity as zero in derivatives, to keep them finite at hard points.",
 )
 
 # --- Random numbers ------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ debug_key_reuse = declare_state(
     shapes_programs=True,
 )
 
-# --- Where and whether programs run --------------------------------------------------------------
+# --- Default devices, and compilation on or off ---------------------------------------------------
 
 
 def _device(value: Any) -> Any:
@@ -176,8 +176,8 @@ default_device = declare_state(
     "default_device",
     None,
     Kind(_device),
-    "The device, or the platform whose first device, computes what names no device; None for the "
-    "first device of the default platform.",
+    "The device of computations that name no device, or a platform, for its first device; None for "
+    "the first device of the default platform.",
     shapes_programs=True,
 )
 disable_jit = declare_state(
@@ -257,7 +257,7 @@ debug_nans = declare_state(
     False,
     truth,
     "Check each result for NaN; where one is found, find the operation that made it.",
-    # Calls that are to be checked must not be run by the C++ path alone.
+    # Calls to be checked must enter Python, not only the C++ path.
     shapes_programs=True,
 )
 debug_infs = declare_state(
@@ -265,7 +265,7 @@ debug_infs = declare_state(
     False,
     truth,
     "Check each result for infinities; where one is found, find the operation that made it.",
-    # Calls that are to be checked must not be run by the C++ path alone.
+    # Calls to be checked must enter Python, not only the C++ path.
     shapes_programs=True,
 )
 check_tracer_leaks = declare_state(
@@ -295,8 +295,8 @@ jax2tf_associative_scan_reductions = declare_state(
 
 # --- The hidden context --------------------------------------------------------------------------
 
-# True while a trace other than plain evaluation is current. Compiled functions compare it on each
-# call. Inside a trace they thus enter Python and are staged.
+# True while a trace other than plain evaluation is current. Compiled functions compare this value
+# on each call, so within a trace they enter Python and are staged.
 tracing_state = Config("tracing_state", None, include_in_jit_key=True)
 # The named axes that vmap, pmap and shard_map have introduced.
 axis_environment = Config(
@@ -318,7 +318,7 @@ post_hook = Config("post_hook", None)
 class scope:
     """Context manager that annotates the operations traced in its body with ``name: value``.
 
-    Values must be hashable. The annotations in force are a part of the keys of tracing caches.
+    Values must be hashable. The current annotations are part of the keys of tracing caches.
 
     Example:
         >>> with scope("compute_on", "device_host"):
@@ -343,7 +343,7 @@ class scope:
 
 
 def current_scope(name: str, default: Any = None) -> Any:
-    """Returns the value from the innermost `scope` called ``name``, or ``default`` if none."""
+    """Returns the value of the innermost `scope` called ``name``; ``default`` if there is none."""
     for key, value in scopes.value:
         if key == name:
             return value

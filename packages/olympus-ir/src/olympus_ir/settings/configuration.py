@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of configuration flags, and the object that holds all flags.
 
-A `Flag` is one process-wide value; a `State` can also be overridden for the current thread by using
-it as a context manager. Both are jaxlib ``Config`` objects, so reading ``flag.value`` on a hot path
-is one C++ attribute access.
+A `Flag` is a process-wide value. A `State` can also be overridden for the current thread, by a
+context manager. Both are jaxlib ``Config`` objects, so reading ``flag.value`` on a hot path is one
+C++ attribute access.
 
 jaxlib makes every ``Config`` created with ``include_in_jit_key`` a part of the key that it compares
 on each call of a compiled function. This takes about 5 ns for each flag. Flags that change tracing,
-lowering or results must be in that key. Each `State` is an entry of the key, because each thread
-may have its own value. The flags without thread-local values share one entry, ``program_flags``, a
-tuple of those that differ from their defaults. Its cost does not depend on their number.
+lowering or results must be in that key. Each `State` is a separate entry of the key, because each
+thread may have its own value. All `Flag`s share the entry ``program_flags``, a tuple of the values
+that differ from their defaults, so its cost does not depend on the number of flags.
 
-All flags are declared in `olympus_ir.settings.config_states`, at import. A later new member of the
-key would invalidate the cache of every compiled function.
+All flags are declared in `olympus_ir.settings.config_states`, at import. Adding an entry to the key
+later would invalidate the cache of every compiled function.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ class Flag(Config):
 
     Attributes:
         flag_name: the full name, as in ``config.update(flag_name, value)``.
-        default: the value if neither an environment variable nor `update` sets one.
+        default: the value unless an environment variable or `update` sets another.
         description: the effect of the flag, in one or two sentences.
         kind: the kind of the flag, which parses new values.
         shapes_programs: whether traced or compiled programs depend on the value.
         origin: the source of the process-wide value: the name of an environment variable;
-            ``"program"`` if `update` has set another value than the default; or ``"default"``.
+            ``"program"`` if `update` has changed the value; or ``"default"``.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Flag(Config):
         return f"{naming.module}_{self.__name__}"
 
     def parse(self, value: Any) -> Any:
-        """Returns ``value`` in the flag's type, or raises an error that says what is accepted."""
+        """Returns ``value`` in the flag's type, or raises an error that lists accepted values."""
         try:
             value = self.kind.parse(value)
         except ValueError as error:
@@ -133,7 +133,7 @@ class Flag(Config):
             hook(value)
 
     def add_validator(self, validate: Callable[[Any], None]) -> None:
-        """Adds a function that raises if a new value must be rejected."""
+        """Adds a function that raises an error for values that must be rejected."""
         self._validators += (validate,)
 
     def add_global_hook(self, hook: Callable[[Any], None]) -> None:
@@ -157,7 +157,7 @@ class Flag(Config):
 
 
 class State(Flag):
-    """Flag that a thread can override by a context manager or decorator, which a call returns.
+    """Flag that a thread can override. Calling it returns a context manager or decorator.
 
     Example:
         >>> from olympus_ir.settings.config_states import enable_x64
@@ -199,7 +199,7 @@ class State(Flag):
         return Override(self, self.parse(new_val))
 
     def update(self, value: Any) -> None:
-        """Sets the value for the whole process; threads with an override keep theirs."""
+        """Sets the process-wide value; threads with an override keep their value."""
         value = self.parse(value)
         self.set_global(value)
         self.origin = "default" if value == self.default else "program"
@@ -221,9 +221,9 @@ class State(Flag):
 
 
 class RareState(State):
-    """State that is seldom set, and has no entry of its own in the tracing key.
+    """Seldom used state without a separate entry in the tracing key.
 
-    Process-wide values are recorded in `program_flags`, the values of a thread in `scopes`.
+    Process-wide values are recorded in `program_flags`, and thread-local values in `scopes`.
     """
 
     def __init__(
@@ -280,7 +280,8 @@ class Configuration:
     def __init__(self) -> None:
         self._flags: dict[str, Flag] = {}
         self._other_prefixes: tuple[str, ...] = ()
-        # From the name of a flag in capitals to the variable that sets it, and the variable's text.
+        # Maps the name of a flag in capitals to the environment variable that sets it, and the
+        # variable's text.
         self._environment = {
             name: (name, value) for name, value in os.environ.items() if name.startswith("OLYMPUS_")
         }
@@ -306,8 +307,8 @@ class Configuration:
     def answer_to(self, prefix: str) -> None:
         """Accepts ``<prefix><name>`` as another name of each flag and environment variable.
 
-        A variable with OLYMPUS's own prefix takes precedence. The rest of a name stays the same,
-        except that ``jaxpr`` stands for ``olympuspr``.
+        A variable with OLYMPUS's own prefix takes precedence. In the name, ``jaxpr`` stands for
+        ``olympuspr``.
 
         Args:
             prefix: the prefix in lower case, such as ``"jax_"``.
@@ -324,7 +325,7 @@ class Configuration:
                         self._read_environment(self._flags[name])
 
     def flag(self, name: str) -> Flag:
-        """Returns the flag object called ``name``, or raises an error that names similar flags."""
+        """Returns the flag called ``name``, or raises an error that lists similar names."""
         flag = self._flags.get(name)
         if flag is None:
             flag = self._flags.get(self._own_name(name))
@@ -337,11 +338,11 @@ class Configuration:
 
         Args:
             name: the full name, such as ``"olympus_enable_x64"``.
-            value: the new value. The error of a flag with a fixed set of values lists the values.
+            value: the new value. If only a fixed set of values is allowed, the error lists them.
 
         Raises:
             AttributeError: there is no such flag.
-            ValueError: the flag does not take this value.
+            ValueError: the flag does not accept the value.
 
         Example:
             >>> from olympus_ir.settings.config import config
@@ -373,7 +374,7 @@ class Configuration:
     def parse_flags_with_absl(self) -> None:
         """Reads the flags from the command line immediately, as absl reads flags.
 
-        Options that are not configuration flags are left to the program.
+        Leaves other options to the program.
 
         Example:
             >>> from olympus_ir.settings.config import config
@@ -537,7 +538,7 @@ def declare_flag(
 
 
 def declare_rare_state(name: str, default: Any, kind: Kind, description: str) -> State:
-    """Declares a flag as `declare_state` does, which shapes programs and is seldom set."""
+    """Declares a seldom used flag that affects programs; see `declare_state`."""
     override = True if kind is truth else NO_DEFAULT
     state = RareState(PREFIX + name, default, description, kind, override)
     config.add(state)
@@ -547,7 +548,7 @@ def declare_rare_state(name: str, default: Any, kind: Kind, description: str) ->
 def declare_state(
     name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
 ) -> State:
-    """Declares a flag with thread-local overrides; ``with switch():`` turns a boolean flag on."""
+    """Declares a flag with thread-local overrides. ``with switch():`` turns a boolean flag on."""
     state = State(
         PREFIX + name,
         default,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of Python's loggers by the flags about logs.
+"""Levels and handlers of Python's loggers, set by the flags about logs.
 
-OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus._src.compiler"``. They have the
-names of JAX's loggers with the name of this library. ``olympus_logging_level`` sets the level of
+OLYMPUS's loggers are below ``"olympus"``, such as ``"olympus._src.compiler"``. The names are those
+of JAX's loggers, with ``olympus`` in place of ``jax``. ``olympus_logging_level`` sets the level of
 all of them. ``olympus_debug_log_modules`` shows all messages of some of them. Without either flag,
 the application's own configuration of `logging` applies.
 """
@@ -21,7 +21,7 @@ else:
 
 ROOT = "olympus"
 
-# The handlers that the flags have added, with their loggers and the previous levels of the loggers.
+# The handlers that the flags have added, with their loggers and the loggers' previous levels.
 _handler_of_level: list[tuple[Any, Any]] = []
 _handlers_of_modules: list[tuple[Any, Any, int]] = []
 

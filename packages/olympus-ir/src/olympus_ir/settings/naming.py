@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the library and its main module in messages.
 
-The name is a setting, because programs written for another name of the library look for that name
-in messages. `olympus.compat` changes the setting.
+The names are a setting, because programs written for JAX may look for its name in messages.
+`olympus.compat` changes the setting.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["logger_name", "naming"]
 
 
 class Naming:
-    """Names in force.
+    """The current names.
 
     Attributes:
       library: the name of the library in prose.
@@ -32,7 +32,7 @@ naming = Naming()
 def logger_name(subject: str) -> str:
     """Returns the name of the logger of a subject.
 
-    It is the name of JAX's module for the subject, with this library's package in place of ``jax``.
+    The name is that of JAX's module for the subject, with ``olympus`` in place of ``jax``.
 
     Args:
       subject: the module, such as ``"dispatch"``, ``"compiler"`` or ``"interpreters.pxla"``.

@@ -14,9 +14,9 @@ _numbers = itertools.count()
 
 
 class UserContext:
-    """User-defined value that compiled functions depend on; a context manager overrides it.
+    """User-defined value on which compiled functions depend. A context manager overrides it.
 
-    Calling it with a value returns the context manager.
+    Calling the object with a value returns the context manager.
 
     Attributes:
       value: the value in the current thread.

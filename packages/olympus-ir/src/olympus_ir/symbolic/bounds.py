@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds of symbolic dimensions, which decide comparisons.
 
-A dimension is bounded term by term, and by facts, which are polynomials known to be non-negative.
-Facts are the constraints of the scope, and properties of operations, such as
-``a - 2*floordiv(a, 2) >= 0``. A multiple of a fact is subtracted from the dimension such that a
-term vanishes. A lower bound of the remainder then gives a lower bound of the dimension. A
-combination of a few facts gives the bounds that programs need. If it does not, the comparison is
-inconclusive, never wrong.
+A dimension is bounded term by term, and by facts, which are polynomials that are known to be
+nonnegative. Facts come from the constraints of the scope, and from properties of operations, such
+as ``a - 2*floordiv(a, 2) >= 0``. To use a fact, a multiple of it is subtracted from the dimension,
+such that a term vanishes. A lower bound of the remainder is then a lower bound of the dimension. A
+few facts combined usually give the bounds that programs need. Otherwise the comparison is
+inconclusive, but never wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from . import expressions
 
-# The number of facts that are combined for one bound.
+# The maximal number of facts that are combined for one bound.
 _DEPTH = 4
 
 Interval = tuple[float, float]
@@ -32,7 +32,7 @@ def bounds_of(dimension: Any) -> Interval:
     found = cache.get(dimension)
     if found is None:
         scope, terms = dimension.scope, dict(dimension.terms)
-        cache[dimension] = bounds_of_terms(terms, scope)  # for recursive calls
+        cache[dimension] = bounds_of_terms(terms, scope)  # recursive calls read this first bound
         negated = {term: -count for term, count in terms.items()}
         lower = _greatest_lower(terms, scope, _DEPTH, set())
         found = cache[dimension] = lower, -_greatest_lower(negated, scope, _DEPTH, set())
@@ -40,7 +40,7 @@ def bounds_of(dimension: Any) -> Interval:
 
 
 def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
-    """Returns the greatest lower bound found for a polynomial by combining it with facts."""
+    """Returns the greatest lower bound of a polynomial that combinations with facts give."""
     best = bounds_of_terms(terms, scope)[0]
     if not depth:
         return best
@@ -73,7 +73,7 @@ def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
 
 
 def _cases(terms: dict, term: Any, count: int) -> list[dict]:
-    """Returns polynomials whose minimum is the polynomial, for ``-max(x, y)`` and ``min(x, y)``."""
+    """Returns polynomials whose minimum is the given one, one for each case of ``max``."""
     factor, power = term[0]
     if len(term) > 1 or power > 1 or factor.name != ("min" if count > 0 else "max"):
         return []
@@ -125,7 +125,7 @@ def _both(first: Interval, second: Interval, scope: Any) -> Interval:
 
 
 def _product(first: Interval, second: Interval) -> Interval:
-    # Zero times an infinite bound is zero, because the bounded number itself is finite.
+    # Zero times an infinite bound is zero, because the number itself is finite.
     products = [x * y if x and y else 0 for x in first for y in second]
     return min(products), max(products)
 
@@ -166,7 +166,7 @@ def _floor_quotient(dividend: float, divisor: float) -> float:
     return dividend // divisor
 
 
-# ---- facts: polynomials that are not negative ----
+# ---- facts: nonnegative polynomials ----
 
 
 def _facts_about(term: Any, scope: Any) -> Iterator[dict]:
@@ -182,7 +182,7 @@ def _facts_of_operations(term: Any, scope: Any) -> list[dict]:
     if found is None:
         found = []
         if len(term) == 1 and term[0][1] == 1 and term[0][0].operands:
-            scope.operation_facts[term] = ()  # its operands must not look for facts about it again
+            scope.operation_facts[term] = ()  # prevents recursion through the term's operands
             found = [
                 expressions.polynomial_of(fact) for fact in _facts_of_factor(term[0][0], scope)
             ]

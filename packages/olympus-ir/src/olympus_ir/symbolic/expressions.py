@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symbolic dimensions: polynomials with integer coefficients over variables and operations.
 
-A dimension is kept in normal form, which is a sum of terms. A term is a product of factors. A
-factor is a variable, or one of the operations ``floordiv``, ``mod``, ``max`` and ``min`` of other
-dimensions. Two dimensions are thus equal if their difference is the number zero. Arithmetic whose
-result is a number returns a Python integer.
+A dimension is kept in a normal form: a sum of terms. A term is a product of factors. A factor is a
+variable, or one of the operations ``floordiv``, ``mod``, ``max`` and ``min`` of other dimensions.
+Two dimensions are equal if their difference is the number zero. Arithmetic returns a Python integer
+if the result is a number.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Factor:
 
 
 def _shown(dimension: Dimension) -> str:
-    """Formats a dimension; a space follows the sign of a negative number, as in sums."""
+    """Formats a dimension, with a space after the sign of a negative number, as in sums."""
     if isinstance(dimension, int) and dimension < 0:
         return f"- {-dimension}"
     return str(dimension)
 
 
-# Factors with their powers, the least factor first; () is the term of constants.
+# Factors with their powers, the smallest factor first. The empty tuple is the constant term.
 Term: TypeAlias = tuple[tuple[Factor, int], ...]
 Polynomial: TypeAlias = dict[Term, int]
 
@@ -116,7 +116,7 @@ def polynomial_of(dimension: Dimension) -> Polynomial:
 
 
 def add_into(polynomial: Polynomial, other: Iterable[tuple[Term, int]], times: int = 1) -> None:
-    """Adds a multiple of another polynomial to the first one."""
+    """Adds a multiple of a polynomial to another polynomial, in place."""
     for term, count in other:
         total = polynomial.get(term, 0) + times * count
         if total:
@@ -149,7 +149,7 @@ class SymbolicDim:
     dimension becomes an array that holds its size at run time.
 
     Two dimensions are equal if they are equal for all values of the variables, and different
-    otherwise. An order comparison is decided only if it has the same result for all values.
+    otherwise. Comparisons such as ``<`` are decided only if the result is the same for all values.
 
     Attributes:
       terms: the terms with their coefficients, the largest first.
@@ -166,7 +166,7 @@ class SymbolicDim:
 
     __slots__ = ("_hash", "scope", "terms")
     _is_symbolic_dimension = True
-    # NumPy arrays must leave arithmetic to the dimension.
+    # Gives the dimension's operators precedence over those of NumPy arrays.
     __array_priority__ = 1000
 
     def __init__(self, polynomial: Polynomial, scope: Any) -> None:
@@ -247,7 +247,7 @@ class SymbolicDim:
         )
 
     def __bool__(self) -> bool:
-        # As for equality, a dimension is zero if it is zero for all values of the variables.
+        # A dimension is zero only if it is zero for all values of the variables.
         return True
 
     def bounds(self) -> tuple[float, float]:
@@ -394,7 +394,7 @@ def _as_integer(value: Any) -> int | None:
 
 
 def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
-    """Returns the other operand of an operation on dimensions, in a tuple; None for an array."""
+    """Returns the other operand of arithmetic on dimensions, in a tuple; None for an array."""
     if isinstance(other, SymbolicDim):
         if other.scope is not dimension.scope:
             dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
@@ -406,10 +406,10 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
     """Applies a function of arrays to operands, with dimensions converted to arrays.
 
-    Returns NotImplemented if an operand must handle the operation itself.
+    Returns NotImplemented if the operand's class must handle the operation.
     """
     if any(isinstance(operand, Array) for operand in operands):
-        return NotImplemented  # the array's own operator converts the dimension
+        return NotImplemented  # the array's operator converts the dimension
     if all(isinstance(operand, _CONVERTED) or hasattr(operand, "ndim") for operand in operands):
         return function(
             *(x.dimension_as_value() if isinstance(x, SymbolicDim) else x for x in operands)
@@ -435,7 +435,7 @@ def _compare(function: Callable[..., bool], sign: str, left: SymbolicDim, right:
     if not _operand(left, right, "comparison"):
         return _as_arrays(function, left, right)
     lower, upper = left.scope.bounds_of(left - right)
-    # If the comparison holds at the least favourable bound, it holds for all values.
+    # A comparison that holds at the least favourable bound holds for all values.
     least, most = (lower, upper) if sign in (">=", ">") else (upper, lower)
     if function(least, 0):
         return True
@@ -496,7 +496,7 @@ def _polynomial_division(
     return from_polynomial(quotient, scope), remainder
 
 
-# ---- the larger and the smaller one ----
+# ---- maximum and minimum ----
 
 
 def max_dim(first: Any, second: Any) -> Any:
@@ -539,7 +539,7 @@ def _extreme(name: str, first: Any, second: Any) -> Any:
     return from_factor(Factor(name, (first, second)), dimension.scope)
 
 
-# ---- questions ----
+# ---- properties of dimensions ----
 
 
 def is_symbolic_dim(p: Any) -> bool:
@@ -558,7 +558,7 @@ def variables_of(dimension: Dimension) -> set[str]:
     return dimension.variables() if isinstance(dimension, SymbolicDim) else set()
 
 
-# Implementations of the operations for values without operators, such as values during lowering.
+# Implementations of the operations for values without such operators, for example in lowering.
 OPERATIONS_OF_DIMENSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,

@@ -32,12 +32,12 @@ _OPERATIONS = ("floordiv", "mod", "max", "min")
 def parse_shape(
     text: str, scope: SymbolicScope, shown: Any = None, like: Sequence[Any] | None = None
 ) -> tuple[Any, ...]:
-    """Returns the dimensions of a specification; error messages show ``shown`` as its text."""
+    """Returns the dimensions of a specification. Error messages show it as ``shown``."""
     return _Parser(text, scope, text if shown is None and text != "..." else shown, like).shape()
 
 
 class _Parser:
-    """Reads one specification; ``dimension`` counts the dimensions for error messages."""
+    """Parser of one specification. ``dimension`` counts the dimensions, for error messages."""
 
     def __init__(self, text: str, scope: SymbolicScope, shown: Any, like: Any) -> None:
         self.text = text
@@ -57,7 +57,7 @@ class _Parser:
         return self.tokens[self.position][0]
 
     def take(self, *wanted: str) -> bool:
-        """Skips the next token if it is a wanted token; returns whether it was skipped."""
+        """Skips the next token if it is one of ``wanted``; returns whether it did."""
         if self.token in wanted:
             self.position += 1
             return True

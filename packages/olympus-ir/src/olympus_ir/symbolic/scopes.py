@@ -33,7 +33,7 @@ class Constraint:
 
 @boundary_class
 class SymbolicScope:
-    """Assumptions about dimension variables. Variables of different scopes do not mix.
+    """Assumptions about dimension variables. Variables of different scopes cannot be combined.
 
     Args:
       constraints_str: assumptions such as ``"a >= 8"``, ``"a <= b"`` or ``"mod(a, 2) == 0"``. The
@@ -54,12 +54,12 @@ class SymbolicScope:
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints: list[Constraint] = []
-        # Rewriting rules (term, number, replacement) that replace a multiple of a term.
+        # Rewriting rules (term, number, replacement), which replace multiples of a term.
         self.rules: list[tuple[Term, int, Polynomial]] = []
-        # Polynomials that are not negative, by the terms that occur in them.
+        # Nonnegative polynomials, by the terms that occur in them.
         self.facts: dict[Term, list[Polynomial]] = {}
         self.known_bounds: dict[Term, tuple[float, float]] = {}
-        # Caches of `bounds`, which are emptied when a constraint is added.
+        # Caches of `bounds`. A new constraint empties them.
         self.bounds_cache: dict[Any, Any] = {}
         self.term_bounds: dict[Any, Any] = {}
         self.operation_facts: dict[Any, Any] = {}
@@ -91,6 +91,17 @@ class SymbolicScope:
                 f"and found for '{other}' ({others}) scope {other.scope}\n"
                 "Make the dimensions by one call of symbolic_shape, or pass scope=."
             )
+
+    def assume(self, constraint: str) -> None:
+        """Adds an assumption, such as ``"a <= 8"``.
+
+        Raises:
+          ValueError: if it is not of this form, or contradicts the others.
+        """
+        count = len(self.constraints)
+        self._add(constraint)
+        for added in self.constraints[count:]:
+            self._check_satisfiable(added)
 
     def bounds_of(self, dimension: Any) -> bounds.Interval:
         """Returns a lower and an upper bound of a dimension; see `bounds.bounds_of`."""
@@ -225,7 +236,7 @@ class SymbolicScope:
                 if isinstance(multiple, SymbolicDim):
                     self._add_equality(f"{multiple} == {dividend}", multiple, dividend)
         if factor is not None and factor.operands and factor.name in ("max", "min"):
-            # Bounds of the operation also hold for the expression that replaces it.
+            # Bounds of the operation also hold for the expression that replaces the operation.
             for operand in factor.operands:
                 least = right - operand if factor.name == "max" else operand - right
                 if isinstance(least, SymbolicDim):
@@ -239,7 +250,7 @@ class SymbolicScope:
         self.rules.append((term, count, replacement))
 
     def rewritten(self, polynomial: Polynomial) -> Polynomial:
-        """Returns the polynomial rewritten by the equalities, each applied where it matches."""
+        """Returns the polynomial rewritten by the equalities."""
         for _ in range(16):  # each rule may produce terms that match another rule
             changed = False
             for rule_term, rule_count, replacement in self.rules:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solution for the values of dimension variables, given the sizes of arguments.
+"""Solver that finds the values of dimension variables from the sizes of arguments.
 
-If the size of an argument is known, its dimension ``2*a + 1`` gives the value of ``a``. A dimension
-``a + b`` then gives the value of ``b``. The values are expressed as dimensions over the sizes of
-arguments. They can thus be evaluated for integers, for dimensions of a caller, and in a lowered
-program.
+For example, an argument's size for the dimension ``2*a + 1`` determines ``a``. The size for ``a +
+b`` then determines ``b``. The values are expressed as dimensions over the sizes of arguments, so
+they can be evaluated for integers, for the dimensions of a caller, and in a lowered program.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ class Check:
 
     Attributes:
       dimension: an expression of the sizes of arguments.
-      is_equality: True if it must be zero, False if it must be nonnegative.
+      is_equality: True if the dimension must be zero, False if it must be nonnegative.
       message: the error message, which refers to ``values`` as ``{0}``, ``{1}`` ...
-      values: dimensions over the sizes of arguments.
+      values: dimensions over the sizes of arguments, for the message.
     """
 
     __slots__ = ("dimension", "is_equality", "message", "values")
@@ -77,7 +76,7 @@ class Solution:
     Attributes:
       variables: a mapping from the names of variables to dimensions over the sizes of arguments.
       checks: the conditions on the sizes.
-      positions: a mapping from the names of sizes to the argument and its dimension.
+      positions: a mapping from the name of a size to the argument's position and the dimension.
     """
 
     __slots__ = ("checks", "positions", "variables")
@@ -91,7 +90,7 @@ class Solution:
         """Returns the values of the variables for arguments of the given shapes.
 
         Raises:
-          ValueError: if the shapes do not fit.
+          ValueError: if the shapes do not satisfy the conditions.
         """
         sizes = {
             name: shapes[argument][dimension]
@@ -107,7 +106,7 @@ def solve(shapes: Sequence[Sequence[Any]], path_of: Callable[[int], str]) -> Sol
 
     Args:
       shapes: the shapes, with symbolic dimensions of one scope.
-      path_of: function from the position of an argument to its name, such as ``args[0]``.
+      path_of: a function that returns the name of the argument at a position, such as ``args[0]``.
 
     Raises:
       ValueError: if the sizes do not determine the variables.
@@ -158,14 +157,14 @@ class _Solver:
         self.solution = solution
         self.scope = scope
         self.specifications = specifications
-        # The solved variables, for error messages, and the values that the messages refer to.
+        # The solved variables, for error messages, with the values that the messages show.
         self.found: list[tuple[str, Any, str, SymbolicDim, Any]] = []
 
     def size(self, name: str) -> Any:
         return from_factor(Factor(name), self.scope)
 
     def run(self, pending: list[tuple[str, SymbolicDim]]) -> list[tuple[str, SymbolicDim]]:
-        """Solves dimensions one after the other; returns the dimensions that it cannot solve."""
+        """Solves dimensions one after the other. Returns the dimensions that remain unsolved."""
         while pending:
             left = [item for item in pending if not self._solve_one(*item)]
             if len(left) == len(pending):
@@ -217,7 +216,7 @@ class _Solver:
     def check_constraint(self, constraint: Any) -> None:
         values = dict(self.solution.variables)
         for name in constraint.difference.variables() - values.keys():
-            # An equality of the scope may have replaced a variable.
+            # An equality of the scope may replace a variable by another expression.
             meant = from_factor(Factor(name), constraint.difference.scope)
             value = evaluate_or_none(meant, self.solution.variables)
             if value is None:

@@ -28,8 +28,8 @@ def symbolic_shape(
         variables with ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``,
         ``max`` and ``min``. ``_`` takes the dimension from ``like``. ``...`` at the end takes all
         remaining dimensions from ``like``. None is the same as ``"..."``.
-      constraints: what is assumed of the variables; see `SymbolicScope`.
-      scope: the scope of the variables; a new one where not given.
+      constraints: assumptions about the variables; see `SymbolicScope`.
+      scope: the scope of the variables; by default a new scope.
       like: the shape that provides the dimensions for ``_`` and ``...``.
 
     Raises:
@@ -64,8 +64,8 @@ def symbolic_args_specs(
         dimensions for ``_`` and ``...`` in the specifications.
       shapes_specs: a specification for `symbolic_shape`, or a pytree of specifications that is a
         prefix of ``args``. None leaves the shapes unchanged.
-      constraints: what is assumed of the variables; see `SymbolicScope`.
-      scope: the scope of the variables; a new one where not given.
+      constraints: assumptions about the variables; see `SymbolicScope`.
+      scope: the scope of the variables; by default a new scope.
 
     Returns:
       A pytree of `ShapeDtypeStruct` like ``args``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of pytrees that are nested too deeply."""
+"""Errors for pytrees that are nested too deeply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _flatten = pytree_registry.flatten
 
 
 def recursion_error(error: SystemError) -> Exception:
-    """Returns the error to raise for an error of jaxlib's pytree functions.
+    """Returns the error to raise for an error of one of jaxlib's pytree functions.
 
     If a tree is nested more deeply than Python's recursion limit, these functions raise SystemError
     from RecursionError.

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class FlatFunction:
-    """Function of flat leaves that calls a function of pytrees and records the result's structure.
+    """Function of flat leaves that calls a function of pytrees. Records the result's structure.
 
     Args:
       fun: the function.
@@ -58,7 +58,7 @@ class FlatFunction:
 
     @property
     def out_tree(self) -> Any:
-        """Returns the structure of the result, which is known after a call of the function."""
+        """Returns the result's structure, which is known once the function has been called."""
         if self._out_tree is None:
             raise RuntimeError("the function has not been called yet")
         return self._out_tree
@@ -86,11 +86,12 @@ def debug_info(
     Args:
       traced_for: the transformation.
       fun: the user's function.
-      args: its positional arguments (only their structure is kept).
-      kwargs: its keyword arguments.
+      args: the positional arguments (only their structure is kept).
+      kwargs: the keyword arguments.
       static_argnums: the positional arguments that are not traced.
       static_argnames: the keyword arguments that are not traced.
-      result_paths_thunk: returns the paths of the results, if they are known.
+      result_paths_thunk: a function that returns the paths of the results, or None if they are
+        unknown.
       sourceinfo: the function's name and place, ``f at file.py:3``, if they cannot be read from the
           function.
       signature: the function's signature, if it cannot be read from the function.
@@ -116,7 +117,7 @@ def debug_info(
 
 
 class _SignedOrigin(FunctionOrigin):
-    """Origin of a function with a signature that differs from the parameters of its code."""
+    """Origin of a function whose signature differs from the parameters of its code."""
 
     __slots__ = ("_parameters",)
 
@@ -147,8 +148,8 @@ def debug_info_of_tree(
     """Returns `debug_info` for the structure of ``(args, kwargs)``, if all of them are traced.
 
     Args:
-      positions: the positions of the traced positional arguments in the function's signature. They
-        are needed if an argument before or between them is not traced.
+      positions: the positions of the traced positional arguments in the function's signature.
+        Needed if an argument before or between them is not traced.
     """
     origin = FunctionOrigin(fun)
 
@@ -179,7 +180,7 @@ def _argument_names(
 
 
 def _leaf_names(prefix: str, tree: Any) -> list[str]:
-    try:  # the names of compound operands are those of their nodes
+    try:  # leaves of compound operands are named after the operands' nodes
         paths, _ = pytrees.tree_flatten_with_path(
             opened(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
         )
@@ -224,7 +225,7 @@ def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argn
 def select_arguments(
     fun: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """Returns a function of only the chosen positional arguments, and their values.
+    """Returns a function of the chosen positional arguments, and the values of these arguments.
 
     The other arguments, and all keywords, keep the given values.
     """

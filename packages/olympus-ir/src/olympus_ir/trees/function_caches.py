@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches of values derived from functions; an entry is dropped with its function."""
+"""Caches of values derived from functions. An entry lives as long as its function."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class FunctionCache:
     def of(self, fun: Any) -> dict[Any, Any]:
         """Returns the dictionary of a function.
 
-        A function that cannot be referenced weakly gets a new dictionary, which is not kept. The
-        dictionary of a bound method is tied to its object, because each look-up of the method
-        makes a new bound method.
+        A function without weak references gets a new dictionary each time. The dictionary of a
+        bound method belongs to the object, because each look-up of a method makes a new bound
+        method.
         """
         key: Any
         if fun.__class__ is types.MethodType:
@@ -49,7 +49,7 @@ class FunctionCache:
         entries = self._entries
         try:
             reference = weakref.ref(owner, lambda _: entries.pop(key, None))
-        except TypeError:  # not weakly referable
+        except TypeError:  # no weak references
             return known
         entries[key] = (reference, known)
         return known
@@ -57,7 +57,7 @@ class FunctionCache:
     def derive(
         self, fun: Any, make: Callable[[Callable[[], Any]], Callable[..., Any]]
     ) -> Callable[..., Any]:
-        """Returns the function that ``make`` derives from ``fun``, the same object at each call.
+        """Returns the function that ``make`` derives from ``fun``; the same object at each call.
 
         ``make`` receives a function without arguments that returns ``fun``. The derived function
         must not hold another reference to ``fun``.
@@ -75,6 +75,21 @@ class FunctionCache:
 
     def clear(self) -> None:
         self._entries.clear()
+
+
+def keep(entries: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Adds an entry to a cache, and drops the oldest ones where it then has more than ``most``.
+
+    Example:
+      >>> squares = {1: 1, 2: 4}
+      >>> keep(squares, 3, 9, most=2)
+      >>> squares
+      {2: 4, 3: 9}
+    """
+    entries[key] = value
+    if len(entries) > most:
+        for old in list(entries)[: len(entries) - most]:
+            entries.pop(old, None)
 
 
 _caches: list[FunctionCache] = []

@@ -2,8 +2,8 @@
 """Flattening of the arguments and results of traced functions.
 
 Some leaves of pytrees stand for several operands. A view of a reference stands for the reference
-and the indices of the view. When a function is traced, a node replaces such a leaf. The leaves of
-the node are the operands, and unflattening the node gives the original leaf.
+and the indices of the view. During tracing, a pytree node replaces such a leaf. The leaves of the
+node are the operands, and unflattening the node gives the original leaf.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import pytrees
 
 __all__ = ["flatten_operands", "opened", "register_compound_operand"]
 
-# Maps the type of a compound leaf to the function that returns the node in its place.
+# Maps the type of a compound leaf to a function that returns the node that replaces the leaf.
 _nodes: dict[type, Callable[[Any], Any]] = {}
 _compound_types: set[type] = set()
 
@@ -25,15 +25,15 @@ def register_compound_operand(leaf_type: type, node: Callable[[Any], Any]) -> No
 
     Args:
       leaf_type: the type of the leaves.
-      node: function from a leaf to a pytree node. The leaves of the node are the operands, and
-        unflattening the node gives an instance of ``leaf_type``.
+      node: a function that converts a leaf to a pytree node. The leaves of the node are the
+        operands, and unflattening the node gives an instance of ``leaf_type``.
     """
     _nodes[leaf_type] = node
     _compound_types.add(leaf_type)
 
 
 def flatten_operands(tree: Any) -> tuple[list[Any], Any]:
-    """Returns the operands in a pytree, and its structure with compound leaves opened."""
+    """Returns the operands in a pytree, and the structure with nodes for compound leaves."""
     leaves, structure = pytrees.tree_flatten(tree)
     if _compound_types.isdisjoint(map(type, leaves)):
         return leaves, structure

@@ -47,8 +47,8 @@ def tree_flatten_with_path(
 
     Args:
         tree: the pytree.
-        is_leaf: a function of a subtree that says whether to take it for a leaf.
-        is_leaf_takes_path: whether ``is_leaf`` is called with the path, too, as first argument.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
+        is_leaf_takes_path: whether ``is_leaf`` also takes the path, as its first argument.
 
     Example:
         >>> tree_flatten_with_path({"a": [1]})[0]
@@ -91,10 +91,10 @@ def tree_map_with_path(
 
     Args:
         f: a function of a path and of a leaf from each tree.
-        tree: the tree that gives the structure.
+        tree: the tree whose structure is used.
         *rest: trees with the same structure, or with subtrees in place of leaves.
-        is_leaf: a function of a subtree of ``tree`` that says whether to take it for a leaf.
-        is_leaf_takes_path: whether ``is_leaf`` is called with the path, too, as first argument.
+        is_leaf: a function of a subtree of ``tree`` that returns whether to treat it as a leaf.
+        is_leaf_takes_path: whether ``is_leaf`` also takes the path, as its first argument.
 
     Example:
         >>> tree_map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": 1})
@@ -107,7 +107,7 @@ def tree_map_with_path(
         try:
             columns.append(treedef.flatten_up_to(other))
         except ValueError as error:
-            # The choice of leaves may depend on paths, so compare a tree of plain leaves.
+            # The choice of leaves may depend on paths, so compare with a tree of plain leaves.
             prefix = treedef.unflatten([_leaf] * len(leaves))
             name = "tree_map_with_path tree"
             raise structure_mismatch(
@@ -119,7 +119,7 @@ def tree_map_with_path(
 def generate_key_paths(
     tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns pairs of path and leaf; the older name of `tree_leaves_with_path`."""
+    """Returns pairs of path and leaf; an older name of `tree_leaves_with_path`."""
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
@@ -135,7 +135,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     """
     flat = pytree_registry.flatten_one_level_with_keys(tree)
     if flat is None:
-        raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is the type of a leaf.")
     pairs, metadata = flat
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         # jaxlib gives all fields of a namedtuple the name of the first field.

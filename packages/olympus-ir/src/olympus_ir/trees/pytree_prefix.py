@@ -40,10 +40,12 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     Args:
         prefix_tree: the prefix.
         full_tree: the tree.
-        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+        is_leaf: a function of a subtree, in either tree, that returns whether to treat it as a
+          leaf.
 
     Raises:
-        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``. The message says where they
+          differ.
 
     Example:
         >>> broadcast_prefix([1, 2], ["a", ("b", "c")])
@@ -61,10 +63,10 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
 
 
 def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Applies `broadcast_prefix` with an ``is_leaf`` that applies to the prefix only.
+    """Applies `broadcast_prefix` with an ``is_leaf`` that applies only to the prefix.
 
-    Options such as axes have None as a leaf. In the arguments that they apply to, None is a node
-    without leaves. ``full_tree`` may be a `Structure`.
+    In trees of options, such as axes, None is a leaf. In the arguments to which they apply, None is
+    a node without leaves. ``full_tree`` may be a `Structure`.
 
     Example:
         >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
@@ -90,11 +92,13 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
 
     Args:
         prefix_tree: the prefix.
-        full_tree: the tree that gives the structure.
-        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+        full_tree: the tree whose structure is used.
+        is_leaf: a function of a subtree, in either tree, that returns whether to treat it as a
+          leaf.
 
     Raises:
-        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``. The message says where they
+          differ.
 
     Example:
         >>> tree_broadcast([1, 2], ["a", ("b", "c")])
@@ -110,7 +114,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
 def structure_mismatch(
     name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None, error: ValueError
 ) -> ValueError:
-    """Returns the error that says where ``prefix_tree``, called ``name``, is no prefix."""
+    """Returns the error that explains why ``prefix_tree``, called ``name``, is no prefix."""
     explanations = prefix_errors(prefix_tree, full_tree, is_leaf)
     return explanations[0](name) if explanations else error
 
@@ -118,7 +122,7 @@ def structure_mismatch(
 def specification_mismatch(
     name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
 ) -> ValueError:
-    """Returns the error for a user's option that is not a prefix, which lists all differences."""
+    """Returns the error for an option that is not a prefix. The message lists all differences."""
     errors = prefix_errors(prefix_tree, full_tree, is_leaf)
     details = "\n".join(f"  {error(name)}" for error in errors)
     return ValueError(
@@ -130,9 +134,10 @@ def specification_mismatch(
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """Returns the places where a tree is not a prefix of another, as error constructors.
+    """Returns constructors of errors for the places where a tree is no prefix of another.
 
-    Each constructor takes the name of the prefix in the message, such as ``"vmap in_axes"``.
+    Each constructor takes the name of the prefix to show in the message, such as ``"vmap
+    in_axes"``.
     """
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
@@ -144,7 +149,7 @@ def _prefix_errors(
         return
     node, full_node = _children(prefix), _children(full)
     if node is None:
-        return  # a leaf, which stands for any subtree
+        return  # a leaf of the prefix stands for any subtree
     if type(prefix) is not node_type(full) or full_node is None:
         full_type = "a leaf" if full.__class__ is Structure and full.is_leaf else node_type(full)
         difference, explanation = (
@@ -173,7 +178,7 @@ def _prefix_errors(
 
 
 def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str] | None:
-    """Returns the difference of two nodes of one type, in short and as a sentence's predicate."""
+    """Returns the difference of two nodes of one type, as a short text and as a predicate."""
     (keys, children, metadata), (full_keys, full_children, full_metadata) = node, full_node
     kind, length, full_length = type(prefix), len(children), len(full_children)
     if length != full_length and isinstance(prefix, list | tuple):
@@ -211,7 +216,7 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
 
 
 def _difference(metadata: Any, full_metadata: Any) -> str:
-    """Returns the lines in which the texts of two metadata differ, and marks differences."""
+    """Returns the lines in which two metadata texts differ, with the differences marked."""
     lines = difflib.ndiff(str(metadata).splitlines(), str(full_metadata).splitlines())
     return "\nthat is,\n" + "\n".join(f"    {line.rstrip()}" for line in lines)
 
@@ -243,15 +248,15 @@ def _key_text(key: Any) -> str:
 def only_in_one(
     keys: list[Any], other_keys: list[Any], name: str, other_name: str, before: str, after: str = ""
 ) -> str:
-    """Returns which keys only one of two nodes has, in words; "" if their keys are the same.
+    """Describes the keys that only one of two nodes has; "" if both have the same keys.
 
     Args:
       keys: the keys of a node.
       other_keys: the keys of the other node.
-      name: the first node in words.
-      other_name: the other node in words.
-      before: the text before the words.
-      after: the text after the words.
+      name: the name of the first node.
+      other_name: the name of the other node.
+      before: a text to put before the description.
+      after: a text to put after the description.
     """
     parts = []
     for who, some, others in ((name, keys, other_keys), (other_name, other_keys, keys)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types that are nodes of pytrees, and functions that register more types."""
+"""Types that are nodes of pytrees, and functions that register such types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AuxData = Any  # hashable
 KeyLeafPairs = Iterable[tuple[Any, Any]]
 
 default_registry = pytree_registry
-# In `none_leaf_registry`, None is a leaf. It is for trees of options such as in_axes.
+# In `none_leaf_registry`, None is a leaf. It serves trees of options, such as in_axes.
 _registries = (pytree_registry, none_leaf_registry, call_registry)
 
 
@@ -52,12 +52,12 @@ def register_pytree_node(
 
     Args:
         nodetype: the type; subclasses must be registered separately.
-        flatten_func: function from an instance to its children and auxiliary data. The auxiliary
+        flatten_func: takes an instance, and returns its children and auxiliary data. The auxiliary
             data is part of the tree's structure and must be hashable and comparable.
-        unflatten_func: from auxiliary data and children to an instance. The children may be any
-            objects; do not check or convert them.
+        unflatten_func: takes auxiliary data and children, and returns an instance. The children may
+            be any objects; do not check or convert them.
         flatten_with_keys_func: a function like ``flatten_func``, with pairs of a key and a child in
-            place of children. The keys appear in paths; without it, children are numbered.
+            place of children. The keys appear in paths. By default, children are numbered.
 
     Raises:
         ValueError: the type is already registered.
@@ -114,10 +114,10 @@ def register_pytree_with_keys(
 
     Args:
         nodetype: the type.
-        flatten_with_keys: function from an instance to pairs of a key (`DictKey`, `GetAttrKey`,
+        flatten_with_keys: takes an instance, and returns pairs of a key (`DictKey`, `GetAttrKey`,
             `SequenceKey` or anything hashable with a `str`) and a child, and auxiliary data.
-        unflatten_func: from auxiliary data and children to an instance.
-        flatten_func: a faster function that returns the children without keys, if there is one.
+        unflatten_func: takes auxiliary data and children, and returns an instance.
+        flatten_func: optionally, a faster function that returns the children without keys.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -145,7 +145,8 @@ def register_pytree_with_keys(
 def register_pytree_with_keys_class(cls: NodeType) -> NodeType:
     """Registers a class by its methods ``tree_flatten_with_keys`` and ``tree_unflatten``.
 
-    A decorator. A method ``tree_flatten``, if there is one, is used where keys are not needed.
+    This function is a decorator. If the class has a method ``tree_flatten``, it is used when keys
+    are not needed.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -181,8 +182,8 @@ def register_dataclass(
 
     Args:
         nodetype: the dataclass, or any class whose constructor takes the fields by name.
-        data_fields: the fields that are children. By default all that the constructor takes,
-            without those marked as static, ``dataclasses.field(metadata={"static": True})``.
+        data_fields: the fields that are children. By default all fields that the constructor takes,
+            except those marked as static, ``dataclasses.field(metadata={"static": True})``.
         meta_fields: the fields that belong to the tree's structure; hashable and comparable. They
             must be given together with ``data_fields``.
         drop_fields: fields that are left out; their defaults are restored.
@@ -193,7 +194,7 @@ def register_dataclass(
     Raises:
         TypeError: fields are missing for a class that is not a dataclass, or only one of
             ``data_fields`` and ``meta_fields`` is given.
-        ValueError: the fields are not those of the class, or the class is already registered.
+        ValueError: the class has other fields, or is already registered.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -272,8 +273,8 @@ def static_field(**kwargs: Any) -> Any:
 def register_static(cls: NodeType) -> NodeType:
     """Registers a class whose instances are part of a pytree's structure; also a decorator.
 
-    The instances are nodes without children. A compiled function is traced again for each instance
-    that is not equal to earlier ones, so instances need a hash and equality.
+    The instances are nodes without children. Compiled functions are traced again for each instance
+    that differs from earlier ones, so instances need a hash and equality.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -349,12 +350,12 @@ class _WrappedPartial:
 class Partial(functools.partial):
     """`functools.partial` as a pytree, with arguments as children and the function as structure.
 
-    It can thus be passed through transformations, with arrays among its arguments.
+    It can be passed through transformations, even with arrays among its arguments.
 
     Args:
         func: the function.
-        *args: its first arguments.
-        **kw: its keyword arguments.
+        *args: the first arguments.
+        **kw: the keyword arguments.
 
     Example:
         >>> from olympus_ir.trees import pytrees
@@ -366,8 +367,8 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
-        # functools.partial merges a nested partial function. The nested arguments would become
-        # children, and equal functions would get different structures.
+        # functools.partial merges nested partial functions, which would turn the inner function's
+        # arguments into children and change the structure.
         if isinstance(func, functools.partial):
             func = _WrappedPartial(func)
         return super().__new__(cls, func, *args, **kw)

@@ -118,7 +118,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
     Args:
         tree: the pytree.
-        is_leaf: a function of a subtree that says whether to take it for a leaf.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
 
     Raises:
         RecursionError: the tree is nested too deeply, or contains itself.
@@ -137,7 +137,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Returns the pytree with the given structure and leaves.
 
     Raises:
-        ValueError: the number of leaves is not that of the structure.
+        ValueError: the number of leaves does not match the structure.
 
     Example:
         >>> tree_unflatten(tree_structure(("a", ["b"])), [1, 2])
@@ -177,9 +177,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
     Args:
         f: a function of a leaf from each tree.
-        tree: the tree that gives the structure.
+        tree: the tree whose structure is used.
         *rest: trees with the same structure, or with subtrees in place of leaves.
-        is_leaf: a function of a subtree of ``tree`` that says whether to take it for a leaf.
+        is_leaf: a function of a subtree of ``tree`` that returns whether to treat it as a leaf.
 
     Raises:
         ValueError: ``tree`` is no prefix of one of the other trees; the message says where they
@@ -213,7 +213,7 @@ def tree_reduce(
         function: a function of the result so far and a leaf.
         tree: the pytree.
         initializer: the first result; by default the first leaf.
-        is_leaf: a function of a subtree that says whether to take it for a leaf.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
 
     Example:
         >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)])
@@ -232,13 +232,13 @@ def tree_reduce_associative(
     identity: Any = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """Combines the leaves of a pytree by halves, for short chains of dependent results.
+    """Combines the leaves of a pytree by halves, so chains of dependent results are short.
 
     Args:
         operation: an associative function of two leaves or results.
         tree: the pytree.
         identity: the result for a tree without leaves.
-        is_leaf: a function of a subtree that says whether to take it for a leaf.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
 
     Example:
         >>> tree_reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
@@ -280,12 +280,13 @@ def tree_transpose(
 
     Args:
         outer_treedef: the structure of the outer tree.
-        inner_treedef: the structure of the inner trees; None for that of the first inner tree.
+        inner_treedef: the structure of the inner trees; if None, the structure of the first inner
+          tree.
         pytree_to_transpose: a tree of the structure ``outer_treedef`` with trees of the structure
             ``inner_treedef`` as leaves.
 
     Raises:
-        TypeError: the structure of the tree is not the composition of the outer and the inner one.
+        TypeError: the tree does not consist of inner trees inside an outer tree.
         ValueError: ``inner_treedef`` is None and there is no inner tree.
 
     Example:
@@ -319,7 +320,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
     Args:
         iterable: the elements.
-        is_leaf: a function of a subtree that says whether to take it for a leaf.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
 
     Example:
         >>> all_leaves([1, 2]), all_leaves([1, [2]])
@@ -343,12 +344,12 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """
     flat = pytree_registry.flatten_one_level(tree)
     if flat is None:
-        raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is the type of a leaf.")
     return flat
 
 
 def build_tree(treedef: PyTreeDef, subtrees: Any) -> Any:
-    """Returns a pytree from a structure and a tree of iterables of the same shape.
+    """Returns the pytree of a structure; its leaves come from nested iterables of the same shape.
 
     Example:
         >>> build_tree(tree_structure((0, [0])), (1, [2]))
@@ -378,7 +379,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Returns whether a structure is one leaf, or a node without children.
+    """Returns whether a structure is a single leaf or a node without children.
 
     Example:
         >>> treedef_is_leaf(tree_structure(0)), treedef_is_leaf(tree_structure([0]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that are given by their structure alone.
+"""Trees given only by their structure.
 
 This module inspects a structure without building its containers. Constructors of users' classes may
 inspect their leaves, and may fail or act differently if the leaves are placeholders.
@@ -25,7 +25,7 @@ _leaf = pytree_registry.flatten(0)[1]
 
 
 class Structure:
-    """A structure that stands for a tree.
+    """A tree given only by its structure.
 
     Args:
         treedef: the structure.
@@ -41,9 +41,9 @@ class Structure:
         return self.treedef.node_data() is None
 
     def one_level(self) -> tuple[list[Any], list[Structure], Any] | None:
-        """Returns the keys and children of the root and its metadata, or None for a leaf.
+        """Returns the root's keys, children and metadata; None for a leaf.
 
-        The keys of a registered type are positions if its constructor refuses placeholders.
+        The keys of a registered type are positions if the type's constructor rejects placeholders.
         """
         data = self.treedef.node_data()
         if data is None:
@@ -80,7 +80,7 @@ class Structure:
             yield from child._paths((*path, key))
 
     def leaf_counts(self, prefix: PyTreeDef) -> list[int]:
-        """Returns the number of leaves that come under each leaf of a prefix.
+        """Returns the number of leaves below each leaf of a prefix.
 
         Raises:
             ValueError: ``prefix`` is no prefix of the structure.
@@ -119,6 +119,6 @@ def _keys_of_registered(data: Any, count: int) -> list[Any]:
     try:
         flat = pytree_registry.flatten_one_level_with_keys(node.unflatten(range(count)))
         keys = [key for key, _ in flat[0]] if flat is not None else []
-    except Exception:  # whatever a user's constructor raises
+    except Exception:  # a user's constructor may raise anything
         keys = []
     return keys if len(keys) == count else [FlattenedIndexKey(place) for place in range(count)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrappers that take over the names and documentation of the wrapped functions.
+"""Wrappers that copy the names and documentation of the wrapped functions.
 
-They work as in `functools`, but accept every callable, even one whose ``__name__`` is not a string.
+They work like those of `functools`, but also accept callables whose ``__name__`` is not a string.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def update_wrapper(
     Args:
       wrapper: the wrapper.
       wrapped: the wrapped function.
-      updated: attributes that are dictionaries, which are updated with those of ``wrapped``.
+      updated: names of dictionary attributes, which are updated with the attributes of ``wrapped``.
 
     Example:
       >>> class Named:
@@ -40,7 +40,7 @@ def update_wrapper(
         try:
             setattr(wrapper, name, getattr(wrapped, name))
         except (AttributeError, TypeError):
-            continue  # not a valid name of a function
+            continue  # not a valid function name
     for name in updated:
         getattr(wrapper, name).update(getattr(wrapped, name, {}))
     wrapper.__wrapped__ = wrapped  # type: ignore[attr-defined]
@@ -50,5 +50,5 @@ def update_wrapper(
 def wraps(
     wrapped: Callable[..., Any], updated: Sequence[str] = ("__dict__",)
 ) -> Callable[[_Wrapper], _Wrapper]:
-    """Returns a decorator of wrappers of a function; see `update_wrapper`."""
+    """Returns a decorator for wrappers of a function; see `update_wrapper`."""
     return functools.partial(update_wrapper, wrapped=wrapped, updated=updated)

@@ -23,7 +23,7 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
-# Values that convert to arrays without loss: arrays, NumPy's arrays and scalars, Python's numbers.
+# Values that convert to arrays without loss: arrays, NumPy arrays and scalars, Python numbers.
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 
 # Values that name a dtype.

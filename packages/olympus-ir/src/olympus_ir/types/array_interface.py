@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of arrays for type checkers: attributes, methods and operators with their types.
+"""Interface of arrays for type checkers: typed attributes, methods and operators.
 
-The class of arrays is written in C++, and olympus-numpy attaches NumPy's methods to it when it is
-imported. Type checkers see neither. They read this file in its place; no program imports it. A test
-compares its members with those of the class.
+The class of arrays is written in C++, and olympus-numpy attaches NumPy's methods to it at import.
+Type checkers see neither, so they read this file instead. Programs never import it. A test compares
+the members with those of the class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Axes = int | Sequence[int] | None
 
 
 class Array:
-    """Type of arrays: those with values, and tracers, which stand for arrays in a program."""
+    """Type of arrays: both arrays with values and tracers."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -51,7 +51,7 @@ class Array:
     @property
     def at(self) -> IndexUpdates: ...
 
-    # Placement. Tracers have some of these members only.
+    # Placement. Tracers have only some of these members.
     @property
     def device(self) -> Any: ...
     @property
@@ -343,7 +343,7 @@ class IndexUpdates(Protocol):
 
 
 class IndexUpdate(Protocol):
-    """Type of ``x.at[index]``, with one method for each update; each returns a new array."""
+    """Type of ``x.at[index]``. Each method applies an update and returns a new array."""
 
     def get(
         self,

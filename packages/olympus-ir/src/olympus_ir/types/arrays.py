@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bases of the array classes, and the methods that all arrays share.
 
-Tracers, the reference evaluator's arrays and device arrays do not define NumPy's methods.
-olympus-numpy passes its operators and methods to `attach_methods` once. They are then set on every
-registered class, and on each class registered later.
+The array classes (tracers, the reference evaluator's arrays, device arrays) do not define NumPy's
+methods. olympus-numpy passes its operators and methods to `attach_methods`, which sets them on
+every class that is registered, now or later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Array", "ArrayBase", "ConcreteArray", "attach_methods", "register_ar
 
 Self = TypeVar("Self", bound="ConcreteArray")
 
-# Instances count as `Array` at run time because of their class attribute; checkers need a base.
+# At run time a class attribute makes instances count as `Array`; type checkers need a base class.
 _Base = Array if TYPE_CHECKING else object
 
 
@@ -32,7 +32,7 @@ class ArrayBase(_Base):
 
     __slots__ = ()
 
-    # NumPy defers to the right operand's operators when its priority is higher.
+    # NumPy uses the right operand's operator if its priority is higher.
     __array_priority__ = 100
 
     def _is_traced_array(self) -> bool:
@@ -43,9 +43,9 @@ set_tracer_class(ArrayBase)
 
 
 class ConcreteArray(ArrayBase):
-    """Base of the immutable arrays with values whose classes are written in Python.
+    """Base of immutable, concrete array classes that are written in Python.
 
-    Subclasses have a slot ``_aval``, the type of the array.
+    Subclasses have a slot ``_aval`` for the array's type.
     """
 
     __slots__ = ()
@@ -117,7 +117,7 @@ _methods: dict[str, Any] = {}
 
 
 def register_array_class(array_class: type) -> type:
-    """Registers a class to receive all methods that are attached, earlier or later."""
+    """Registers a class that receives all attached methods, including those attached before."""
     if array_class not in _array_classes:
         _array_classes.append(array_class)
         for name, method in _methods.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Abstract values: the static properties of an array while a program is traced.
+"""Abstract values: the static properties of arrays, which are known during tracing.
 
-Abstract values are immutable and interned: two equal ones are the same object. Hot paths therefore
-compare and hash them by identity. The table of interned values holds them weakly.
+Abstract values are immutable and interned: equal abstract values are the same object. Hot paths
+therefore compare and hash them by identity. The table of interned values holds weak references.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class AbstractValue:
     layout: Any = None  # how arrays are sharded over explicit axes of a mesh; see `layouts`
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """The value's type as the printer and error messages show it."""
+        """Returns the type's text, as the printer and error messages show it."""
         return repr(self)
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
 
     def matches(self, other: AbstractValue) -> bool:
-        """Returns whether another type is equal apart from weak types."""
+        """Returns whether two types are equal apart from weak types."""
         return self == other
 
 
@@ -52,29 +52,28 @@ _OWN_MEMORY = (None, MemorySpace.Device)
 
 
 class aval_property(NamedTuple):
-    """A property of values that their tracers have as well."""
+    """Property of values that tracers of the values also have."""
 
     fget: Callable[[Any], Any]
 
 
 class aval_method(NamedTuple):
-    """A method of values that their tracers have as well."""
+    """Method of values that tracers of the values also have."""
 
     fun: Callable[..., Any]
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: shape, dtype, whether the dtype is weak, and its placement.
+    """The type of an array: shape, dtype, weak type and placement.
 
     Args:
       shape: the sizes of the dimensions, non-negative integers.
       dtype: a NumPy dtype, or an extended dtype such as that of typed PRNG keys.
-      weak_type: whether promotion prefers the dtype of the other operand, as it does for a Python
-          scalar.
-      sharding: how the array is laid out over the explicit axes of an abstract mesh: a
-        `NamedSharding`, or a partition spec over the mesh in force.
+      weak_type: whether promotion prefers the dtype of the other operand, as for a Python scalar.
+      sharding: the layout of the array over the explicit axes of an abstract mesh: a
+          `NamedSharding`, or a partition spec over the current mesh.
       vma: the manual mesh axes over which the value varies.
-      memory_space: the memory that holds the array; None for the device's own.
+      memory_space: the memory that holds the array; None for the device's default memory.
 
     Example:
       >>> ShapedArray((2, 3), np.float32)
@@ -97,8 +96,7 @@ class ShapedArray(AbstractValue):
     shape: Shape
     dtype: DType
     weak_type: bool
-    # The normal form of `sharding`. It is None for a type that names no mesh axis; hot paths check
-    # for None.
+    # The normal form of `sharding`; None for a type without mesh axes, which hot paths check.
     layout: Any
     vma: frozenset
     memory_space: Any
@@ -131,7 +129,7 @@ class ShapedArray(AbstractValue):
     def _intern(
         cls, shape: Any, dtype: Any, weak_type: bool, sharding: Any, vma: Any, memory_space: Any
     ) -> ShapedArray:
-        """Brings the fields into normal form and enters the type into the table: the slow path."""
+        """Normalizes the fields and enters the type into the table: the slow path."""
         shape = tuple(dimension_size(size) for size in shape)
         if not dtypes.is_extended(dtype):
             dtype = np.dtype(dtype)
@@ -172,14 +170,14 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """The layout of the array: a `NamedSharding` over the mesh in force, or an empty one."""
+        """The layout of the array: a `NamedSharding` over the current mesh, or an empty one."""
         if self.layout is not None:
             return self.layout
         return layouts.replicated(self.ndim)
 
     @property
     def manual_axis_type(self) -> layouts.ManualAxisType:
-        """The variation of the value along the manual axes of the mesh."""
+        """The variation of the value along manual mesh axes."""
         return layouts.manual_axis_type(self.vma, self.layout)
 
     mat = manual_axis_type
@@ -190,7 +188,7 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def update(self, **changes: Any) -> ShapedArray:
-        """The same type with some fields changed."""
+        """Returns the type with some fields changed."""
         fields = {
             "shape": self.shape,
             "dtype": self.dtype,
@@ -208,11 +206,11 @@ class ShapedArray(AbstractValue):
         return self.update(weak_type=False) if self.weak_type else self
 
     def strip_layout(self) -> ShapedArray:
-        """The same type without placement over explicit axes."""
+        """Returns the type without placement over explicit mesh axes."""
         return self.update(sharding=None) if self.layout is not None else self
 
     def to_ct_aval(self) -> ShapedArray:
-        """The type of cotangents: the tangent type with unreduced and reduced axes exchanged."""
+        """Returns the cotangent type: the tangent type with unreduced and reduced axes swapped."""
         aval = self.to_tangent_aval()
         if aval.layout is None:
             return aval
@@ -224,18 +222,18 @@ class ShapedArray(AbstractValue):
         return aval.update(sharding=layout)
 
     def to_tangent_aval(self) -> ShapedArray:
-        """The type of tangents of values of this type."""
+        """Returns the type of tangents."""
         tangent_dtype = dtypes.tangent_dtype(self.dtype)
         if tangent_dtype is self.dtype or tangent_dtype == self.dtype:
             return self
         return self.update(dtype=tangent_dtype, weak_type=False)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        """The type in short, such as ``float32[2,3]``, or ``f32[2,3]`` with short dtypes.
+        """Returns a short text of the type, such as ``float32[2,3]``, or ``f32[2,3]``.
 
         Args:
-          short_dtypes: whether dtypes are abbreviated.
-          mesh_axis_types: whether the types of the mesh's axes are shown as well.
+          short_dtypes: whether to abbreviate dtypes.
+          mesh_axis_types: whether to show the types of mesh axes.
         """
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.name_of(self.dtype)
         space = "" if self.memory_space in _OWN_MEMORY else f"<{self.memory_space}>"
@@ -259,13 +257,13 @@ def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:
-    # A new value may have taken the key after the old value died and before this call.
+    # A new value may have taken the key since the old value died.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
 
 
 def varying_axes(avals: Any) -> frozenset:
-    """The mesh axes over which any of the values varies."""
+    """Returns the mesh axes over which any of the values varies."""
     varying = _NO_AXES
     for aval in avals:
         if isinstance(aval, ShapedArray) and aval.vma:
@@ -292,19 +290,19 @@ abstract_token = AbstractToken()
 
 
 def dimension_size(size: Any) -> Any:
-    """Checks one size of a shape and returns it as a Python integer."""
+    """Checks a dimension's size, and returns it as a Python integer."""
     if type(size) is int:
         if size < 0:
             raise TypeError(f"Shapes must have non-negative sizes, got {size}.")
         return size
-    # Symbolic dimensions define their own arithmetic and are returned unchanged.
+    # Symbolic dimensions are returned unchanged, because they define their own arithmetic.
     if getattr(size, "_is_symbolic_dimension", False):
         return size
     try:
         size = operator.index(size)
     except Exception as error:
         if getattr(size, "_is_traced_array", None) is not None:
-            raise  # the tracer's own error says which argument the size depends on
+            raise  # the tracer's error names the argument on which the size depends
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {size!r} "
             f"of type {type(size).__name__}."
@@ -313,7 +311,7 @@ def dimension_size(size: Any) -> Any:
 
 
 def canonicalize_shape(shape: Any, context: str = "") -> Shape:
-    """Checks a user's shape and returns it as a tuple of integers.
+    """Checks a user's shape, and returns it as a tuple of integers.
 
     Raises:
       TypeError: ``shape`` is not a sequence of non-negative integers.
@@ -344,7 +342,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
         raise TypeError(f"{message}{' ' + context if context else ''}") from None
 
 
-# ---- abstract values of concrete ones ----
+# ---- abstract values of concrete values ----
 
 AvalGetter: TypeAlias = Callable[[Any], AbstractValue]
 
@@ -354,12 +352,12 @@ aval_getters: dict[type, AvalGetter] = {}
 
 
 def register_value_type(value_type: type, getter: AvalGetter) -> None:
-    """Makes values of a type legal operands; ``getter`` returns their abstract value."""
+    """Makes values of a type valid operands. ``getter`` returns the abstract value of a value."""
     aval_getters[value_type] = getter
 
 
 def get_aval(value: Any) -> Any:
-    """The abstract value of a concrete array, a scalar or a tracer.
+    """Returns the abstract value of a concrete array, a scalar or a tracer.
 
     Raises:
       TypeError: values of this type are not arrays.
@@ -380,7 +378,7 @@ def get_aval(value: Any) -> Any:
 def array_conversion(value: Any) -> Callable[[], Any] | None:
     """Returns the method that converts an object of another library to an array, or None.
 
-    The method is called ``__olympus_array__`` or ``__jax_array__``.
+    Its name is ``__olympus_array__`` or ``__jax_array__``.
 
     Example:
       >>> array_conversion(1.5) is None
@@ -391,7 +389,7 @@ def array_conversion(value: Any) -> Callable[[], Any] | None:
 
 
 def argument_aval(value: Any) -> Any:
-    """Like `get_aval`, also for values with a shape and dtype only, such as `ShapeDtypeStruct`."""
+    """Like `get_aval`, but also accepts objects with only a shape and dtype."""
     try:
         return get_aval(value)
     except TypeError:
@@ -415,10 +413,10 @@ def is_valid_value(value: Any) -> bool:
 
 
 def operand_avals(operation: str, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The abstract values of an operation's operands.
+    """Returns the abstract values of an operation's operands.
 
     Raises:
-      TypeError: an operand is not an array; the message says which one.
+      TypeError: an operand is not an array. The message names the operand.
     """
     try:
         return tuple([get_aval(operand) for operand in operands])
@@ -441,7 +439,7 @@ for _scalar_type in dtypes.numpy_scalar_types:
     register_value_type(_scalar_type, _numpy_aval)
 register_value_type(np.ndarray, _numpy_aval)
 
-# The abstract values of Python scalars depend on the flag of 64-bit types.
+# The abstract values of Python scalars, which depend on the flag for 64-bit types.
 _python_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
 
 

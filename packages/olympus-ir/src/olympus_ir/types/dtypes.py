@@ -3,7 +3,7 @@
 
 The supported dtypes are NumPy's dtypes, those of ml_dtypes (bfloat16; floats of 8, 6 and 4 bits;
 integers of 4, 2 and 1 bits) and extended dtypes. While 64-bit types are disabled,
-`canonicalize_dtype` maps them to their 32-bit counterparts.
+`canonicalize_dtype` replaces them by their 32-bit counterparts.
 
 `olympus_ir.types.promotion` defines how the dtypes of operands combine.
 """
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 DType: TypeAlias = np.dtype | ExtendedDType
-# Values that name a dtype, extended ones too, which have no common base.
+# Values that name a dtype. They may name extended dtypes, so they have no common base class.
 DTypeArgument: TypeAlias = Any
 
 bfloat16 = ml_dtypes.bfloat16
@@ -102,10 +102,10 @@ _ML_DTYPE_CATEGORY: dict[type, type] = {
     **{d.type: np.unsignedinteger for d in small_unsigned},
 }
 
-# Of equal dtypes, such as longlong and int64, one represents the others.
+# Equal dtypes, such as longlong and int64, have a single representative.
 representative: dict[Any, Any] = {d: d for d in numeric_dtypes}
 
-# The 64-bit dtypes, and their replacements while they are disabled.
+# Maps 64-bit dtypes to their replacements while 64-bit types are disabled.
 half_width: dict[np.dtype, np.dtype] = {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in (
@@ -123,19 +123,19 @@ _PYTHON_SCALAR_DTYPES: dict[type, np.dtype] = {
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }
-# Scalar types of NumPy and ml_dtypes whose instances are legal operands.
+# Scalar types of NumPy and ml_dtypes whose instances are valid operands.
 numpy_scalar_types: frozenset[type] = frozenset(
     {d.type for d in numeric_dtypes} | {np.longlong, np.ulonglong, np.intc, np.uintc}
 )
 
 
 def is_extended(dtype: Any) -> bool:
-    """Returns whether ``dtype`` is an extended dtype, such as that of typed random keys."""
+    """Returns whether a dtype is extended, like the dtypes of typed random keys."""
     return isinstance(dtype, ExtendedDType)
 
 
 def is_python_scalar(value: Any) -> bool:
-    """Returns whether ``value`` is a bool, int, float or complex and not of a NumPy type."""
+    """Returns whether a value is a Python bool, int, float or complex, and not a NumPy scalar."""
     return type(value) in _PYTHON_SCALAR_DTYPES or (
         isinstance(value, python_scalar_types) and not isinstance(value, np.generic)
     )
@@ -154,7 +154,7 @@ def is_valid_dtype(dtype: Any) -> bool:
 
 
 def check_valid_dtype(dtype: Any) -> None:
-    """Raises an error when arrays cannot have this dtype.
+    """Raises TypeError if arrays cannot have this dtype.
 
     Raises:
         TypeError: ``dtype`` is neither numeric nor extended.
@@ -176,11 +176,12 @@ _canonical: tuple[dict[Any, np.dtype], dict[Any, np.dtype]] = ({}, {})
 
 
 def canonicalize_dtype(dtype: DTypeArgument, allow_extended_dtype: bool = False) -> Any:
-    """Returns the dtype of an array that is requested with ``dtype``.
+    """Returns the dtype that an array gets if ``dtype`` is requested.
 
     Args:
-        dtype: a dtype, a scalar type or the name of one.
-        allow_extended_dtype: whether extended dtypes are returned unchanged, or refused.
+        dtype: a dtype, a scalar type, or the name of a dtype.
+        allow_extended_dtype: whether to return extended dtypes unchanged; otherwise they are
+          refused.
 
     Returns:
         The dtype; while 64-bit types are disabled, the 32-bit counterpart of a 64-bit dtype.
@@ -214,8 +215,8 @@ def check_and_canonicalize_user_dtype(
 ) -> Any:
     """Returns the dtype for a user's ``dtype=`` argument.
 
-    Python's own types ask for the default width. The flag ``olympus_explicit_x64_dtypes`` says how
-    to treat an explicit 64-bit dtype while 64-bit types are disabled.
+    Python's types request the default width. The flag ``olympus_explicit_x64_dtypes`` determines
+    the treatment of explicit 64-bit dtypes while 64-bit types are disabled.
 
     Args:
         dtype: the dtype that the user gave.
@@ -223,13 +224,19 @@ def check_and_canonicalize_user_dtype(
 
     Raises:
         TypeError: arrays cannot have this dtype.
-        ValueError: the dtype has 64 bits, and the flag refuses such dtypes.
+        ValueError: the dtype has 64 bits, and the flag refuses such dtypes; or an array was given.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
     given = dtype
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
+    if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "shape"):
+        place = f" of {function_name}" if function_name else ""
+        raise ValueError(
+            f"the argument dtype{place} is an array, of dtype {name_of(dtype.dtype)}; "
+            "use dtype=arr.dtype instead of dtype=arr."
+        )
     dtype = np.dtype(dtype)
     dtype = representative.get(dtype, dtype)
     place = f" in {function_name}" if function_name else ""
@@ -266,27 +273,27 @@ def python_scalar_dtype(kind: type) -> np.dtype:
 
 
 def default_int_dtype() -> np.dtype:
-    """The dtype of Python integers: int64, or int32 while 64-bit types are disabled."""
+    """Returns the dtype of Python integers: int64, or int32 while 64-bit types are disabled."""
     return canonicalize_dtype(int)
 
 
 def default_uint_dtype() -> np.dtype:
-    """The unsigned dtype of the same width as `default_int_dtype`."""
+    """Returns the unsigned dtype of the same width as `default_int_dtype`."""
     return canonicalize_dtype(np.uint64)
 
 
 def default_float_dtype() -> np.dtype:
-    """The dtype of Python floats: float64, or float32 while 64-bit types are disabled."""
+    """Returns the dtype of Python floats: float64, or float32 while 64-bit types are disabled."""
     return canonicalize_dtype(float)
 
 
 def default_complex_dtype() -> np.dtype:
-    """The dtype of Python complex numbers, of twice the width of `default_float_dtype`."""
+    """Returns the dtype of Python complex numbers, twice as wide as `default_float_dtype`."""
     return canonicalize_dtype(complex)
 
 
 def _bits(dtype: np.dtype) -> int:
-    # The names of dtypes smaller than a byte contain their width: int4, float6_e2m3fn.
+    # The names of dtypes below one byte contain the width: int4, float6_e2m3fn.
     name = dtype.name.split("_")[0].lstrip("uintfloa")
     return int(name) if name.isdecimal() and int(name) < 8 else 8 * dtype.itemsize
 
@@ -299,7 +306,7 @@ _INTEGER_RANGES = {
 
 
 def check_integer_fits(value: int, dtype: np.dtype) -> None:
-    """Raises an OverflowError when the Python integer ``value`` does not fit into ``dtype``."""
+    """Raises OverflowError if the Python integer ``value`` does not fit into ``dtype``."""
     smallest, largest = _INTEGER_RANGES[dtype]
     if not smallest <= value <= largest:
         repair = "" if enable_x64.value else f" Enable 64-bit types with {enable_x64.shown_name}."
@@ -313,14 +320,14 @@ def check_integer_fits(value: int, dtype: np.dtype) -> None:
 
 
 def dtype(x: Any, *, canonicalize: bool = False) -> Any:
-    """Returns the dtype that ``x`` is, names or has.
+    """Returns the dtype that ``x`` is, names, or has.
 
     Args:
         x: a dtype, a scalar type, a string, a Python scalar, or an array.
-        canonicalize: whether to return the dtype that an array made of ``x`` would have.
+        canonicalize: whether to return the dtype of an array made from ``x``.
 
     Raises:
-        TypeError: ``x`` has no dtype, or one that arrays cannot have.
+        TypeError: ``x`` has no dtype, or has a dtype that arrays cannot have.
         ValueError: ``x`` is None.
 
     Example:
@@ -330,7 +337,7 @@ def dtype(x: Any, *, canonicalize: bool = False) -> Any:
         dtype('float32')
     """
     if x is None:
-        raise ValueError("None is neither a dtype nor a value that has one.")
+        raise ValueError("None is neither a dtype nor a value with a dtype.")
     if type(x) in _PYTHON_SCALAR_DTYPES:
         result: Any = _PYTHON_SCALAR_DTYPES[type(x)]
     elif isinstance(x, ExtendedDType):
@@ -384,11 +391,12 @@ _subdtype_answers: dict[tuple[Any, Any], bool] = {}
 def issubdtype(a: DTypeArgument, b: DTypeArgument) -> bool:
     """Returns whether ``a`` is ``b`` or below it in the hierarchy of scalar types.
 
-    As in NumPy, but bfloat16 and the other floats of ml_dtypes are below ``np.floating``, its
-    integers below ``np.integer``, and extended dtypes below `extended`.
+    The hierarchy extends NumPy's. The floats of ml_dtypes, such as bfloat16, are below
+    ``np.floating``, the integers of ml_dtypes are below ``np.integer``, and extended dtypes are
+    below `extended`.
 
     Args:
-        a: a dtype or scalar type, maybe abstract.
+        a: a dtype or scalar type, which may be abstract.
         b: another dtype or scalar type.
 
     Example:
@@ -400,12 +408,12 @@ def issubdtype(a: DTypeArgument, b: DTypeArgument) -> bool:
     except KeyError:
         answer = _subdtype_answers[a, b] = _issubdtype(a, b)
         return answer
-    except TypeError:  # not hashable, so no dtype; NumPy explains
+    except TypeError:  # not hashable, so not a dtype; NumPy raises the error
         return _issubdtype(a, b)
 
 
 def _scalar_type(x: Any) -> type:
-    """The scalar type, maybe abstract, that stands for ``x`` in NumPy's hierarchy."""
+    """Returns the scalar type, maybe abstract, that stands for ``x`` in NumPy's hierarchy."""
     if isinstance(x, ExtendedDType):
         return x.type
     if isinstance(x, type) and issubclass(x, np.generic):
@@ -437,13 +445,13 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...]) -> bool:
-    """Returns whether ``dtype`` is of a kind, as the array API standard defines kinds.
+    """Returns whether ``dtype`` is of a kind, as defined by the array API standard.
 
     Args:
-        dtype: the dtype in question.
+        dtype: the dtype.
         kind: a dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
             ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``, or a tuple
-            of these. A tuple asks whether ``dtype`` is of any of its kinds.
+            of these, which means any of these kinds.
 
     Example:
         >>> isdtype(np.float32, "real floating")
@@ -483,7 +491,7 @@ _TANGENT_DTYPES = {
 
 
 def tangent_dtype(dtype: DType) -> Any:
-    """Returns the dtype of tangents: the same for floats and complex numbers, else ``float0``."""
+    """Returns the dtype of tangents: ``dtype`` for floats and complex numbers, else ``float0``."""
     try:
         return _TANGENT_DTYPES[dtype]
     except KeyError:
@@ -496,16 +504,16 @@ _WIDE_INTEGERS = frozenset(_of_numpy("int64 uint64"))
 
 
 def to_numeric_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns int32 for bool, any other dtype unchanged."""
+    """Returns int32 for bool, and other dtypes unchanged."""
     dtype = np.dtype(dtype)
     return np.dtype("int32") if dtype == bool_dtype else representative.get(dtype, dtype)
 
 
 def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns the floating dtype that integers of ``dtype`` are computed in.
+    """Returns the floating dtype in which integers of ``dtype`` are computed.
 
-    Floating and complex dtypes are returned unchanged; 64-bit integers give float64, and all other
-    integers and bool float32.
+    Floating and complex dtypes are returned unchanged. 64-bit integers give float64; other integers
+    and bool give float32.
 
     Example:
         >>> to_inexact_dtype(np.int8)
@@ -518,13 +526,13 @@ def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
 
 
 def to_floating_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns `to_inexact_dtype` with complex dtypes replaced by those of their real parts."""
+    """Returns `to_inexact_dtype`, with complex dtypes replaced by their real dtypes."""
     dtype = to_inexact_dtype(dtype)
     return _REAL_OF.get(dtype, dtype)
 
 
 def to_complex_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns the complex dtype that numbers of ``dtype`` are embedded in."""
+    """Returns the complex dtype that can represent numbers of ``dtype``."""
     dtype = to_inexact_dtype(dtype)
     return dtype if dtype in _REAL_OF else _COMPLEX_OF.get(dtype, complexes[0])
 
@@ -557,7 +565,7 @@ def iinfo(dtype: DTypeArgument) -> Any:
 
 
 def itemsize_bits(dtype: DTypeArgument) -> int:
-    """Returns how many bits an element takes on a device.
+    """Returns the number of bits that an element takes on a device.
 
     Example:
         >>> itemsize_bits("int4")
@@ -578,7 +586,7 @@ def supports_inf(dtype: DTypeArgument) -> bool:
 
 
 def name_of(dtype: DTypeArgument) -> str:
-    """Returns the name that messages and programs show, such as ``float32`` or ``key<fry>``."""
+    """Returns the name shown in messages and programs, such as ``float32`` or ``key<fry>``."""
     return "float0" if dtype == float0 else dtype.name
 
 
@@ -595,5 +603,5 @@ _SHORT_NAMES: MappingProxyType[Any, str] = MappingProxyType(
 
 
 def short_name(dtype: DType) -> str:
-    """Returns the name in short, such as ``f32``, ``bf16``, ``u8``, ``c64`` or ``bool``."""
+    """Returns the short name, such as ``f32``, ``bf16``, ``u8``, ``c64`` or ``bool``."""
     return _SHORT_NAMES.get(dtype) or name_of(dtype)

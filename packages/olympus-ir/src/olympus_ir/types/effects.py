@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects: the actions of an equation besides computing its results.
+"""Effects: actions of an equation besides computing its results.
 
-An equation names its effects in its type. Ordered effects are sequenced through tokens; all
-effects keep an equation from being removed as dead code.
+The effects are part of an equation's type. Tokens put ordered effects into sequence. An equation
+with an effect is not removed as dead code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Effect:
-    """Base of all effects. Equal effects count as one. The hash is by identity by default."""
+    """Base of effects. Equal effects count as one effect. By default, the hash is by identity."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ no_effects: frozenset[Effect] = frozenset()
 
 
 class EffectTypeSet:
-    """The set of effect classes that a construct admits; subclasses are members too."""
+    """Set of the effect classes that a construct admits. Subclasses are members, too."""
 
     def __init__(self) -> None:
         self._types: tuple[type[Effect], ...] = ()
@@ -45,7 +45,7 @@ class EffectTypeSet:
         return [effect for effect in effects if effect not in self]
 
 
-# Sets of effects: those that may be lowered, that tokens sequence, that loops may contain, ...
+# Sets of effects: effects that may be lowered, that tokens sequence, that loops may contain, ...
 lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet()
 control_flow_allowed_effects = EffectTypeSet()
@@ -57,28 +57,28 @@ reference_effects = EffectTypeSet()
 
 
 class DebugEffect(Effect):
-    """Printing and other debugging callbacks."""
+    """Effect of printing and other debugging callbacks."""
 
     def __repr__(self) -> str:
         return "Debug"
 
 
 class OrderedDebugEffect(Effect):
-    """Debugging callbacks that run in the order of the program."""
+    """Effect of debugging callbacks that run in program order."""
 
     def __repr__(self) -> str:
         return "OrderedDebug"
 
 
 class IOEffect(Effect):
-    """Input and output through a callback."""
+    """Effect of input and output through callbacks."""
 
     def __repr__(self) -> str:
         return "IO"
 
 
 class OrderedIOEffect(Effect):
-    """Input and output through callbacks that run in the order of the program."""
+    """Effect of input and output through callbacks that run in program order."""
 
     def __repr__(self) -> str:
         return "OrderedIO"
@@ -101,7 +101,7 @@ for _effect_type in (DebugEffect, OrderedDebugEffect):
 
 
 class NamedAxisEffect(Effect):
-    """Use of a named axis; recorded so that a program says which axes it needs bound."""
+    """Use of a named axis. A program's effects thus list the axes that must be bound."""
 
     __slots__ = ("name",)
 
@@ -127,7 +127,7 @@ checkpoint_allowed_effects.add_type(NamedAxisEffect)
 class RefEffect(Effect):
     """Use of a mutable reference.
 
-    The effects of an equation say what it does to the references among its operands.
+    The effects of an equation describe its accesses to the references among its operands.
     """
 
     __slots__ = ("_name",)
@@ -158,13 +158,13 @@ class WriteEffect(RefEffect):
 
 
 class AccumEffect(RefEffect):
-    """Adding to what a reference holds."""
+    """Adding to the array that a reference holds."""
 
     __slots__ = ()
 
 
 class AllocationEffect(RefEffect):
-    """Making a reference, or ending its life, possibly inside of a nested program."""
+    """Making a reference or ending its life, possibly inside a nested program."""
 
     __slots__ = ()
 

@@ -32,7 +32,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
 
 
 def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
-    """Returns the type of the array of an extended dtype that a plain array stores."""
+    """Returns the type of the extended-dtype array that a plain array stores."""
     element = dtype.physical_element_aval()
     leading = physical.ndim - element.ndim
     if leading < 0 or physical.shape[leading:] != element.shape or physical.dtype != element.dtype:
@@ -49,8 +49,8 @@ class ExtendedArray(ConcreteArray):
     """A concrete array of an extended dtype, such as an array of typed random keys.
 
     Args:
-      physical: the plain array that carries the elements. Its last dimensions are those of one
-        element.
+      physical: the plain array that stores the elements. Its last dimensions are the dimensions of
+        one element.
       aval: the type of the array.
     """
 
@@ -89,11 +89,11 @@ class ExtendedArray(ConcreteArray):
         self._no_numbers("an index")
 
     def item(self, *args: Any) -> NoReturn:
-        """Raises TypeError: no Python object stands for an element."""
+        """Raises TypeError, because no Python object stands for an element."""
         self._no_numbers("a Python number")
 
     def tolist(self) -> NoReturn:
-        """Raises TypeError: no Python object stands for an element."""
+        """Raises TypeError, because no Python object stands for an element."""
         self._no_numbers("lists of Python numbers")
 
     def __reduce__(self) -> tuple:
@@ -111,23 +111,23 @@ class ExtendedArray(ConcreteArray):
         return sharding
 
     def block_until_ready(self) -> ExtendedArray:
-        """The array itself, once it has been computed."""
+        """Waits until the array is computed, and returns it."""
         self.physical.block_until_ready()
         return self
 
     def addressable_data(self, index: int) -> ExtendedArray:
-        """The part of the array on one of this process's devices."""
+        """Returns the shard on one of this process's devices."""
         physical = self.physical.addressable_data(index)
         return ExtendedArray(physical, logical_aval(physical.aval, self._aval.dtype))
 
     @property
     def addressable_shards(self) -> list[Any]:
-        """The parts of the array on devices of this process."""
+        """The shards on devices of this process."""
         return [self._own_shard(shard) for shard in self.physical.addressable_shards]
 
     @property
     def global_shards(self) -> list[Any]:
-        """The parts of the array on all devices."""
+        """The shards on all devices."""
         return [self._own_shard(shard) for shard in self.physical.global_shards]
 
     def _own_shard(self, shard: Any) -> Any:
@@ -148,19 +148,19 @@ class ExtendedArray(ConcreteArray):
 
 
 def plain_array(value: Any) -> Any:
-    """Returns the plain array of an array of an extended dtype; returns other values unchanged."""
+    """Returns the plain array of an array of an extended dtype, and other values unchanged."""
     return value.physical if value.__class__ is ExtendedArray else value
 
 
 def plain_aval(aval: Any) -> Any:
-    """The type of the plain array behind values of a type."""
+    """Returns the type of the plain array that stores a value of a type."""
     if isinstance(aval, ShapedArray) and is_extended(aval.dtype):
         return physical_aval(aval)
     return aval
 
 
 def array_of_type(plain: Any, aval: Any) -> Any:
-    """The array of a type, possibly of an extended dtype, that a plain array stores."""
+    """Returns an array of a type, possibly of an extended dtype, given its plain array."""
     return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
 
 

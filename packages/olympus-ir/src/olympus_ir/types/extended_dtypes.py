@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended dtypes: dtypes beyond NumPy's whose elements are each stored in a plain array.
+"""Extended dtypes, whose elements are each stored in a plain array.
 
-An array of an extended dtype, such as an array of typed random keys, is carried by an array of
-plain numbers with more dimensions. The dtype gives the type of the plain array for one element (its
-physical element). The package that defines the dtype gives the operations on it.
+An array of an extended dtype, such as an array of typed random keys, is stored in an array of plain
+numbers with more dimensions. The dtype defines the type of the plain array for one element (the
+physical element). The package that defines the dtype also defines its operations.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from . import known_types
 class extended(np.generic):
     """The abstract scalar type of all extended dtypes.
 
-    Used with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    Use it with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
     """
 
 
 class prng_key(extended):
     """The abstract scalar type of the dtypes of typed random keys.
 
-    Used with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    Use it with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
     """
 
 
@@ -36,9 +36,9 @@ class ExtendedDType(abc.ABC):
 
     A subclass defines `name` and `physical_element_aval`. Dtypes of other libraries may instead
     define ``_rules``, an object of static functions of the dtype, with `physical_element_aval`
-    among them. Other functions of ``_rules`` allow conversions (``convert_from(dtype, other)``,
-    ``convert_to(other, dtype)``) and define tangents: ``tangent_dtype(dtype)``, their sum
-    ``add(dtype, x, y)``, and ``zero(dtype)``.
+    among them. Optional functions of ``_rules`` allow conversions (``convert_from(dtype, other)``,
+    ``convert_to(other, dtype)``) and define the tangents' dtype (``tangent_dtype(dtype)``), sum
+    (``add(dtype, x, y)``) and zero (``zero(dtype)``).
 
     Attributes:
         type: the abstract scalar type, a subclass of `extended`.
@@ -60,7 +60,7 @@ class ExtendedDType(abc.ABC):
         return math.prod(physical.shape) * np.dtype(physical.dtype).itemsize
 
     def physical_element_aval(self) -> Any:
-        """The abstract value of the plain array that carries one element."""
+        """The abstract value of the plain array that stores one element."""
         rules: Any = getattr(self, "_rules", None)
         if rules is None:
             raise TypeError(f"the dtype {self.name} does not say what carries its elements")
@@ -68,12 +68,12 @@ class ExtendedDType(abc.ABC):
 
     @classmethod
     def from_name(cls, name: str) -> Any:
-        """The dtype of this class with the given name, or None; for reading files."""
+        """Returns the dtype of this class with a name, or None; used to read files."""
         return None
 
     @property
     def tangent_dtype(self) -> Any:
-        """The dtype of tangents; elements without a tangent space have ``float0``."""
+        """The dtype of tangents; ``float0`` for elements without tangents."""
         rules: Any = getattr(self, "_rules", None)
         return float0 if rules is None else rules.tangent_dtype(self)
 
@@ -83,7 +83,7 @@ class ExtendedDType(abc.ABC):
         return convert is not None and convert(self, dtype)
 
     def converts_from(self, dtype: Any) -> bool:
-        """Returns whether elements of another dtype can be converted to this one."""
+        """Returns whether elements of another dtype can be converted to this dtype."""
         convert = getattr(getattr(self, "_rules", None), "convert_to", None)
         return convert is not None and convert(dtype, self)
 
@@ -101,13 +101,12 @@ class ExtendedDType(abc.ABC):
         return self.name
 
 
-# The dtype of tangents of values without a tangent space, such as integers. Its arrays take no
-# memory.
+# The dtype of tangents of values without tangents, such as integers. Its arrays take no memory.
 float0: np.dtype = np.dtype([("float0", np.void, 0)])
 
 
 def refuse_float0(operation: str) -> NoReturn:
-    """Raises the error about an operand of dtype float0, such as the tangent of an integer."""
+    """Raises the error for an operand of dtype float0, such as the tangent of an integer."""
     raise TypeError(
         f"{operation} was called with a float0. float0s do not support any operations by design: "
         "they are the tangents of integers, and have no elements. Zeros in their place are "

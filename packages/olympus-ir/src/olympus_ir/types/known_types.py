@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags for registered high types and mutable types, and the error about closed-over objects.
+"""Flags that tell whether high types or mutable types are registered.
+
+Also the error about closed-over mutable objects.
 
 Hot paths read these flags without importing `high_types` or `mutable_types`.
 """
@@ -20,7 +22,7 @@ def use_high_types() -> None:
 
 
 def is_high(aval: Any) -> bool:
-    """Returns whether values of a type are made of several arrays."""
+    """Returns whether a type is high, so that its values consist of several arrays."""
     return high and getattr(aval, "is_high", False) is True
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts: the part of a sharding that belongs to the type of an array.
 
-The layout of a type states how an array is sharded over the explicit axes of a mesh. It also states
-over which axes the devices hold terms of a sum (unreduced), and over which axes the cotangent will
-be unreduced (reduced). A type that names no axis has no layout (None): the array is replicated over
-whatever mesh is in force. Programs without explicit axes therefore have no overhead, and a value
-made outside of a mesh can be used inside of one.
+The layout of a type says how an array is sharded over the explicit axes of a mesh. It also names
+the axes over which the devices hold the terms of a sum (unreduced), and the axes over which the
+cotangent will be unreduced (reduced). A type without axes has no layout (None): the array is
+replicated over any mesh. Programs without explicit axes therefore have no overhead, and a value
+made outside of a mesh can be used inside a mesh.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _NO_AXES: frozenset = frozenset()
 
 
 def mesh_in_force() -> AbstractMesh:
-    """Returns the abstract mesh of `set_mesh` or `use_abstract_mesh`; else an empty one."""
+    """Returns the mesh of `set_mesh` or `use_abstract_mesh`, as an abstract mesh; may be empty."""
     mesh = config_states.abstract_mesh.value
     return empty_abstract_mesh if mesh is None else mesh
 
 
 def axes_of_entry(entry: Any) -> tuple:
-    """The mesh axes in one entry of a partition spec."""
+    """Returns the mesh axes in one entry of a partition spec."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
@@ -73,10 +73,10 @@ def entries_of(aval: Any) -> tuple:
 
 
 def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
-    """Returns the layout of an array's type with a sharding; None if the sharding names no axis.
+    """Returns the layout of an array with a sharding; None if the sharding names no axis.
 
     Args:
-      sharding: a `NamedSharding`, or a partition spec over the mesh in force.
+      sharding: a `NamedSharding`, or a partition spec over the current mesh.
       ndim: the number of dimensions of the array.
 
     Raises:
@@ -136,7 +136,7 @@ def _normal_form_of(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Named
 
 @functools.lru_cache(maxsize=4096)
 def _interned(mesh: AbstractMesh, spec: PartitionSpec) -> NamedSharding:
-    # Equal layouts are one object, so that interned types compare them quickly.
+    # Intern layouts, so interned types compare them by identity.
     return NamedSharding(mesh, spec)
 
 
@@ -151,7 +151,7 @@ def layout_over(
     unreduced: frozenset = _NO_AXES,
     reduced: frozenset = _NO_AXES,
 ) -> NamedSharding | None:
-    """Returns the layout over a mesh with these partition entries; None if no axis is named."""
+    """Returns the layout over a mesh with these partition entries; None if they name no axis."""
     spec = PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
     return _normal_form(mesh, spec, len(entries))
 
@@ -162,14 +162,14 @@ def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
 
 
 def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
-    """Returns the replicated sharding over a mesh, by default over the mesh in force."""
+    """Returns the replicated sharding over a mesh, by default the current mesh."""
     return _replicated(mesh_in_force() if mesh is None else mesh, ndim)
 
 
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
     """Returns the layout restricted to the first ``ndim`` dimensions.
 
-    The restriction of a physical array's layout is the layout of its array of an extended dtype.
+    For the layout of a physical array, the result is the layout of the array of an extended dtype.
     """
     if layout is None:
         return None
@@ -178,7 +178,7 @@ def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
 
 
 def without_dimension(layout: NamedSharding | None, dimension: int) -> NamedSharding | None:
-    """The layout of one slice along a dimension."""
+    """Returns the layout of one slice along a dimension."""
     if layout is None:
         return None
     spec = layout.spec
@@ -189,7 +189,7 @@ def without_dimension(layout: NamedSharding | None, dimension: int) -> NamedShar
 def with_dimension(
     layout: NamedSharding | None, dimension: int, entry: Any = None
 ) -> NamedSharding | None:
-    """The layout of arrays stacked along a new dimension, which is split over ``entry``."""
+    """Returns the layout of arrays stacked along a new dimension, sharded over ``entry``."""
     if layout is None:
         return None
     spec = layout.spec
@@ -222,7 +222,7 @@ def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
 def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
     layout = None
     if mesh.explicit_axes:
-        if len(spec) > aval.ndim:  # the spec is that of an extended dtype's plain array
+        if len(spec) > aval.ndim:  # the spec may be for an extended dtype's plain array
             spec = spec.update(partitions=spec.partitions[: aval.ndim])
         layout = _normal_form(mesh.abstract_mesh, spec, aval.ndim)
     return aval if aval.layout is layout else aval.update(sharding=layout)
@@ -303,15 +303,15 @@ class ManualAxisType:
 
     @property
     def vur(self) -> frozenset:
-        """The axes along which the value varies, is unreduced or is reduced."""
+        """The axes along which the value varies, or is unreduced or reduced."""
         return self.varying | self.unreduced | self.reduced
 
     def invarying(self, mesh: Any) -> frozenset:
-        """Returns the manual axes of a mesh along which the value is the same everywhere."""
+        """Returns the manual axes of a mesh along which the value does not vary."""
         return frozenset(mesh.manual_axes) - self.vur
 
     def to_ct_mat(self) -> ManualAxisType:
-        """Returns the variation of cotangents: unreduced and reduced axes exchange roles."""
+        """Returns the variation of cotangents: unreduced and reduced axes are swapped."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     @property
@@ -336,7 +336,7 @@ class ManualAxisType:
 
 
 def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> ManualAxisType:
-    """Returns the variation along manual axes of a type with this layout."""
+    """Returns the variation of a type along manual axes, given its layout."""
     if layout is None:
         return ManualAxisType(varying=varying)
     manual = frozenset(layout.mesh.manual_axes)
@@ -355,7 +355,7 @@ def axes_text(axes: Sequence[Any]) -> str:
 
 
 def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset) -> tuple:
-    """Formats the sizes with their mesh axes, ``8@x,2``, and the other axes, ``{V:y}``."""
+    """Formats sizes with their mesh axes, ``8@x,2``, and the remaining axes, ``{V:y}``."""
     groups = [("V", varying)]
     entries: Sequence[Any] = (None,) * len(shape)
     if layout is not None:
@@ -372,7 +372,7 @@ def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset
 
 
 def mesh_text(layout: NamedSharding | None) -> str:
-    """Formats the axis types of the layout's mesh, or of the mesh in force without a layout."""
+    """Formats the axis types of the layout's mesh, or of the current mesh if there is no layout."""
     mesh = mesh_in_force() if layout is None else layout.mesh
     by_type: dict[AxisType, list] = {}
     for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True):

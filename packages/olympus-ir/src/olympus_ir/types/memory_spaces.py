@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory spaces: the kinds of memory that can hold a value, as a part of its type."""
+"""Memory spaces: the kinds of memory that can hold a value. They are part of its type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class MemorySpace(enum.Enum):
-    """Memory that holds a value, independent of the device's names for its memories.
+    """Memory that holds a value, independent of the names that devices use.
 
     Example:
       >>> MemorySpace.Host
@@ -18,16 +18,16 @@ class MemorySpace(enum.Enum):
 
     Device = enum.auto()
     Host = enum.auto()
-    Any = enum.auto()  # the compiler decides
+    Any = enum.auto()  # the compiler chooses
 
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
     def __format__(self, spec: str) -> str:
-        return format(self.name.lower(), spec)  # the memory's name in printed types
+        return format(self.name.lower(), spec)  # the name in printed types
 
 
-# The devices' names of the memories.
+# The devices' names for the memories.
 MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
@@ -35,7 +35,7 @@ def space_of_kind(kind: str | None) -> MemorySpace | None:
     """Returns the memory space of a kind of memory; None for the device's default memory.
 
     Args:
-      kind: the device's name of the memory.
+      kind: the device's name for the memory.
 
     Example:
       >>> space_of_kind("pinned_host"), space_of_kind("device")
@@ -56,8 +56,8 @@ def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tup
 
     Args:
       primitive: the operation.
-      avals: the types of its operands.
-      results: the types of its results, whose memory spaces are replaced.
+      avals: the types of the operands.
+      results: the types of the results, whose memory spaces are replaced.
 
     Raises:
       ValueError: some operands are on the host and others on the device, and the primitive has a

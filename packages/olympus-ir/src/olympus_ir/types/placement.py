@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pure data of placement: over which mesh axes the dimensions of an array are laid out.
+"""Data types of placement: the mesh axes over which the dimensions of an array are laid out.
 
 Nothing here depends on a device. `PartitionSpec` assigns mesh axes to array dimensions, and
-`AbstractMesh` gives the axes names, sizes and types. Together they state in a type how an array is
-placed. Meshes of real devices belong to olympus-sharding. It also adds the computing methods to the
-bare sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
+`AbstractMesh` gives the axes names, sizes and types. Together they describe the placement of an
+array in its type. Meshes of real devices belong to olympus-sharding. That package also adds methods
+to the plain sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
 
-All other values are immutable and interned: two equal ones are one object. Types that carry
+All other values are immutable and interned: equal values are the same object. Types that contain
 placement therefore compare by identity.
 """
 
@@ -53,11 +53,11 @@ _NO_AXES: frozenset = frozenset()
 
 
 class AxisType(enum.Enum):
-    """Kind of a mesh axis: who decides how arrays are laid out over it.
+    """Kind of a mesh axis, which says who decides how arrays are laid out over it.
 
     Attributes:
       Auto: the compiler, guided by constraints.
-      Explicit: the types of the program; every operation's result type says the layout.
+      Explicit: the types of the program; each operation's result type includes the layout.
       Manual: the user's program, written for one shard, as inside `shard_map`.
     """
 
@@ -93,7 +93,10 @@ set_pspec_unconstrained(UNCONSTRAINED)
 
 
 class _Frozen:
-    """Base of immutable values. Only the function that makes an interned value sets its fields."""
+    """Base of immutable values.
+
+    Fields are set only by the function that makes an interned value.
+    """
 
     __slots__ = ()
 
@@ -103,7 +106,7 @@ class _Frozen:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"cannot delete field {name!r}")
 
-    # Equal values are one object, so a copy is the value itself.
+    # Equal values are the same object, so a copy is the value itself.
     def __copy__(self) -> Any:
         return self
 
@@ -118,10 +121,10 @@ class PartitionSpec(_Frozen):
     """Partition spec: an assignment of mesh axes to the dimensions of an array.
 
     Args:
-      *partitions: for each dimension the name of a mesh axis, a tuple of names (the first one
-        major), None where the dimension is not split, or `PartitionSpec.UNCONSTRAINED` where the
-        compiler may choose. Dimensions without an entry are not split.
-      unreduced: axes over which the shards hold partial sums that are still to be added up.
+      *partitions: for each dimension, the name of a mesh axis; a tuple of names, major axis first;
+        None if the dimension is not sharded; or `PartitionSpec.UNCONSTRAINED` if the compiler may
+        choose. Dimensions without an entry are not sharded.
+      unreduced: axes over which the shards hold partial sums that must still be added.
       reduced: axes over which the value is replicated and its cotangent will be unreduced.
 
     Example:
@@ -210,17 +213,17 @@ class PartitionSpec(_Frozen):
             )
 
     def index(self, value: Any) -> int:
-        """The position of the first entry equal to ``value``."""
+        """Returns the position of the first entry equal to ``value``."""
         return self._partitions.index(value)
 
     def count(self, value: Any) -> int:
-        """The number of entries equal to ``value``."""
+        """Returns the number of entries equal to ``value``."""
         return self._partitions.count(value)
 
     def update(
         self, *, partitions: Any = None, unreduced: Any = None, reduced: Any = None
     ) -> PartitionSpec:
-        """The same spec with the given fields replaced."""
+        """Returns a copy of the spec with the given fields replaced."""
         return PartitionSpec(
             *(self._partitions if partitions is None else partitions),
             unreduced=self.unreduced if unreduced is None else unreduced,
@@ -228,15 +231,15 @@ class PartitionSpec(_Frozen):
         )
 
     def to_lo(self) -> list[PartitionSpec]:
-        """The specs of the arrays that a value with this spec consists of: this spec itself."""
+        """Returns the specs of the arrays that a value consists of: for an array, this spec."""
         return [self]
 
     def to_tangent_spec(self) -> PartitionSpec:
-        """The placement of tangents of an array with this spec."""
+        """Returns the placement of the tangents of an array with this spec."""
         return self
 
     def to_ct_spec(self) -> PartitionSpec:
-        """The placement of cotangents: this spec with unreduced and reduced axes exchanged."""
+        """Returns the placement of cotangents: the spec with unreduced and reduced axes swapped."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
 
@@ -305,14 +308,14 @@ class AbstractDevice(Record):
         return f"AbstractDevice({self.text()})"
 
     def text(self) -> str:
-        """The fields, as meshes show them."""
+        """The fields as text, as shown by meshes."""
         return (
             f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
         )
 
 
 class BaseMesh(_Frozen):
-    """Named axes with sizes and types: the common base of meshes of devices and abstract meshes."""
+    """Named axes with sizes and types: base of meshes of devices and of abstract meshes."""
 
     __slots__ = ()
 
@@ -379,13 +382,13 @@ class BaseMesh(_Frozen):
 
 
 class AbstractMesh(BaseMesh):
-    """A mesh given by its axes alone, for programs that are traced before devices are available.
+    """A mesh without devices, for programs that are traced before devices are available.
 
     Args:
       axis_sizes: the number of devices along each axis.
       axis_names: the names of the axes.
       axis_types: an `AxisType` for each axis; `AxisType.Auto` for all axes by default.
-      abstract_device: the kind of the devices, if it is known.
+      abstract_device: the kind of the devices, if known.
 
     Example:
       >>> AbstractMesh((2, 4), ("data", "model"))
@@ -402,7 +405,7 @@ class AbstractMesh(BaseMesh):
     )
 
     abstract_device: AbstractDevice | None
-    # The C++ sharding reads this attribute, the device list of a mesh of devices.
+    # The C++ sharding reads this attribute, which holds the device list of meshes of devices.
     _internal_device_list = None
 
     def __new__(
@@ -438,7 +441,7 @@ class AbstractMesh(BaseMesh):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """This mesh itself, which has no devices."""
+        """The mesh itself."""
         return self
 
     @property
@@ -447,7 +450,7 @@ class AbstractMesh(BaseMesh):
         return not self.axis_names
 
     def update(self, **changes: Any) -> AbstractMesh:
-        """The same mesh with the given constructor arguments replaced."""
+        """Returns the mesh with the given constructor arguments replaced."""
         fields = {
             "axis_sizes": self.axis_sizes,
             "axis_names": self.axis_names,
@@ -458,7 +461,7 @@ class AbstractMesh(BaseMesh):
         return AbstractMesh(**fields)
 
     def update_axis_types(self, name_to_type: Mapping[MeshAxisName, AxisType]) -> AbstractMesh:
-        """The same mesh with the types of the axes named in ``name_to_type`` replaced."""
+        """Returns the mesh with the types of the axes in ``name_to_type`` replaced."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, kind) for name, kind in pairs))
 
@@ -470,27 +473,27 @@ class AbstractMesh(BaseMesh):
 
     @property
     def devices(self) -> Any:
-        """Raises ValueError: there are no devices."""
+        """Raises ValueError, because an abstract mesh has no devices."""
         raise self._without_devices("devices")
 
     @property
     def device_ids(self) -> Any:
-        """Raises ValueError: there are no devices."""
+        """Raises ValueError, because an abstract mesh has no devices."""
         raise self._without_devices("device_ids")
 
     @property
     def is_multi_process(self) -> Any:
-        """Raises ValueError: there are no devices."""
+        """Raises ValueError, because an abstract mesh has no devices."""
         raise self._without_devices("is_multi_process")
 
     @property
     def local_devices(self) -> Any:
-        """Raises ValueError: there are no devices."""
+        """Raises ValueError, because an abstract mesh has no devices."""
         raise self._without_devices("local_devices")
 
     @property
     def local_mesh(self) -> Any:
-        """Raises ValueError: there are no devices."""
+        """Raises ValueError, because an abstract mesh has no devices."""
         raise self._without_devices("local_mesh")
 
     def __enter__(self) -> Any:
@@ -524,7 +527,7 @@ def _rebuild_abstract_mesh(
 def check_axis_types(
     mesh_class: str, axis_names: tuple, axis_types: AxisType | tuple[AxisType, ...] | None
 ) -> tuple[AxisType, ...]:
-    """Checks a mesh constructor's axis types and returns them as a tuple, one for each axis."""
+    """Checks a mesh constructor's axis types, and returns a tuple with one type for each axis."""
     if axis_types is None:
         return (AxisType.Auto,) * len(axis_names)
     if not isinstance(axis_types, tuple):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type promotion: the common dtype of operands of different dtypes.
 
-Dtypes form a lattice. An edge points from a dtype to one that its values are promoted to. Operands
-are combined in their least upper bound. Python scalars, and arrays made of them, have *weak* types.
-A weak type enters the lattice as the node of its kind (integer, floating, complex), which is below
-all dtypes of that kind. Promotion therefore prefers the dtype of an array of the same or a higher
-kind.
+Dtypes form a lattice. An edge points from a dtype to a dtype that its values can be promoted to.
+Operands are promoted to their least upper bound. Python scalars, and arrays made of them, have
+*weak* types. A weak type enters the lattice as the node of its kind (integer, floating, complex),
+which is below all dtypes of that kind. Promotion therefore prefers the dtype of an array of the
+same or a higher kind.
 
     bool -> i* -> u8 -> u16 -> u32 -> u64 -> f* -> bf16 -> f32 -> f64 -> c128
                     \\      \\      \\           |\\              |
@@ -15,7 +15,7 @@ kind.
 promoted to other dtypes. With ``olympus_numpy_dtype_promotion="strict"`` only weak types are
 promoted.
 
-Results for pairs are kept in tables, so on hot paths `promote` is one look-up.
+Results for pairs of operands are kept in tables, so `promote` is one look-up on hot paths.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 # --- The lattice ---------------------------------------------------------------------------------
 
-# A node is a dtype, or the Python type that stands for all weak types of its kind.
+# A dtype, or the Python type that stands for all weak types of its kind.
 Node = Any
 WEAK_NODES: tuple[Node, ...] = (int, float, complex)
 
@@ -80,7 +80,7 @@ def _strict_edges() -> dict[Node, tuple[Node, ...]]:
 
 
 class _Lattice:
-    """A finite lattice without a top; finds least upper bounds by bit sets of upper bounds."""
+    """A finite lattice without a top. Finds least upper bounds by bit sets of upper bounds."""
 
     def __init__(self, edges: dict[Node, tuple[Node, ...]]):
         self._position = {node: position for position, node in enumerate(edges)}
@@ -104,7 +104,7 @@ class _Lattice:
         common = -1
         for node in nodes:
             common &= self._upper_bounds[node]
-        # The least one has all others above it.
+        # The least candidate is below all others.
         candidates = common
         while candidates:
             lowest = candidates & -candidates
@@ -115,7 +115,7 @@ class _Lattice:
         return None
 
 
-# Built at the first promotion whose operands are in no table.
+# Built at the first promotion that is not in the tables.
 _lattices: dict[bool, _Lattice] = {}
 
 
@@ -146,10 +146,10 @@ def _is_weak_node(node: Node) -> bool:
 
 
 def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[Any, bool]:
-    """Promotes operands, given as pairs of dtype and weakness, under the present configuration."""
+    """Promotes operands, given as pairs of dtype and weakness, under the current configuration."""
     if explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
-        # 64-bit arrays that were made while 64-bit types were enabled count with their present
-        # canonical dtype.
+        # 64-bit arrays made while 64-bit types were enabled count with their current canonical
+        # dtype.
         operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
     lattice = _lattice(strict)
     for dtype, _ in operands:
@@ -168,8 +168,8 @@ def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -
         weak = _is_weak_node(node)
         result = canonicalize_dtype(node) if weak else node
     else:
-        # If all operands are weak, an integer's kind (signed or unsigned) counts, and the width is
-        # the default.
+        # If all operands are weak, the kind is kept (signed or unsigned for integers), with the
+        # default width.
         node = lattice.least_upper_bound({dtype for dtype, _ in operands})
         if node is None:
             raise _refusal(operands, strict)
@@ -234,13 +234,13 @@ _STRICT = NumpyDtypePromotion.STRICT
 
 
 def promote(x_dtype: DType, x_weak: bool, y_dtype: DType, y_weak: bool) -> tuple[Any, bool]:
-    """Returns dtype and weakness of the combination of two operands.
+    """Returns the dtype and weakness of the result of combining two operands.
 
     Args:
-        x_dtype: the dtype of the first operand, as arrays have it (canonical).
-        x_weak: whether its type is weak.
-        y_dtype: the dtype of the second operand.
-        y_weak: whether its type is weak.
+        x_dtype: the canonical dtype of the first operand.
+        x_weak: whether the first operand is weakly typed.
+        y_dtype: the canonical dtype of the second operand.
+        y_weak: whether the second operand is weakly typed.
 
     Raises:
         TypePromotionError: there is no common dtype.
@@ -257,17 +257,18 @@ def promote(x_dtype: DType, x_weak: bool, y_dtype: DType, y_weak: bool) -> tuple
     except KeyError:
         operands = ((x_dtype, x_weak), (y_dtype, y_weak))
         result = _least_upper_bound(operands, tables is _strict_pairs)
-        # While 64-bit types are disabled, the result for 64-bit operands depends on a third flag.
+        # While 64-bit types are disabled, the result for 64-bit operands also depends on another
+        # flag.
         if enable_x64.value or not _has_wide_operand(operands):
             table[key] = result
         return result
 
 
 def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
-    """Returns the dtype with which ``x`` takes part in promotion, and whether its type is weak.
+    """Returns the dtype of ``x`` in promotion, and whether ``x`` is weakly typed.
 
     Args:
-        x: an array, a scalar, a dtype or the name of one.
+        x: an array, a scalar, a dtype, or the name of a dtype.
     """
     kind = type(x)
     if kind in _PYTHON_TYPES:
@@ -282,7 +283,8 @@ def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
         if dtype in dtypes.representative:
             return dtype, False
     if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype):
-        return canonicalize_dtype(x.dtype), False  # a scalar type of the NumPy API: no request
+        # a scalar type of the NumPy API does not count as a request for 64 bits
+        return canonicalize_dtype(x.dtype), False
     return dtypes.dtype(x, canonicalize=True), is_weakly_typed(x)
 
 
@@ -306,7 +308,7 @@ def is_weakly_typed(x: Any) -> bool:
 
 
 def lattice_result_type(*args: Any) -> tuple[Any, bool]:
-    """Returns dtype and weakness of the combination of operands.
+    """Returns the dtype and weakness of the result of combining operands.
 
     Args:
         *args: arrays, scalars, dtypes.
@@ -324,7 +326,7 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """Returns the dtype that an operation on the arguments computes in.
+    """Returns the dtype in which an operation on the arguments computes.
 
     Args:
         *args: arrays, scalars, dtypes and names of dtypes; None stands for the default floating
@@ -349,14 +351,14 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
-    """Returns the dtype that values of two dtypes are combined in.
+    """Returns the dtype to which values of two dtypes are promoted.
 
-    64-bit dtypes are promoted as such whether they are enabled or not.
+    64-bit dtypes are not narrowed, even if they are disabled.
 
     Args:
-        a: a dtype, a scalar type, a name, or an array, whose dtype it is; Python's types stand for
-            weak types.
-        b: another one of these.
+        a: a dtype, a scalar type, the name of a dtype, or an array with the dtype. Python's types
+            stand for weak types.
+        b: the second dtype, in the same forms.
 
     Raises:
         TypePromotionError: there is no common dtype.

@@ -21,11 +21,11 @@ _interning_lock = threading.Lock()
 class AbstractRef(AbstractValue):
     """The type of a mutable reference to an array.
 
-    Types of references are interned as those of arrays are: equal ones are the same object.
+    Like types of arrays, types of references are interned: equal types are the same object.
 
     Args:
-      inner_aval: the type of the array that it refers to.
-      memory_space: the memory that holds the array; None for the device's own.
+      inner_aval: the type of the array to which it refers.
+      memory_space: the memory that holds the array; None for the device's default memory.
       kind: the purpose of the reference, if an interpreter needs to know it.
 
     Example:
@@ -92,12 +92,12 @@ class AbstractRef(AbstractValue):
     def __len__(self) -> int:
         return len(self.inner_aval)
 
-    # ---- types made from it ----
+    # ---- derived types ----
 
     def update(
         self, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
     ) -> AbstractRef:
-        """The same type with some fields changed."""
+        """Returns the type with some fields changed."""
         return type(self)(
             self.inner_aval if inner_aval is None else inner_aval,
             self.memory_space if memory_space is None else memory_space,
@@ -113,7 +113,7 @@ class AbstractRef(AbstractValue):
         return self.update(inner_aval=self.inner_aval.update(weak_type=weak_type))
 
     def to_tangent_aval(self) -> AbstractRef:
-        """The type of references to tangents."""
+        """Returns the type of references to tangents."""
         return self.update(inner_aval=self.inner_aval.to_tangent_aval())
 
     def matches(self, other: AbstractValue) -> bool:
@@ -124,7 +124,7 @@ class AbstractRef(AbstractValue):
         )
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """The type in short, such as ``Ref{float32[4]}``."""
+        """Returns a short text of the type, such as ``Ref{float32[4]}``."""
         space = self.memory_space
         if isinstance(space, MemorySpace):
             space = f"MemorySpace.{space.name}"
@@ -136,23 +136,23 @@ class AbstractRef(AbstractValue):
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:
-    # A new value may have taken the key after the old value died and before this call.
+    # A new value may have taken the key since the old value died.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
 
 
 def is_ref_aval(aval: Any) -> bool:
-    """Returns whether a type is that of references."""
+    """Returns whether a type is a reference type."""
     return isinstance(aval, AbstractRef)
 
 
 def inner_aval(aval: Any) -> Any:
-    """Returns the array type of a reference type; other types unchanged."""
+    """Returns the array type of a reference type, and other types unchanged."""
     return aval.inner_aval if isinstance(aval, AbstractRef) else aval
 
 
 def any_ref(avals: Iterable[Any]) -> bool:
-    """Returns whether one of the types is that of references."""
+    """Returns whether one of the types is a reference type."""
     return any(isinstance(aval, AbstractRef) for aval in avals)
 
 
@@ -167,11 +167,11 @@ def array_of_ref(aval: Any) -> ShapedArray:
     return aval.inner_aval
 
 
-# ---- names of one reference ----
+# ---- identity of references ----
 
 
 def referent(value: Any) -> Any:
-    """Returns the object that all names of a reference share, to be compared by identity."""
+    """Returns the object that identifies a reference, which its tracers and views share."""
     while True:
         inside = getattr(value, "referent", None)
         if inside is None:
@@ -185,7 +185,7 @@ def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequenc
     Args:
       info: the debug information of the function.
       closed_over: the values that the function closes over.
-      operands: its flat arguments.
+      operands: the function's flat arguments.
 
     Raises:
       ValueError: a reference occurs twice; the message names the arguments.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shardings that users request with ``out_sharding``, and functions that reshard results to them.
+"""Resharding of results to shardings that users request with ``out_sharding``.
 
-The primitive of resharding belongs to the package olympus-sharding, which installs it here. The
-packages below olympus-sharding reach the primitive through this module.
+The resharding primitive belongs to the package olympus-sharding, which installs it here. Packages
+below olympus-sharding use it through this module.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
     """Converts a user's ``out_sharding`` to a sharding over an abstract mesh.
 
     Args:
-      given: a `NamedSharding`, or a partition spec over the mesh in force; None for none.
+      given: a `NamedSharding`, or a partition spec over the current mesh, or None.
       name: the name of the user's function, for error messages.
 
     Raises:
       TypeError: ``given`` is of another type.
-      ValueError: no mesh is in force, or axes are not of type `AxisType.Explicit`.
+      ValueError: there is no current mesh, or axes are not of type `AxisType.Explicit`.
     """
     if given is None:
         return None
@@ -83,7 +83,7 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
             sharding = NamedSharding(
                 sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
             )
-        if sharding.mesh.empty:  # the sharding of a value outside of any mesh
+        if sharding.mesh.empty:  # the sharding of a value outside any mesh
             return None
     else:
         raise TypeError(
@@ -132,11 +132,11 @@ def check_axes_explicit(sharding: NamedSharding, name: str) -> None:
                 )
 
 
-# ---- functions that the compiler partitions ----
+# ---- functions under automatic mesh axes ----
 
 
 class mesh_scope:
-    """Context manager that puts an abstract mesh in force."""
+    """Context manager that makes an abstract mesh the current mesh."""
 
     __slots__ = ("_mesh", "_previous")
 
@@ -151,13 +151,14 @@ class mesh_scope:
 
 
 def moved_to(value: Any, mesh: AbstractMesh) -> Any:
-    """Moves a value, with its partition spec, to a mesh whose axes have other types."""
+    """Moves a value, with its partition spec, to a mesh with other axis types."""
     if not isinstance(value, Array):
-        return value  # a constant is the same in any mesh
+        return value  # a constant is valid in any mesh
     layout = get_aval(value).layout
     spec = PartitionSpec() if layout is None else layout.spec
     if spec.reduced:
-        # Only explicit axes can be reduced: the compiler does not track unreduced cotangents.
+        # Only explicit axes can be reduced, because the compiler does not track unreduced
+        # cotangents.
         spec = spec.update(reduced=spec.reduced & frozenset(mesh.explicit_axes))
     return bind_reshard(value, NamedSharding(mesh, spec))
 
@@ -170,13 +171,12 @@ def in_auto_axes(
 ) -> list[Any]:
     """Calls a function of flat arguments with mesh axes of type `AxisType.Auto`.
 
-    Within the function the compiler partitions values over these axes.
+    Within the function, the compiler partitions values over these axes.
 
     Args:
       fun: the function.
-      args: its arguments.
-      out_shardings: a function from the number of results to their shardings over the mesh in
-          force.
+      args: the arguments.
+      out_shardings: takes the number of results, and returns their shardings over the current mesh.
       axes: the axes of the mesh that are automatic within the function; all by default.
     """
     mesh = mesh_in_force()
@@ -186,7 +186,8 @@ def in_auto_axes(
     with mesh_scope(inside):
         results = list(fun(*moved))
     asked = out_shardings(len(results))
-    # Reshard under the inner mesh: the compiler partitions the results and their cotangents there.
+    # Reshard under the inner mesh, so the compiler partitions the results and their cotangents
+    # there.
     with mesh_scope(inside):
         return [
             bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)
@@ -204,10 +205,10 @@ def with_out_sharding(
 
     Args:
       fun: the function.
-      args: its arguments: arrays, pytrees of arrays, and other values.
-      out_sharding: as users give it.
+      args: the arguments: arrays, pytrees of arrays, and other values.
+      out_sharding: the sharding that the user requested.
       name: the name of the function, for error messages.
-      kwargs: its keyword arguments.
+      kwargs: the keyword arguments.
     """
     sharding = asked_sharding(out_sharding, name)
     if sharding is None:
@@ -234,10 +235,10 @@ def laid_out(*, position: int | None = None) -> Callable[[F], F]: ...
 def laid_out(
     sampler: Callable[..., Any] | None = None, *, position: int | None = None
 ) -> Callable[..., Any]:
-    """Decorates samplers with the argument ``out_sharding``, the sharding of the result.
+    """Adds the argument ``out_sharding``, the sharding of the result, to samplers.
 
     Args:
-      sampler: the function; if left out, a decorator is returned.
+      sampler: the function. If not given, returns a decorator.
       position: the position of ``out_sharding``, if it may be given by position.
     """
     if sampler is None:

@@ -21,16 +21,16 @@ __all__ = ["ShapeDtypeStruct"]
 class ShapeDtypeStruct:
     """Shape, dtype and other static properties of an array that need not exist.
 
-    Functions that only look at types, such as `eval_shape`, `make_olympuspr` and
-    ``jit(...).lower``, take it in place of an array.
+    Functions that only use types, such as `eval_shape`, `make_olympuspr` and ``jit(...).lower``,
+    take it in place of an array.
 
     Args:
       shape: the sizes of the dimensions.
       dtype: the dtype.
-      sharding: a sharding, a partition spec over the mesh in force, or a format, which also
+      sharding: a sharding; a partition spec over the current mesh; or a format, which also
         specifies the layout in memory.
       weak_type: whether the dtype is weak in promotion.
-      manual_axis_type: the variation over the manual axes of a mesh.
+      manual_axis_type: the variation over manual mesh axes.
       is_ref: whether it describes a mutable reference.
 
     Raises:
@@ -91,7 +91,7 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
-        """The type of an array.
+        """Returns a struct with the type of an array.
 
         Example:
           >>> import numpy as np
@@ -126,7 +126,7 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """The same type with some properties changed.
+        """Returns a copy with some properties changed.
 
         Example:
           >>> ShapeDtypeStruct((2,), "int32").update(shape=(4,))
@@ -211,5 +211,5 @@ def _aval(struct: ShapeDtypeStruct) -> ShapedArray | AbstractRef:
     return AbstractRef(aval) if struct.is_ref else aval
 
 
-# A function that is traced for its types alone may use and return structs without values.
+# Functions that are traced only for their types may use structs as values.
 register_value_type(ShapeDtypeStruct, _aval)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python numbers that carry their dtype.
+"""Python numbers with a dtype.
 
-A Python number that passes through a differentiated function or a custom rule becomes one of these.
-It is still a Python number, which is hashable and may be static. Programs may read its ``dtype``,
-as they do for an array. As an operand it acts as the plain number.
+Python numbers that pass through a differentiated function or a custom rule become instances of
+these classes. They remain Python numbers, which are hashable and may be static. Programs may read
+their ``dtype``, as for arrays. As operands they behave like plain numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["TypedComplex", "TypedFloat", "TypedInt", "typed", "untyped_classes"]
 
 
 class TypedInt(int):
-    """A Python integer that carries its dtype.
+    """A Python integer with a dtype.
 
     Example:
       >>> TypedInt(2, np.dtype("int32")) + 1
@@ -48,7 +48,7 @@ class TypedInt(int):
 
 
 class TypedFloat(float):
-    """A Python float that carries its dtype.
+    """A Python float with a dtype.
 
     Example:
       >>> TypedFloat(2.0, np.dtype("float32")).dtype
@@ -77,7 +77,7 @@ class TypedFloat(float):
 
 
 class TypedComplex(complex):
-    """A Python complex number that carries its dtype.
+    """A Python complex number with a dtype.
 
     Example:
       >>> TypedComplex(2j, np.dtype("complex64"))
@@ -112,10 +112,10 @@ untyped_classes = frozenset((*_TYPED, np.ndarray))
 
 
 def typed(value: Any) -> Any:
-    """Returns a Python number with its dtype, and a NumPy array in its canonical dtype.
+    """Returns a Python number with its dtype, or a NumPy array in its canonical dtype.
 
-    Everything else is returned unchanged: Booleans have only one dtype, and all other values of
-    programs already carry their dtype.
+    Other values are returned unchanged. Booleans have only one dtype, and all other values in
+    programs already have a dtype.
 
     Args:
       value: a value.

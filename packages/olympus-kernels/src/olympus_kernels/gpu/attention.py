@@ -5,7 +5,8 @@ A program processes a block of queries and loops over the blocks of keys. It kee
 maximum of the scores and the running sum of exponentials, and rescales its accumulators when the
 maximum grows (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T.
 Dao et al., "FlashAttention", 2022). The backward pass recomputes the weights from the logarithms of
-the sums. It does so once for the cotangent of queries, and once for those of keys and values.
+the sums. It does so once for the cotangent of queries, and once for the cotangents of keys and
+values.
 """
 
 from __future__ import annotations
@@ -104,19 +105,19 @@ class _Attention:
 
     # ---- blocks: arrays are [batch, length, heads, depth], sums [batch, heads, length] ----
 
-    def some(self, size: int) -> BlockSpec:
+    def own_rows(self, size: int) -> BlockSpec:
         """Returns the block specification of a program's own rows."""
         return BlockSpec((None, size, None, self.width), lambda i, b, h: (b, i, h, 0))
 
-    def every(self, length: int, size: int) -> BlockSpec:
+    def all_rows(self, length: int, size: int) -> BlockSpec:
         """Returns the block specification of all rows; each step reads some of them."""
         whole = cdiv(length, size) * size
         return BlockSpec((None, whole, None, self.width), lambda i, b, h: (b, 0, h, 0))
 
-    def some_sums(self, size: int) -> BlockSpec:
+    def own_sums(self, size: int) -> BlockSpec:
         return BlockSpec((None, None, size), lambda i, b, h: (b, h, i))
 
-    def every_sums(self, length: int, size: int) -> BlockSpec:
+    def all_sums(self, length: int, size: int) -> BlockSpec:
         whole = cdiv(length, size) * size
         return BlockSpec((None, None, whole), lambda i, b, h: (b, h, 0))
 
@@ -205,15 +206,15 @@ class _Attention:
             sums_ref[...] = largest + jnp.log(sums)
 
         sums = ShapeDtypeStruct((self.batch, self.heads, self.num_queries), np.dtype(np.float32))
-        keys = self.every(self.num_keys, block_k)
+        keys = self.all_rows(self.num_keys, block_k)
         return self.call(
             kernel,
             self.num_queries,
             block_q,
-            [self.some(block_q), keys, keys, *self.segments(block_q, block_k)],
+            [self.own_rows(block_q), keys, keys, *self.segments(block_q, block_k)],
             [
-                (ShapeDtypeStruct(q.shape, q.dtype), self.some(block_q)),
-                (sums, self.some_sums(block_q)),
+                (ShapeDtypeStruct(q.shape, q.dtype), self.own_rows(block_q)),
+                (sums, self.own_sums(block_q)),
             ],
             *(q, k, v, segment_ids),
         )
@@ -253,8 +254,8 @@ class _Attention:
             start = jnp.zeros((block_q, self.width), np.float32)
             dq_ref[...] = lax.fori_loop(0, last, step, start).astype(dq_ref.dtype)
 
-        own, numbers = self.some(block_q), self.some_sums(block_q)
-        keys = self.every(self.num_keys, block_k)
+        own, numbers = self.own_rows(block_q), self.own_sums(block_q)
+        keys = self.all_rows(self.num_keys, block_k)
         segments = self.segments(block_q, block_k)
         (dq,) = self.call(
             kernel,
@@ -297,8 +298,8 @@ class _Attention:
             dk_ref[...] = dk.astype(dk_ref.dtype)
             dv_ref[...] = dv.astype(dv_ref.dtype)
 
-        own, numbers = self.some(block_k), self.every_sums(self.num_queries, block_q)
-        queries = self.every(self.num_queries, block_q)
+        own, numbers = self.own_rows(block_k), self.all_sums(self.num_queries, block_q)
+        queries = self.all_rows(self.num_queries, block_q)
         segments = self.segments(block_q, block_k)
         return self.call(
             kernel,
@@ -388,7 +389,7 @@ def _mha(
 
     Args:
       q: queries, of shape ``(batch, length, heads, depth)``.
-      k: keys, of the shape of the queries up to their length.
+      k: keys, of the shape of ``q`` except for the length.
       v: values, of the shape of ``k``.
       segment_ids: the segments, of shape ``(batch, length)``. Queries attend to the keys of their
         own segment, or to all keys if None.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query an example, whose keys several programs share."""
+"""Attention of one query per example; several programs share the keys of an example."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Decoding:
           q: queries.
           k: keys.
           v: values.
-          span: the first key of each example and the end, i32[batch, 2].
+          span: the first key of each example and the end of the keys, i32[batch, 2].
           options: options of `pallas_call`.
         """
         rows, width, of_part = self.rows, self.width, self.steps * self.block_k
@@ -133,8 +133,8 @@ def _gqa(
       q: queries, [batch, heads, size].
       k: keys, [batch, keys, heads of keys, size].
       v: values, of the shape of keys.
-      start_idx: the first key of each example, i32[batch] or one number; the first by default.
-      kv_seq_len: the end of the keys of each example; all by default.
+      start_idx: the first key of each example, i32[batch] or one number; 0 by default.
+      kv_seq_len: the end of the keys of each example; by default the number of keys.
       sm_scale: the factor of the products; by default one over the root of the size.
       block_h: the smallest number of rows of a product in the kernel.
       block_k: the number of keys of a step.
@@ -142,14 +142,14 @@ def _gqa(
       num_warps: the number of warps of a program.
       num_stages: the number of stages of loads that overlap.
       grid: ignored: the grid follows from the shapes.
-      interpret: whether to run the kernel without a compiler for it.
+      interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
-      An array of the shape and dtype of queries. With ``return_residuals`` a pair of it and of the
-      sums of exponentials and the maxima of scores, [batch, heads] each.
+      An array of the shape and dtype of queries. With ``return_residuals`` a pair of the array and
+      of the sums of exponentials and the maxima of scores, [batch, heads] each.
 
     Raises:
       ValueError: the shapes are not consistent.
@@ -221,13 +221,13 @@ def _mqa(
       num_warps: the number of warps of a program.
       num_stages: the number of stages of loads that overlap.
       grid: ignored.
-      interpret: whether to run the kernel without a compiler for it.
+      interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
-      What `gqa` returns.
+      The results of `gqa`.
 
     Example:
       >>> q, k = np.ones((1, 4, 16), np.float32), np.ones((1, 32, 16), np.float32)

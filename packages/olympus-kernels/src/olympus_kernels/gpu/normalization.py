@@ -124,7 +124,7 @@ class Normalization:
         return result.reshape(self.shape), mean, scale
 
     def backward(self, x: Any, weight: Any, mean: Any, scale: Any, cotangent: Any) -> Any:
-        """Returns the cotangents of the array, and in float32 those of weight and bias."""
+        """Returns the cotangents of the array and, in float32, of weight and bias."""
 
         def kernel(x_ref, weight_ref, mean_ref, scale_ref, do_ref, dx_ref, dw_ref, db_ref):
             inside = self._inside()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query a sequence to keys and values in pages that a table lists."""
+"""Attention of one query per sequence to keys and values in pages that a table lists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _check(q: Any, k: Any, v: Any, tables: Any, lengths: Any) -> None:
 
 
 def _of_pages(pages: Any) -> BlockSpec:
-    """Returns the block of all pages of a head."""
+    """Returns the block specification of all pages of a head."""
     return BlockSpec((None, *pages.shape[1:]), lambda b, h, part: (h,) + (0,) * (pages.ndim - 1))
 
 
@@ -79,10 +79,10 @@ def _paged_attention(
       k_splits: the number of programs that share the pages of a head.
       num_warps: the number of warps of a program.
       num_stages: the number of stages of loads that overlap.
-      interpret: whether to run the kernel without a compiler for it.
+      interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
       mask_value: ignored: keys beyond the length have no weight.
-      attn_logits_soft_cap: c, if scores are c tanh(score / c).
+      attn_logits_soft_cap: the bound c of scores, which become c tanh(score / c).
 
     Returns:
       An array of the shape and dtype of queries.
@@ -172,7 +172,7 @@ def paged_attention_reference(
     mask_value: float = LEAST,
     attn_logits_soft_cap: float | None = None,
 ) -> Any:
-    """Computes attention of one query a sequence by array operations; keys are not in pages.
+    """Computes attention of one query per sequence by array operations; keys are not in pages.
 
     Args:
       q: queries, [sequences, heads, size].
@@ -180,7 +180,7 @@ def paged_attention_reference(
       v: values, of the shape of keys.
       lengths: the number of keys of each sequence, i32[sequences]; None for all.
       mask_value: the score of keys beyond the length.
-      attn_logits_soft_cap: c, if scores are c tanh(score / c).
+      attn_logits_soft_cap: the bound c of scores, which become c tanh(score / c).
 
     Returns:
       An array of the shape and dtype of queries.

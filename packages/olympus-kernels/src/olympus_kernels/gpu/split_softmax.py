@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The softmax of scores that programs compute in parts: sums of each part, and their union.
+"""Softmax of scores that several programs compute in parts: sums of the parts, and their total.
 
 Each program keeps the maximum of its scores, the sum of exponentials and the weighted sum of
-values. `join` makes one of the sums of all programs (T. Dao et al., "Flash-Decoding for
-long-context inference", 2023).
+values. `join` combines the sums of all programs (T. Dao et al., "Flash-Decoding for long-context
+inference", 2023).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def zeros(cls, queries: int, size: int) -> Sums:
-        """Returns the sums of no keys."""
+        """Returns the sums for an empty set of keys."""
         return cls(
             jnp.zeros((queries, size), np.float32),
             jnp.zeros(queries, np.float32),

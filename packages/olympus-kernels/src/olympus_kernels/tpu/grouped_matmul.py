@@ -22,7 +22,8 @@ from olympus_pallas.tpu import VMEM, CompilerParams, PrefetchScalarGridSpec
 
 __all__ = ["differentiable_gmm", "gmm", "make_group_metadata", "tgmm"]
 
-# Numbers of rows, of summed elements and of columns in a block, or the function that chooses them.
+# Numbers of rows, of summed elements and of columns in a block, or the function that chooses these
+# numbers.
 Tiling = tuple[int, int, int] | Callable[[int, int, int], tuple[int, int, int] | None] | None
 
 
@@ -156,12 +157,12 @@ def _gmm(
       group_sizes: the number of rows of each group, i32[all groups].
       preferred_element_type: the dtype of the product.
       tiling: the numbers of rows, of summed elements and of columns in a block, or a function from
-        m, k and n to them.
+        m, k and n to these numbers.
       group_offset: the group of the first matrix, i32[1]; the rows of groups without a matrix are
         those of ``existing_out``.
       existing_out: the product for rows of other groups, [m, n]; by default zeros.
       transpose_rhs: whether the matrices are [groups, n, k].
-      interpret: whether to run the kernel without a compiler for it.
+      interpret: whether to interpret the kernel instead of compiling it.
 
     Returns:
       An array of shape [m, n].
@@ -249,7 +250,7 @@ def _tgmm(
     existing_out: Any = None,
     interpret: bool = False,
 ) -> Any:
-    """Multiplies, for each group, its columns of one matrix by its rows of another.
+    """Multiplies, for each group, columns of the left matrix by rows of the right matrix.
 
     Args:
       lhs: the matrix whose columns form groups, [k, m].
@@ -257,11 +258,11 @@ def _tgmm(
       group_sizes: the number of columns and rows of each group, i32[all groups].
       preferred_element_type: the dtype of the products.
       tiling: the numbers of summed elements, of rows and of columns in a block, or a function from
-        m, k and n to them.
+        m, k and n to these numbers.
       group_offset: the first group, i32[1].
       num_actual_groups: the number of groups; by default that of ``group_sizes``.
       existing_out: an array that is added to the products, [groups, k, n].
-      interpret: whether to run the kernel without a compiler for it.
+      interpret: whether to interpret the kernel instead of compiling it.
 
     Returns:
       An array of shape [groups, k, n]; zeros for groups without rows.
@@ -298,7 +299,7 @@ def _tgmm(
 
         @when(visit < number)
         def _() -> None:
-            # Both factors are masked: a zero times an infinity of another group is no number.
+            # Both factors are masked, since a zero times an infinity of another group is NaN.
             span = (offsets_ref, group, tiles_ref[visit] * tm)
             x = jnp.where(_rows_of_group(*span, (tk, tm), 1), x_ref[...], jnp.zeros((), lhs.dtype))
             y = jnp.where(_rows_of_group(*span, (tm, tn)), y_ref[...], jnp.zeros((), rhs.dtype))
@@ -375,7 +376,7 @@ def _gmm_bwd(
     if transpose_rhs:
         of_rhs = jnp.swapaxes(of_rhs, 1, 2)
     of_existing = None
-    if existing_out is not None:  # its rows of groups without a matrix are in the product
+    if existing_out is not None:  # rows of groups without a matrix come from `existing_out`
         offsets = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(group_sizes)])
         shape = (_first_group(group_offset), rhs.shape[0], cotangent.shape)
         computed = _rows_of_groups(offsets, *shape)

@@ -71,8 +71,8 @@ def array(
     Python scalars keep a weak dtype: promotion prefers the dtype of other operands.
 
     Args:
-      object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
-        or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
+      object: an array, a scalar, a nested sequence of arrays and scalars, or an object with the
+        buffer protocol or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
       dtype: the dtype; that of the values by default.
       *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
       copy: whether the result must not share memory with ``object``.
@@ -138,8 +138,8 @@ def asarray(
       out_sharding: how the result is sharded over the mesh.
 
     Returns:
-      An array of the shape of the values. It is ``a`` itself if that is an array, and no other
-      dtype, no copy and no other place is requested.
+      An array of the shape of the values. It is ``a`` itself if ``a`` is an array, and neither a
+      copy, another dtype nor another place is requested.
 
     Raises:
       ValueError: if ``a`` is a NumPy masked array.
@@ -161,7 +161,7 @@ def asarray(
 
 
 def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
-    """Returns the array of a value, of the requested dtype."""
+    """Converts a value to an array of the requested dtype."""
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
     if isinstance(value, Array):
@@ -225,7 +225,7 @@ def _warn_of_cast(problem: str, _flag: int) -> None:
 
 
 def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
-    """Returns the array of a NumPy array or scalar; 64-bit values are narrowed as configured."""
+    """Converts a NumPy array or scalar to an array; narrows 64-bit values as configured."""
     if dtype is None:
         if value.dtype == dtypes.float0:
             return value  # float0 has no representation on a device
@@ -290,7 +290,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
 
 
 def _stacked(function: str, values: Any, dtype: Any) -> Any:
-    """Stacks a nested sequence with arrays among its leaves, one dimension for each level."""
+    """Stacks a nested sequence that contains arrays, one dimension for each level."""
     elements = [
         _stacked(function, value, dtype)
         if isinstance(value, list | tuple)
@@ -350,7 +350,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
     Args:
       x: an array or scalar.
       dtype: the dtype; None for the default float dtype.
-      copy: whether to copy the array if it has that dtype already.
+      copy: whether to copy an array that has the dtype already.
       device: the device or sharding to put the result on.
 
     Returns:
@@ -602,7 +602,7 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns an array of zeros with the shape and dtype of another.
+    """Returns an array of zeros with the shape and dtype of another array.
 
     Args:
       a: an array, a scalar, or an object with ``shape`` and ``dtype``.
@@ -629,7 +629,7 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns an array of ones with the shape and dtype of another.
+    """Returns an array of ones with the shape and dtype of another array.
 
     Args:
       a: an array, a scalar, or an object with ``shape`` and ``dtype``.
@@ -655,7 +655,7 @@ def empty_like(
     *,
     device: Any = None,
 ) -> Array:
-    """Returns an array of unspecified contents with the shape and dtype of another.
+    """Returns an array of unspecified contents with the shape and dtype of another array.
 
     Args:
       prototype: an array, a scalar, or an object with ``shape`` and ``dtype``.
@@ -683,7 +683,7 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns an array filled with a value, with the shape and dtype of another.
+    """Returns an array filled with a value, with the shape and dtype of another array.
 
     Args:
       a: an array, a scalar, or an object with ``shape`` and ``dtype``.

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tokenize
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -57,7 +59,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
     Args:
       *args: passed to ``numpy.set_printoptions``.
-      **kwargs: likewise.
+      **kwargs: passed to the same function.
 
     Example:
       >>> import numpy as np
@@ -116,11 +118,15 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     Args:
       file: a file or its name.
       *args: passed to ``numpy.load``.
-      **kwargs: likewise.
+      **kwargs: passed to the same function.
 
     Returns:
       An array, or a NumPy array if the dtype is not supported, such as that of objects. If the file
       contains several arrays, the result is NumPy's mapping from names to arrays.
+
+    Raises:
+      ValueError: the file is damaged, or its header claims more data than follow it. No memory is
+        reserved for such a claim. Files of pickled objects are refused unless ``allow_pickle``.
 
     Example:
       >>> import io
@@ -130,13 +136,53 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       >>> load(file)
       Array([1, 2], dtype=int32)
     """
-    result = np.load(file, *args, **kwargs)
+    _check_claimed_size(file)
+    try:
+        result = np.load(file, *args, **kwargs)
+    except _DAMAGED as error:
+        raise ValueError(f"load: the file is damaged: {error}") from None
     if isinstance(result, np.ndarray):
         if result.dtype.kind == "V" and result.dtype.itemsize == 2 and not result.dtype.names:
             result = result.view(dtypes.bfloat16)  # NumPy's format has no name for bfloat16
         if dtypes.is_valid_dtype(dtypes.canonicalize_dtype(result.dtype)):
             return asarray(result)
     return result
+
+
+# Errors of NumPy's reader for headers that are no Python literals, or have sizes beyond integers.
+_DAMAGED = (tokenize.TokenError, SyntaxError, OverflowError)
+
+
+def _check_claimed_size(file: Any) -> None:
+    """Raises ValueError if the header of a ``.npy`` file claims more data than the file has.
+
+    NumPy reserves the memory that a header claims before it reads the data.
+    """
+    if isinstance(file, str | os.PathLike):
+        with open(file, "rb") as opened:
+            _check_claimed_size(opened)
+        return
+    if not (hasattr(file, "seek") and hasattr(file, "tell")):
+        return
+    start = file.tell()
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
+            version, np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+        data = file.tell()
+        follow = file.seek(0, os.SEEK_END) - data
+    except Exception:  # another format, or a damaged header: the reader says so
+        return
+    finally:
+        file.seek(start)
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed > follow and not dtype.hasobject:
+        raise ValueError(
+            f"load: the file is damaged or cut off: an array of shape {shape} and dtype {dtype} "
+            f"has {claimed} bytes, and {follow} follow the header"
+        )
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
@@ -309,7 +355,9 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
-    """Returns the shape of an array, or with a warning that of a sequence."""
+    """Returns the shape of an array, or of a sequence with a warning."""
+    if isinstance(a, int | float | complex):  # of any size
+        return ()
     a = to_array(a)
     if not is_valid_value(a):
         warn_user(

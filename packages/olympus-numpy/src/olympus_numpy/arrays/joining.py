@@ -303,7 +303,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     Args:
       arr: an array.
       values: an array.
-      axis: the dimension to join along; by default, both are flattened.
+      axis: the dimension to join along; by default, both arrays are flattened.
 
     Returns:
       An array of the common dtype; of one dimension if ``axis`` is not given.
@@ -444,7 +444,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
-    """Returns the sizes of the slices between indices; negative ones count from the end."""
+    """Returns the sizes of the slices between indices; negative indices count from the end."""
     if isinstance(places, Tracer):
         places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
     cuts = [0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.loading import deferred
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, current
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -21,6 +22,11 @@ from ..core.promotion import check_arraylike, convert, ensure_array
 from .creation import asarray
 from .shaping import atleast_1d, ravel
 
+if TYPE_CHECKING:
+    from olympus_ir.padding import counting
+else:
+    counting = deferred("olympus_ir.padding.counting", milliseconds=20.0)
+
 __all__ = ["argwhere", "flatnonzero", "nonzero"]
 
 
@@ -30,8 +36,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result if there are fewer: a scalar for all
-        dimensions, or a tuple of one scalar for each; zero by default.
+      fill_value: the index that fills up the result if there are fewer nonzero elements: a scalar
+        for all dimensions, or a tuple of one scalar for each; zero by default.
 
     Returns:
       A tuple with an integer array of one dimension for each dimension of ``a``; their length is
@@ -55,6 +61,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             ".nonzero() instead."
         )
     index_dtype = dtypes.default_int_dtype()
+    if size is None and counts_size_of(a):
+        return _counted(a)
     if size is None:
         known = concrete_or_error(
             np.asarray,
@@ -72,6 +80,26 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         )
     fills = tuple(0 if fill is None else fill for fill in fill_value)
     return tuple(_nonzero(a, fills, size))
+
+
+def counts_size_of(a: Any) -> bool:
+    """Returns whether the elements of a traced array may decide the size of a result."""
+    return current.counts_sizes and isinstance(a, Tracer) and a.concrete_or_none() is None
+
+
+def _counted(a: Any) -> tuple[Array, ...]:
+    """Returns the indices in arrays whose size is a new symbolic dimension."""
+    index_dtype = dtypes.default_int_dtype()
+    mask = ravel(a)
+    if mask.dtype != np.bool_:
+        mask = lax.ne(mask, np.zeros((), mask.dtype))
+    number = convert(counting.positions_of_true(mask), index_dtype)
+    places: list[Array] = []
+    for size in reversed(a.shape[1:]):
+        divisor = lax.broadcast(lax.size_array(size, index_dtype), number.shape)
+        places.insert(0, lax.rem(number, divisor))
+        number = lax.div(number, divisor)
+    return (number, *places)
 
 
 def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
@@ -118,8 +146,8 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result if there are fewer, one for all dimensions
-        or a tuple; zero by default.
+      fill_value: the index that fills up the result if there are fewer nonzero elements, one for
+        all dimensions or a tuple; zero by default.
 
     Returns:
       An integer array of one dimension.
@@ -138,8 +166,8 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result if there are fewer, one for all dimensions
-        or a tuple; zero by default.
+      fill_value: the index that fills up the result if there are fewer nonzero elements, one for
+        all dimensions or a tuple; zero by default.
 
     Returns:
       An integer array of shape ``(number of nonzero elements, a.ndim)``; the first size is ``size``

@@ -147,8 +147,7 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     """Repeats elements by different numbers, to a static size along the axis.
 
-    The result at a place is the element whose index is the number of elements that end at or before
-    that place.
+    If the first n elements end at or before a place of the result, that place holds element n.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar types such as `float32`, which name a dtype and make arrays of it.
+"""Scalar types such as `float32`, which name a dtype and make arrays of this dtype.
 
 They compare equal to NumPy's scalar types and to dtypes, and ``np.dtype`` accepts them. A call
 returns an array of rank 0, not a NumPy scalar.
@@ -178,7 +178,7 @@ iinfo = ml_dtypes.iinfo
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Returns whether one dtype is another, or below it in the hierarchy of scalar types.
+    """Returns whether one dtype equals another or is below it in the hierarchy of scalar types.
 
     Args:
       arg1: a dtype or scalar type, maybe abstract.

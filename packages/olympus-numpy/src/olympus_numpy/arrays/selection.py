@@ -76,7 +76,7 @@ def where(
       With the condition alone, a tuple of integer arrays, one for each dimension.
 
     Raises:
-      ValueError: if just one of ``x`` and ``y`` is given, or ``size`` or ``fill_value`` with both.
+      ValueError: if only one of ``x`` and ``y`` is given, or ``size`` or ``fill_value`` with both.
       ConcretizationTypeError: if only the condition is given, and it is traced, without ``size``.
 
     Example:
@@ -206,7 +206,7 @@ _clip = compiled(_clip_to, name="clip")
 
 
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """Returns the values of functions, each where its condition holds.
+    """Returns the values of functions, each function where its condition holds.
 
     Args:
       x: an array, the functions' argument.

@@ -62,7 +62,7 @@ def reshape(
     Args:
       a: an array.
       shape: the shape. One size may be -1; it then follows from the others.
-      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
       copy: whether to always copy.
       out_sharding: how the result is sharded over the mesh.
 
@@ -109,7 +109,7 @@ def reshaped(
 
 
 def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
-    """Returns a requested shape with the size -1 replaced by the remaining number of elements.
+    """Returns a requested shape in which -1 is replaced by the size that follows from the others.
 
     Raises:
       TypeError: if the numbers of elements differ.
@@ -171,7 +171,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
     Args:
       a: an array.
-      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
       out_sharding: how the result is sharded over the mesh.
 
     Returns:
@@ -403,7 +403,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     Args:
       a: an array.
       axis: the dimension.
-      start: the dimension before which it is moved.
+      start: the dimension before which ``axis`` is moved.
 
     Returns:
       An array of the dtype of ``a``.

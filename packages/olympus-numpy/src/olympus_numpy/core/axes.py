@@ -27,8 +27,9 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """Returns the nonnegative form of an axis.
 
     Raises:
-      TypeError: if it is not an integer.
-      AxisError: if it is out of range. As in NumPy, it is a ValueError and an IndexError.
+      TypeError: if the axis is not an integer.
+      AxisError: if the axis is out of range. As in NumPy, this error is a ValueError and an
+        IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -59,15 +60,22 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     return result
 
 
+class AxisNameError(NameError, TypeError):
+    """Raised where a function that reduces no named axes is given a name.
+
+    Functions of JAX raise one or the other.
+    """
+
+
 def hashable_axis(function: str, axis: Any) -> int:
-    """Returns an axis as a Python integer, a static argument of a compiled function."""
+    """Returns an axis as a Python integer, for a static argument of a compiled function."""
     if axis.__class__ is int:
         return axis
     return _integer(function, axis)
 
 
 def hashable_axes(function: str, axis: Any) -> Any:
-    """Returns None, an axis or several in the form of a static argument of a compiled function."""
+    """Returns an axis argument (None, one axis or several) as a hashable static argument."""
     if axis is None or axis.__class__ is int:
         return axis
     if isinstance(axis, tuple | list) or np.ndim(axis):
@@ -82,7 +90,7 @@ def _integer(function: str, axis: Any) -> int:
         return operator.index(axis)
     except TypeError:
         if isinstance(axis, str):
-            raise NameError(
+            raise AxisNameError(
                 f"{function} got the axis name {axis!r}: named axes are reduced by "
                 "olympus.lax.psum and its kin."
             ) from None

@@ -24,7 +24,7 @@ def inlined(*static_argnames: str) -> Callable[[F], F]:
 
 
 def outlined(*static_argnames: str) -> Callable[[F], F]:
-    """Returns a decorator that compiles eager calls and traces calls to one ``jit`` equation."""
+    """Returns a decorator that compiles eager calls and records traced calls as equations."""
     return lambda fun: compiled(fun, static_argnames)
 
 

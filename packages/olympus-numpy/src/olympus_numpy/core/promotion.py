@@ -87,7 +87,7 @@ def _check_type(function: str, arg: Any, position: int) -> None:
 
 
 def to_array(value: Any) -> Array:
-    """Converts an object with ``__olympus_array__`` or ``__jax_array__``; returns others as is."""
+    """Converts an object with ``__olympus_array__`` or ``__jax_array__``; keeps other values."""
     if value.__class__ in _array_types:
         return value
     convert_itself = array_conversion(value)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise exponentials and logarithms, `hypot` and `sinc`.
 
-Integers are computed in floating dtypes.
+Integer operands are converted to a floating dtype.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise trigonometric and hyperbolic functions. Integers are computed in floating dtypes."""
+"""Elementwise trigonometric and hyperbolic functions.
+
+Integer operands are converted to a floating dtype.
+"""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ else:
 __all__ = ["ufunc"]
 
 _Kind = inspect.Parameter
-# The signature that `inspect.signature` returns for a universal function. It describes calls of
-# the universal function, rather than the function that it wraps.
+# The signature that `inspect.signature` returns for a universal function. It describes calls of the
+# universal function, rather than of the wrapped function.
 _CALL_SIGNATURE = inspect.Signature(
     [
         _Kind("args", _Kind.VAR_POSITIONAL, annotation="Any"),
@@ -109,12 +109,14 @@ class ufunc:
         return f"<jnp.ufunc '{self.__name__}'>"
 
     def __hash__(self) -> int:
-        return hash(self._meaning())
+        return hash(self._equality_key())
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ufunc) and self._meaning() == other._meaning())
+        return self is other or (
+            isinstance(other, ufunc) and self._equality_key() == other._equality_key()
+        )
 
-    def _meaning(self) -> tuple[Any, ...]:
+    def _equality_key(self) -> tuple[Any, ...]:
         """Returns the properties by which universal functions are compared for equality."""
         return self._defining, self.__name__, self._identity, self._nin, self._nout
 
@@ -150,7 +152,7 @@ class ufunc:
             )
 
     def _result_dtype(self, *operands: Any) -> Any:
-        """Returns the dtype of the function's result for elements of operands."""
+        """Returns the dtype of the function's result for scalars of the operands' dtypes."""
         elements = [ShapeDtypeStruct((), operand.dtype) for operand in operands]
         return eval_shape(self._function, *elements).dtype
 
@@ -176,7 +178,7 @@ class ufunc:
           where: which elements take part.
 
         Returns:
-          An array without the reduced axes, or with size one there.
+          An array without the reduced axes, or with axes of size one.
 
         Raises:
           NotImplementedError: if ``out`` is given.

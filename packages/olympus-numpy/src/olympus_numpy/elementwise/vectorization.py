@@ -13,6 +13,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -95,13 +96,14 @@ def _check_excluded(excluded: Collection[int | str]) -> None:
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
 
 
+@travels
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """Returns a function that applies another to all elements, or slices, of broadcast arrays.
+    """Returns a function that applies ``pyfunc`` to all elements, or slices, of broadcast arrays.
 
     Args:
       pyfunc: a function that can be traced.
@@ -140,7 +142,7 @@ def vectorize(
                 f"wrong number of positional arguments: expected {len(inputs)}, got "
                 f"{len(positions) + len(names)} {context}"
             )
-        # None is passed on unchanged.
+        # Arguments that are None are passed on unchanged.
         absent = {k for k, place in enumerate(positions) if args[place] is None}
         if any(inputs[k] for k in absent):
             raise ValueError(f"Cannot pass None at locations {absent} {context}")

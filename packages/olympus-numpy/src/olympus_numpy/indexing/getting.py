@@ -62,7 +62,7 @@ def getitem(self: Any, index: Any) -> Any:
                 return _element(self, index + shape[0] if index < 0 else index)
         layout, operands = parse(self.shape, index, fixed=False)
         return taken(self, layout, operands)
-    except Exception as error:  # a wrapper would cost a call in each use
+    except Exception as error:  # a wrapper would cost one more call for each index
         filter_exception(error)
         raise
 
@@ -88,7 +88,7 @@ check_static_indices.add_global_hook(_set_checked)
 
 
 def is_staging() -> bool:
-    """Returns whether an olympuspr is being recorded, possibly below other transformations."""
+    """Returns whether an olympuspr is being recorded, also below other transformations."""
     trace: Any = current.trace
     while trace is not None:
         if trace.__class__ is StagingTrace:
@@ -179,7 +179,7 @@ taken = compiled(
 
 
 def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
-    """Returns the elements at an index of integers and slices alone."""
+    """Returns the elements at an index that has only integers and slices."""
     kinds = {entry[0] for entry in layout}
     removed: list[int] = []
     reversed_dims: list[int] = []
@@ -236,7 +236,7 @@ def _static_slice(x: Any, layout: Layout) -> Any:
 
 
 def _are_slices(shape: tuple, layout: Layout) -> bool:
-    """Returns whether all slices are known to lie in the array; symbolic ones may not be."""
+    """Returns whether all slices are known to lie in the array; symbolic slices may be unknown."""
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, shape, strict=True):
         if entry[0] == SLICE and not all(type(part) is int for part in (size, *entry[1:])):
@@ -385,7 +385,7 @@ class _Planner:
         return list(zip(operands, kinds, strict=True))
 
     def _advanced(self, entry: tuple) -> bool:
-        """Returns whether an entry is an index array, or a scalar that broadcasts with one."""
+        """Returns whether an entry is an index array, or a scalar among index arrays."""
         kinds = (ARRAY, FLAG, FIXED, PLACE, COMPUTED) if self.has_arrays else ()
         return entry[0] in kinds
 
@@ -501,7 +501,7 @@ class _Planner:
 
 
 def _column(values: Any, shape: tuple, dims: tuple) -> Any:
-    """Broadcasts components over the batch of index vectors."""
+    """Broadcasts the values of one component over the batch of index vectors."""
     if isinstance(values, np.ndarray) and values.ndim and all(map(is_constant_dim, shape)):
         sizes = [1] * len(shape)
         for size, dim in zip(values.shape, dims, strict=True):

@@ -134,7 +134,7 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
         values = lax.expand_dims(values, tuple(range(arr.ndim)))
     values = lax.expand_dims(values, tuple(range(arr.ndim - values.ndim)))
     if places.ndim == 0:
-        # The values' first dimension is the inserted one.
+        # The first dimension of the values is the inserted dimension.
         order = list(range(1, arr.ndim))
         order.insert(axis, 0)
         values = lax.transpose(values, tuple(order))

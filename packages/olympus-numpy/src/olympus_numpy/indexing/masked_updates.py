@@ -33,7 +33,8 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "min": minimum,
     "max": maximum,
 }
-# Operations with a divisor (exponent) of the array's dtype, which is 1 for all other elements.
+# Operations whose second operand is a factor, divisor or exponent. A second operand of 1 leaves
+# elements unchanged.
 _OPERATIONS_BY_FACTORS: dict[str, Callable[[Any, Any], Any]] = {
     "divide": true_divide,
     "power": power,
@@ -85,7 +86,7 @@ class MaskedPart(NamedTuple):
         return where(mask, new, old)
 
     def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
-        """Replaces the dimension of selected elements by the mask's dimensions, of size one."""
+        """Replaces the dimension of selected elements by dimensions of size one, like the mask."""
         leading = values.ndim - self.trailing - 1
         if leading >= 0:
             if values.shape[leading] != 1:

@@ -13,7 +13,7 @@ from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
-from ..arrays.nonzero import nonzero
+from ..arrays.nonzero import counts_size_of, nonzero
 from ..arrays.selection import where
 from ..arrays.shaping import ravel
 from ..core.axes import canonical_axis, refuse_out
@@ -108,6 +108,9 @@ def compress(
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     length = min(condition.shape[0], a.shape[axis])
+    if size is None and counts_size_of(condition):
+        (places,) = nonzero(lax.slice_in_dim(condition, 0, length, axis=0))
+        return a[(slice(None),) * axis + (places,)]
     if size is None:
         mask = concrete_or_error(np.asarray, condition, "condition array in compress()")
         places: Any = np.flatnonzero(mask)

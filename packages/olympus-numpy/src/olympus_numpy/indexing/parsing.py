@@ -24,6 +24,7 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import array_conversion
 
 from ..arrays.creation import asarray
+from ..arrays.nonzero import counts_size_of, nonzero
 
 __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
 
@@ -98,7 +99,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """Returns an index that is not a tuple, and refuses any sequence that is not an array."""
+    """Returns an index that is not a tuple. Raises TypeError for sequences other than arrays."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):
@@ -219,7 +220,7 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any
     """
     for value in (part.start, part.stop, part.step):
         if isinstance(value, Tracer):
-            _slice_indices(part, 0, position)  # raises
+            _slice_indices(part, 0, position)  # raises the error for a traced bound
     step = 1 if part.step is None else part.step
     is_integer = isinstance(step, int | np.integer) or not is_constant_dim(step)
     if not is_integer or step == 0:
@@ -357,10 +358,11 @@ def _add_mask(
     """Adds a boolean array as the index arrays of its true elements."""
     if isinstance(mask, Tracer):
         known = mask.concrete_or_none()
-        if known is None:
+        if known is None and not (counts_size_of(mask) and mask.ndim):
             raise NonConcreteBooleanIndexError(mask)
-        mask = known
-    mask = np.asarray(mask)
+        mask = mask if known is None else known
+    if not isinstance(mask, Tracer):
+        mask = np.asarray(mask)
     if mask.ndim == 0:
         layout.append((FLAG, int(mask)))
         return axis
@@ -372,6 +374,10 @@ def _add_mask(
             f"boolean index did not match shape of indexed array in index {axis}: got "
             f"{mask.shape}, expected {list(shape[axis:end])}"
         )
+    if isinstance(mask, Tracer):
+        layout += [_ARRAY_ENTRY] * mask.ndim
+        operands += nonzero(mask)
+        return end
     for places in mask.nonzero():
         layout.append(_ARRAY_ENTRY)
         operands.append(places.astype(np.int32) if max(mask.shape) < 2**31 else places)

@@ -37,6 +37,8 @@ def index_array(function: str, indices: Any) -> Any:
     indices = ensure_array(indices)
     if not dtypes.issubdtype(indices.dtype, np.integer) and indices.dtype != np.bool_:
         name = dtypes.name_of(indices.dtype)
+        if function == "take" and np.size(indices) == 0 and not dtypes.is_extended(indices.dtype):
+            return convert(indices, _int32)  # an empty list is an array of floats
         if function == "take":
             raise ValueError(f"take: indices must have an integer type, got {name}")
         raise TypeError(f"{function} indices must be of integer type, got {name}")

@@ -145,10 +145,10 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     """JVP rule of `det`.
 
     The tangent is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too. The
-    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. To invert ``u`` where it
-    is singular, the last number on its diagonal is replaced by one. All the other numbers on the
-    diagonal become a factor. Elimination with row exchanges leaves zeros at the end, so none of
-    those numbers is zero unless the adjugate vanishes.
+    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. To invert ``u`` where it is
+    singular, the last number on its diagonal is replaced by one. All the other numbers on the
+    diagonal become a factor. Elimination with row exchanges leaves zeros at the end, so none of the
+    other numbers on the diagonal is zero unless the adjugate vanishes.
     """
     (a,), (da,) = primals, tangents
     packed, pivots, permutation = lax_linalg.lu(a)

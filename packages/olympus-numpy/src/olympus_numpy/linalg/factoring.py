@@ -125,8 +125,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
     Args:
       a: matrices.
-      mode: ``"reduced"``, where ``q`` has no more columns than ``a``; ``"complete"``, where it is
-        square; ``"r"`` for ``r`` alone; ``"raw"`` for the reflections that `geqrf` finds.
+      mode: ``"reduced"``, where ``q`` has no more columns than ``a``; ``"complete"``, where ``q``
+        is square; ``"r"`` for ``r`` alone; ``"raw"`` for the reflections that `geqrf` finds.
 
     Returns:
       The pair ``(Q, R)``, or the other results that ``mode`` names.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of Hermitian matrices, with derivatives of any order at any eigenvalues.
 
-The derivatives of V g(w) V^H are sums of products with divided differences of g (Daleckii and
-Krein 1965; Higham, Functions of Matrices, theorem 3.11). Those of eigenvalues and eigenvectors,
-which do not exist where eigenvalues are equal, take no part.
+The derivatives of V g(w) V^H are sums of products with divided differences of g (Daleckii and Krein
+1965; Higham, Functions of Matrices, theorem 3.11). Derivatives of eigenvalues and eigenvectors,
+which do not exist where eigenvalues are equal, are not used.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def matrix_function(g: Callable[[Any], Any], a: Any) -> Array:
     or nearly so. The n-th derivative takes arrays of N^(n+1) numbers for a matrix of N rows.
 
     Args:
-      g: an elementwise function of the eigenvalues, smooth on them. It may be called at numbers
-        between eigenvalues. It must not close over values by which the result is differentiated.
+      g: an elementwise function of the eigenvalues, smooth at the eigenvalues. It may be called at
+        numbers between eigenvalues. It must not close over values by which the result is
+        differentiated.
       a: Hermitian matrices, of shape (..., N, N). The Hermitian part is taken.
 
     Returns:
@@ -90,8 +91,8 @@ def _derivative_of(g: Callable[[Any], Any], order: int) -> Callable[..., Any]:
 def _in_direction(g: Callable[[Any], Any], a: Any, others: Sequence[Any], direction: Any) -> Any:
     """Returns a derivative as a linear function of one direction.
 
-    The trace of its product with another matrix is symmetric in that matrix and all directions,
-    which gives the transpose.
+    The trace of the derivative times another matrix is symmetric in that matrix and all directions.
+    This symmetry gives the transpose.
     """
     derivative = _derivative_of(g, len(others) + 1)
     return linear_call(
@@ -112,7 +113,7 @@ def _is_complex(x: Any) -> bool:
 
 
 def _in_eigenbasis(g: Callable[[Any], Any], a: Any, directions: Sequence[Any]) -> Any:
-    """Returns the derivative by the directions, one after the other; without any, the function."""
+    """Returns the derivative along all directions, or the function's value if there are none."""
     values, vectors = eigh(a)
     back = _adjoint(vectors)
     if not directions:
@@ -134,11 +135,11 @@ def _in_eigenbasis(g: Callable[[Any], Any], a: Any, directions: Sequence[Any]) -
 
 
 def _divided(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
-    """Returns divided differences of g at broadcast nodes, equal ones included.
+    """Returns divided differences of g at broadcast nodes, some of which may be equal.
 
-    Of nodes that are far apart, it is the difference of those of lower order over the distance of
-    the outermost nodes. Of close nodes, it is the mean of a derivative over the simplex that they
-    span (Hermite and Genocchi), by a Gauss rule.
+    For nodes that are far apart, a divided difference is the difference of two divided differences
+    of lower order, divided by the distance of the outermost nodes. For close nodes, it is the mean
+    of a derivative over the simplex that the nodes span (Hermite and Genocchi), by a Gauss rule.
     """
     order = len(nodes) - 1
     if order == 0:
@@ -165,7 +166,8 @@ def _mean_derivative(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
         derivative = _slope(derivative)
     total: Any = 0
     for chosen in itertools.product(range(len(places)), repeat=order):
-        # Nested: 1 >= t1 >= t2 >= ..., each a fraction of the one before it.
+        # Points of the simplex have nested coordinates, 1 >= t1 >= t2 >= ...: each is a fraction of
+        # its predecessor.
         fraction, weight, point = 1.0, 1.0, nodes[0]
         for level, k in enumerate(chosen):
             weight *= weights[k] * fraction

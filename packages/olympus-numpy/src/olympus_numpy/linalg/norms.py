@@ -127,7 +127,7 @@ def norm(
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      A real array without the axes, or with size one there.
+      A real array without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -154,7 +154,7 @@ def vector_norm(
       ord: the order.
 
     Returns:
-      A real array without the axes, or with size one there.
+      A real array without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -183,7 +183,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
       ord: the order; see `norm`.
 
     Returns:
-      A real array without the last two dimensions, or with size one there.
+      A real array without the last two dimensions, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array

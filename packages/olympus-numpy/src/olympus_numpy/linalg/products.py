@@ -40,7 +40,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Args:
       a: matrices.
-      n: the exponent; negative ones are powers of the inverses.
+      n: the exponent; negative exponents give powers of the inverses.
 
     Returns:
       An array of the shape of ``a``.

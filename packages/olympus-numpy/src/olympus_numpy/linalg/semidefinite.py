@@ -24,9 +24,9 @@ __all__ = ["semidefinite_cholesky"]
 def semidefinite_cholesky(a: Any) -> Any:
     """Returns lower triangular factors of Hermitian positive semidefinite matrices.
 
-    A matrix for which the factorization fails has the factor of a QR decomposition of its square
-    root. Its columns of rounding errors are zero. The derivative is that within the matrices of the
-    same rank: zero columns stay zero.
+    Where the Cholesky factorization fails, the factor comes from a QR decomposition of the matrix's
+    square root. Columns that hold only rounding errors are set to zero. The derivative is taken
+    within the matrices of the same rank: zero columns stay zero.
 
     Args:
       a: Hermitian matrices.
@@ -60,10 +60,10 @@ def _diagonal(x: Any) -> Any:
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     factor = semidefinite_cholesky(*primals)
     is_null = (_diagonal(factor) == 0)[..., None, :]
-    one = identity_like(factor)
-    completed = factor + selection.where(is_null, one, 0)
+    identity = identity_like(factor)
+    completed = factor + selection.where(is_null, identity, 0)
     solved = lax_linalg.triangular_solve(
         completed, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
     )
     solved = tril(lax_linalg.triangular_solve(completed, solved, left_side=True, lower=True))
-    return factor, completed @ selection.where(is_null, 0, solved / (1 + one))
+    return factor, completed @ selection.where(is_null, 0, solved / (1 + identity))

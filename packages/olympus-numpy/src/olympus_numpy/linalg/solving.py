@@ -78,7 +78,10 @@ lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
 @functools.cache
 def _factored_solve() -> Any:
-    """Returns the solver by the factors of `lax.linalg.lu`; it differentiates the equation."""
+    """Returns the solver that uses the factors of `lax.linalg.lu`.
+
+    The equation is differentiated, not the factors.
+    """
     return solves.FactoredSolve(
         _matmul,
         functools.partial(lu_solution, trans=0),
@@ -87,7 +90,7 @@ def _factored_solve() -> Any:
 
 
 def _solution(a: Any, b: Any) -> Any:
-    """Solves for one matrix, or for a stack of them with stacked right-hand sides."""
+    """Solves for one matrix, or for stacked matrices with stacked right-hand sides."""
     if not a.size:
         return b
     packed, _, permutation = lax_linalg.lu(lax.stop_gradient_p.bind(a))
@@ -99,7 +102,7 @@ _solve_matrices = vectorize(_solution, signature="(m,m),(m,n)->(m,n)")
 
 
 def _is_aligned(a: Any, b: Any) -> bool:
-    """Returns whether every matrix has its right-hand side, with nothing to broadcast."""
+    """Returns whether matrices and right-hand sides have the same batch shape."""
     if a.ndim == 2:
         return 1 <= b.ndim <= 2 and a.shape[0] == a.shape[1] == b.shape[0]
     sizes = a.shape[:-2]
@@ -365,8 +368,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices.
-      rtol: singular values up to this bound count as zero. The default is the largest one times the
-        larger of the two sizes, in units of the dtype's precision.
+      rtol: singular values up to this bound count as zero. The default is the largest singular
+        value times the larger of the two sizes, in units of the dtype's precision.
       hermitian: whether ``M`` is Hermitian, which makes the computation quicker.
       tol: another name for ``rtol``.
 
@@ -440,8 +443,8 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Returns the inverse of a linear map of arrays.
 
     Args:
-      a: the map: ``tensordot(a, x, x.ndim)`` is its value.
-      ind: the number of leading dimensions of ``a``, which are those of the map's values.
+      a: the map, whose value at ``x`` is ``tensordot(a, x, x.ndim)``.
+      ind: the number of leading dimensions of ``a``: the dimensions of the map's values.
 
     Returns:
       An array of shape ``a.shape[ind:] + a.shape[:ind]``.

@@ -119,7 +119,7 @@ def _nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> A
 
 
 def _item(self: Any, *args: int) -> Any:
-    """Returns an element as a Python scalar: the only one, or that at an index."""
+    """Returns an element as a Python scalar: the only element, or the element at an index."""
     return np.asarray(self).item(*args)
 
 
@@ -208,12 +208,13 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
     return lax.device_put(self, device)
 
 
-# The module that `__array_namespace__` returns: this package, or one that re-exports it.
+# The module that `__array_namespace__` returns: this package, or a package that re-exports this
+# one.
 _namespace = __name__.partition(".")[0]
 
 
 def serve_as_namespace(module_name: str) -> None:
-    """Makes a module that re-exports this package's names the namespace of arrays."""
+    """Sets the module that `__array_namespace__` returns, which re-exports this package's names."""
     global _namespace
     _namespace = module_name
 

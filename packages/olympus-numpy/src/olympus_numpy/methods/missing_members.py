@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors about members that arrays do not have, with what to write in their place."""
+"""Errors about members that arrays do not have, with code to write in their place."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MissingMemberError(AttributeError):
     """Error about a member that arrays do not have.
 
     Programs ask arrays for many members that they do not have, by `hasattr` and `getattr` with a
-    default. The suggestion is therefore searched when the message is read.
+    default. The suggestion is therefore searched for only when the message is read.
     """
 
     def __init__(self, kind: type, name: str) -> None:

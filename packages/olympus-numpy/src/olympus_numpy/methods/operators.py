@@ -3,7 +3,7 @@
 
 An operator hides the library's frames in errors by itself: a wrapper would cost a call in each use.
 For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
-of tracers run the Python function directly; those of arrays run the compiled one.
+of tracers run the Python function directly; operators of arrays run the compiled function.
 """
 
 from __future__ import annotations

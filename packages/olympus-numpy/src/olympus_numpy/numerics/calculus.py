@@ -273,7 +273,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
     Args:
       y: the samples.
       x: the places of the samples.
-      dx: their distance, where their places are not given.
+      dx: the distance of the samples, if their places are not given.
       axis: the axis.
 
     Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of triangles and diagonals, flat indices, and objects that make arrays in brackets."""
+"""Indices of triangles and diagonals, flat indices, and objects that make arrays from indices."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def unravel_index(indices: ArrayLike, shape: int | Shape) -> tuple[Array, ...]:
     """Returns flat indices of a shape as one index array for each dimension.
 
     Args:
-      indices: integers; negative ones count from the end, ones out of range are clipped.
+      indices: integers; negative integers count from the end, integers out of range are clipped.
       shape: the shape.
 
     Returns:
@@ -273,7 +273,7 @@ def ravel_multi_index(
       dims: the shape.
       mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
         ``"raise"``, for concrete indices only.
-      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
       dtype: the integer dtype of the result; that of the indices by default.
 
     Returns:
@@ -481,7 +481,7 @@ class _Concatenator:
         missing = ndmin - array.ndim
         if missing <= 0:
             return array
-        # The position of the array's dimensions among the added ones.
+        # The position of the array's dimensions among the added dimensions.
         start = trans1d if trans1d >= 0 else ndmin + trans1d + 1 - array.ndim
         start = min(max(start, 0), missing)
         shape = (1,) * start + array.shape + (1,) * (missing - start)

@@ -40,14 +40,14 @@ def logsumexp(
     Args:
       a: an array.
       axis: the axis or axes that are summed; all if None.
-      b: factors, which broadcast to ``a``; ones if None.
+      b: factors, which broadcast to ``a``; 1 if None.
       keepdims: whether summed axes stay, with size 1.
       return_sign: whether the sign of the sum is returned, too. The logarithm is then that of the
         sum's magnitude. Without the sign, a negative sum gives NaN.
       where: which elements take part; all if None.
 
     Returns:
-      The logarithm, or the pair of it and the sign.
+      The logarithm, or the pair of the logarithm and the sign.
 
     Example:
       >>> round(float(logsumexp(np.array([1000.0, 1000.0], np.float32))), 3)

@@ -130,7 +130,7 @@ def _pairs_of_mapping(value: Mapping[int, Any], ndim: int, name: str) -> Widths:
 
 
 def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
-    """Returns one pair for each dimension, from one number, one pair, or as many pairs."""
+    """Returns one pair for each dimension, from one number, one pair, or all pairs."""
     if array.shape == (ndim, 2):
         return array
     if array.shape in ((), (1,)):
@@ -266,7 +266,7 @@ def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str)
 def _reflect(
     array: Any, width: int, axis: int, skip: int, size: int, reflect_type: str, front: bool
 ) -> Any:
-    """Mirrors the elements at one end, and the result again, until it is wide enough."""
+    """Mirrors the elements at one end, repeatedly, until the padding is wide enough."""
     while width:
         available = array.shape[axis]
         step = min(width, max(size - skip, 1))

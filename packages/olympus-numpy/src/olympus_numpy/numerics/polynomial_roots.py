@@ -140,8 +140,8 @@ def polyfit(
         reciprocals of known errors.
 
     Returns:
-      The coefficients, that of the highest power first. With ``full`` also the sums of squares of
-      errors, the rank, the singular values and ``rcond``; with ``cov`` the covariance matrix.
+      The coefficients, highest power first. With ``full`` also the sums of squares of errors, the
+      rank, the singular values and ``rcond``; with ``cov`` the covariance matrix.
 
     Raises:
       ValueError: if ``deg`` is negative.

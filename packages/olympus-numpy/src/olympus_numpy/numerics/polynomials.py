@@ -54,7 +54,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Returns the values of a polynomial.
 
     Args:
-      p: the coefficients, the one of the highest power first.
+      p: the coefficients, highest power first.
       x: the places at which to evaluate the polynomial.
       unroll: the number of loop steps that are written out together.
 
@@ -87,8 +87,8 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns the sum of two polynomials.
 
     Args:
-      a1: the coefficients of the first.
-      a2: the coefficients of the second.
+      a1: the coefficients of the first polynomial.
+      a2: the coefficients of the second polynomial.
 
     Returns:
       An array of one dimension, as long as the longer operand, of the common dtype.
@@ -105,8 +105,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns the difference of two polynomials.
 
     Args:
-      a1: the coefficients of the first.
-      a2: the coefficients of the second.
+      a1: the coefficients of the first polynomial.
+      a2: the coefficients of the second polynomial.
 
     Returns:
       An array of one dimension, as long as the longer operand, of the common dtype.
@@ -228,8 +228,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """Returns the product of two polynomials.
 
     Args:
-      a1: the coefficients of the first.
-      a2: the coefficients of the second.
+      a1: the coefficients of the first polynomial.
+      a2: the coefficients of the second polynomial.
       trim_leading_zeros: whether leading zeros are removed from the operands first, as NumPy does.
         That needs concrete values, so it does not work in compiled functions.
 

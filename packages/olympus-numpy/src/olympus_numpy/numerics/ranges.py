@@ -178,7 +178,7 @@ def _at_distance(start: Any, step: Any, size: int, dtype: Any) -> Any:
 
 
 def _differs(value: Any, from_value: int) -> bool:
-    """Returns whether a value differs from another one, or is not known."""
+    """Returns whether a value differs from another value, or is not known."""
     return isinstance(value, Tracer) or value != from_value
 
 
@@ -298,8 +298,8 @@ def linspace(
     """Returns numbers evenly spaced between two ends.
 
     Args:
-      start: the first number, or an array of them.
-      stop: the last number, or an array of them.
+      start: the first number, or an array of first numbers.
+      stop: the last number, or an array of last numbers.
       num: the number of numbers.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       retstep: whether to return a pair with the distance.
@@ -309,7 +309,7 @@ def linspace(
 
     Returns:
       An array of a floating dtype, unless ``dtype`` is given, with ``num`` numbers along ``axis``;
-      with ``retstep``, a tuple of it and the step.
+      with ``retstep``, a tuple of the array and the step.
 
     Example:
       >>> linspace(0, 1, 5)

@@ -146,7 +146,8 @@ def segment_sum(
 
     Args:
       data: an array, whose first dimension counts the rows.
-      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      segment_ids: integers, the segment of each row; integers that are negative or too large are
+        ignored.
       num_segments: the number of segments; by default, one more than the largest of
         ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
@@ -158,8 +159,8 @@ def segment_sum(
       out_sharding: how the result is laid out.
 
     Returns:
-      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows is zero.
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
+      without rows gives 0.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -198,7 +199,8 @@ def segment_prod(
 
     Args:
       data: an array, whose first dimension counts the rows.
-      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      segment_ids: integers, the segment of each row; integers that are negative or too large are
+        ignored.
       num_segments: the number of segments; by default, one more than the largest of
         ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
@@ -210,8 +212,8 @@ def segment_prod(
       out_sharding: how the result is laid out.
 
     Returns:
-      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows is one.
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
+      without rows gives 1.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -250,7 +252,8 @@ def segment_max(
 
     Args:
       data: an array, whose first dimension counts the rows.
-      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      segment_ids: integers, the segment of each row; integers that are negative or too large are
+        ignored.
       num_segments: the number of segments; by default, one more than the largest of
         ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
@@ -302,7 +305,8 @@ def segment_min(
 
     Args:
       data: an array, whose first dimension counts the rows.
-      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      segment_ids: integers, the segment of each row; integers that are negative or too large are
+        ignored.
       num_segments: the number of segments; by default, one more than the largest of
         ``segment_ids``. It is required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.

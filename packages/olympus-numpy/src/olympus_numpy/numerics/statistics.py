@@ -29,7 +29,7 @@ from ..core.promotion import (
     promote_dtypes_inexact,
     result_type_of,
 )
-from ..elementwise.arithmetic import absolute
+from ..elementwise.arithmetic import absolute, true_divide
 from ..ordering.searching import searchsorted
 from ..products.contractions import dot
 from ..reductions.extremes import largest, ptp, smallest
@@ -62,7 +62,7 @@ def bincount(
     """Returns the number of times that each number occurs among non-negative integers.
 
     Args:
-      x: a vector of integers; negative ones count as zero.
+      x: a vector of integers; negative integers count as zero.
       weights: the weight of each element.
       minlength: the least length of the result.
       length: the length of the result; larger integers are left out. If it is given, the integers
@@ -140,7 +140,7 @@ def histogram_bin_edges(
     Args:
       a: an array.
       bins: the number of bins, or their edges.
-      range: the lowest and highest edge; those of the elements by default.
+      range: the lowest and highest edge; the smallest and largest element by default.
       weights: has no effect.
 
     Returns:
@@ -195,7 +195,7 @@ def histogram(
     Args:
       a: an array.
       bins: the number of bins, or their edges.
-      range: the lowest and highest edge; those of the elements by default.
+      range: the lowest and highest edge; the smallest and largest element by default.
       weights: the weight of each element.
       density: whether the result is divided so that its integral is 1.
 
@@ -300,9 +300,9 @@ def histogramdd(
     total = lax.reshape(total, tuple(counts))[(slice(1, -1),) * dimensions]
     if density:
         (total,) = promote_dtypes_inexact(total)
-        total = lax.div(total, lax.broadcast(total.sum(), total.shape))
+        total = true_divide(total, total.sum())
         for axis, width in enumerate(widths):
-            total = lax.div(total, lax.broadcast_in_dim(width, total.shape, (axis,)))
+            total = true_divide(total, lax.broadcast_in_dim(width, total.shape, (axis,)))
     return total, edges
 
 

@@ -43,7 +43,7 @@ _int32 = np.dtype(np.int32)
 
 
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """Flattens the reduced axes into the first; returns the result's other sizes, too."""
+    """Flattens the reduced axes into the last; returns the result's other sizes, too."""
     axes = canonical_axes(axis, a.ndim)
     others = [dim for dim in range(a.ndim) if dim not in axes]
     kept = tuple(
@@ -51,9 +51,9 @@ def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]
         for dim, size in enumerate(a.shape)
         if keepdims or dim not in axes
     )
-    lines = lax.transpose(a, (*axes, *others))
+    lines = lax.transpose(a, (*others, *axes))
     length = math.prod(a.shape[dim] for dim in axes)
-    return lax.reshape(lines, (length, *(a.shape[dim] for dim in others))), kept
+    return lax.reshape(lines, (*(a.shape[dim] for dim in others), length)), kept
 
 
 def _quantile_of(
@@ -88,48 +88,41 @@ def _quantile_of(
     if weights is not None:
         return _weighted_quantile(a, q, axis, method, keepdims, ensure_array(weights))
     lines, kept = _flattened(a, axis, keepdims)
-    length = lines.shape[0]
+    last = lines.ndim - 1
+    length = lines.shape[last]
     if length == 0:
         raise ValueError("quantile of an empty array is not defined")
+    is_nan = lax.ne(lines, lines)
     if skip_nan:
-        known = lax.bitwise_not(lax.ne(lines, lines))
-        counts = lax.reduce_sum(convert(known, a.dtype), (0,))
-        lines = where(known, lines, np.array(np.inf, a.dtype))
-        ordered = lax.sort(lines, dimension=0)
+        counts = lax.reduce_sum(convert(lax.bitwise_not(is_nan), a.dtype), (last,))
+        lines = where(is_nan, np.array(np.inf, a.dtype), lines)
+        undefined = lax.eq(counts, np.zeros((), a.dtype))
     else:
-        # One NaN makes the whole line NaN.
-        has_nan = any_along(lax.ne(lines, lines), 0, True, None)
-        ordered = lax.sort(where(has_nan, np.nan, lines), dimension=0)
+        # One NaN makes the quantiles of the whole line NaN.
         counts = lax.size_array(length, a.dtype)
-    result = _between_places(ordered, q, counts, method)
-    if skip_nan:
-        nothing = lax.eq(counts, np.zeros((), a.dtype))
-        result = where(nothing, np.nan, result)
+        undefined = any_along(is_nan, last, False, None)
+    result = where(undefined, np.nan, _between_places(lines, q, counts, method))
     return lax.reshape(result, (*q.shape, *kept))
 
 
-def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
-    """Interpolates sorted lines at fractional places: [n, ...] and [q] give [q, ...]."""
-    dtype = ordered.dtype
-    rest = ordered.shape[1:]
+def _between_places(lines: Any, q: Any, counts: Any, method: str) -> Any:
+    """Interpolates sorted lines at fractional places: [..., n] and [q] give [q, ...]."""
+    dtype = lines.dtype
+    rest = lines.shape[:-1]
     one = np.ones((), dtype)
     last = lax.sub(counts, one)
-    differ = bool(np.ndim(last))  # per line, if the lines have different numbers of NaN
-    if differ:
+    if np.ndim(last):  # per line, if the lines have different numbers of NaN
         last = spread(last, (*q.shape, *rest))
         q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
     place = lax.mul(q, last)
     low, high = lax.floor(place), lax.ceil(place)
     weight = lax.sub(place, low)
-    zero = np.zeros((), dtype)
-    low = convert(lax.clamp(zero, low, last) if not np.ndim(last) else _clamped(low, last), _int32)
-    high = convert(
-        lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32
-    )
+    low, high = (convert(_clamped(each, last), _int32) for each in (low, high))
+    by_line = bool(np.ndim(last))
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
-        return convert(_take(ordered, _chosen(method, place, low, high, last), rest, differ), dtype)
-    low_value = _take(ordered, low, rest, differ)
-    high_value = _take(ordered, high, rest, differ)
+        (chosen,) = _at_places(lines, by_line, _chosen(method, place, low, high, last))
+        return convert(chosen, dtype)
+    low_value, high_value = _at_places(lines, by_line, low, high)
     if method == "midpoint":
         return lax.mul(lax.add(low_value, high_value), np.array(0.5, dtype))
     weight = lax.broadcast_in_dim(weight, low_value.shape, tuple(range(weight.ndim)))
@@ -138,6 +131,8 @@ def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
 
 
 def _clamped(x: Any, last: Any) -> Any:
+    if not np.ndim(last):
+        return lax.clamp(np.zeros((), x.dtype), x, last)
     return lax.max(lax.min(x, last), lax.full_like(x, 0))
 
 
@@ -158,14 +153,31 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     return convert(rank, _int32)
 
 
-def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any:
-    """Takes elements of sorted lines at places that all lines share, or that differ by line."""
-    if not rest or not differ:
-        return ordered.at[places].get(mode="promise_in_bounds")
-    count = places.shape[: places.ndim - len(rest)]
-    places = lax.reshape(places, (math.prod(count), *rest))
-    taken = take_along_axis(ordered, places, 0, mode="promise_in_bounds")
-    return lax.reshape(taken, (*count, *rest))
+def _at_places(lines: Any, by_line: bool, *places: Any) -> list[Any]:
+    """Returns, for each array of places, the elements of sorted lines at these places.
+
+    Args:
+      lines: [..., n].
+      by_line: whether the lines have places of their own.
+      *places: arrays of one shape: [*q], or [*q, ...] if they differ by line.
+
+    Returns:
+      One array [*q, ...] for each array of places.
+    """
+    rest = lines.shape[:-1]
+    dims = tuple(range(1, 1 + len(rest)))
+    own = rest if by_line else ()
+    q_shape = places[0].shape[: places[0].ndim - len(own)]
+    count = math.prod(q_shape)
+    columns = [lax.reshape(each, (count, *own)) for each in places]
+    if by_line:
+        columns = [lax.transpose(each, (*dims, 0)) for each in columns]
+    selected = lax.order_statistics(lines, lax.concatenate(columns, len(own)))
+    selected = lax.transpose(selected, (len(rest), *range(len(rest))))
+    return [
+        lax.reshape(lax.slice_in_dim(selected, i * count, (i + 1) * count), (*q_shape, *rest))
+        for i in range(len(places))
+    ]
 
 
 def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
@@ -180,16 +192,19 @@ def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, w
         weights = lax.broadcast_in_dim(weights, a.shape, (axes[0],))
     lines, kept = _flattened(a, axis, keepdims)
     weights, _ = _flattened(convert(weights, a.dtype), axis, keepdims)
-    ordered, weights = lax.sort((lines, weights), dimension=0, num_keys=1)
-    sums = lax.cumsum(weights, 0)
-    total = lax.index_in_dim(sums, sums.shape[0] - 1, 0, keepdims=True)
+    last = lines.ndim - 1
+    ordered, weights = lax.sort((lines, weights), dimension=last, num_keys=1)
+    sums = lax.cumsum(weights, last)
+    total = lax.index_in_dim(sums, sums.shape[last] - 1, last)
     shares = lax.div(sums, spread(total, sums.shape))
-    rest = ordered.shape[1:]
-    wanted = lax.broadcast_in_dim(q, (*q.shape, 1, *(1,) * len(rest)), tuple(range(q.ndim)))
+    wanted = lax.broadcast_in_dim(q, (*q.shape, *(1,) * lines.ndim), tuple(range(q.ndim)))
     below = lax.lt(lax.expand_dims(shares, (0,)) if q.ndim else shares, wanted)
-    places = lax.reduce_sum(convert(below, _int32), (q.ndim,))
-    places = lax.min(places, lax.full_like(places, ordered.shape[0] - 1))
-    result = _take(ordered, places, rest, differ=True)
+    places = lax.reduce_sum(convert(below, _int32), (q.ndim + last,))
+    places = lax.min(places, lax.full_like(places, ordered.shape[last] - 1))
+    places = lax.reshape(places, (math.prod(q.shape), *lines.shape[:-1]))
+    places = lax.transpose(places, (*range(1, 1 + last), 0))
+    result = take_along_axis(ordered, places, last, mode="promise_in_bounds")
+    result = lax.transpose(result, (last, *range(last)))
     return lax.reshape(result, (*q.shape, *kept))
 
 
@@ -254,7 +269,7 @@ def quantile(
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
-      or with size one there.
+      or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -291,7 +306,7 @@ def nanquantile(
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
-      or with size one there.
+      or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -330,7 +345,7 @@ def percentile(
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
-      or with size one there.
+      or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -375,7 +390,7 @@ def nanpercentile(
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
-      or with size one there.
+      or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -404,7 +419,7 @@ def median(
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -433,7 +448,7 @@ def nanmedian(
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.named_axes import varying_like
+from olympus_ir.lax.sizes import largest_size
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -30,7 +31,7 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
     if sorter is not None:
         a = a[sorter]
     count = a.shape[0]
-    # Places are int32 unless the array is too long for it, also if 64-bit types are enabled.
+    # Places are int32 unless the array is too long for int32, also if 64-bit types are enabled.
     too_large = is_constant_dim(a.shape[0]) and a.shape[0] >= 2**31
     index_dtype = np.dtype(np.int64 if too_large else np.int32)
     if count == 0:
@@ -104,7 +105,7 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
         right = _goes_right(element, v, side)
         return (lax.select(right, middle, low), lax.select(right, high, middle)), None
 
-    steps = int(count).bit_length()
+    steps = largest_size(count).bit_length()
     bounds, _ = lax.scan(halve, (low, high), None, length=steps, unroll=steps if unrolled else 1)
     return convert(bounds[1], index_dtype)
 

@@ -20,7 +20,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.joining import concatenate
-from ..arrays.nonzero import nonzero
+from ..arrays.nonzero import counts_size_of, nonzero
 from ..arrays.selection import where
 from ..arrays.shaping import moveaxis, ravel
 from ..core.axes import canonical_axis
@@ -138,14 +138,14 @@ def unique(
       axis: the axis whose slices are compared; by default, single elements are compared.
       equal_nan: whether NaNs count as equal.
       size: the number of elements to return. If it is given, the array may be traced.
-      fill_value: the value that fills up the result if there are fewer; the smallest element by
-        default.
+      fill_value: the value that fills up the result if there are fewer elements; the smallest
+        element by default.
       sorted: has no effect: the result is always sorted.
 
     Returns:
       An array of one dimension, or of the dimensions of ``ar`` with ``axis``; with
-      ``return_index``, ``return_inverse`` and ``return_counts``, a tuple of it and integer arrays,
-      in this order.
+      ``return_index``, ``return_inverse`` and ``return_counts``, a tuple of the array and integer
+      arrays, in this order.
 
     Raises:
       TypeError: if ``size`` is negative.
@@ -194,6 +194,8 @@ def unique(
 
 def _checked_size(ar: Any, size: Any) -> int | None:
     """Returns the static size of the result of `unique`; without it, the array must be concrete."""
+    if size is None and counts_size_of(ar):
+        return None
     if size is None:
         concrete_or_error(
             np.asarray,
@@ -413,8 +415,8 @@ def union1d(
       ar1: an array.
       ar2: an array.
       size: the number of elements to return. If it is given, the arrays may be traced.
-      fill_value: the value that fills up the result if there are fewer; the smallest element by
-        default.
+      fill_value: the value that fills up the result if there are fewer elements; the smallest
+        element by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.
@@ -433,7 +435,7 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
     if size is None:
         return values[keep]
     (places,) = nonzero(keep, size=size, fill_value=values.shape[0])
-    found = lax.lt(places, np.array(values.shape[0], places.dtype))
+    found = lax.lt(places, lax.size_array(values.shape[0], places.dtype))
     fill = constant(0 if fill_value is None else fill_value, values)
     if not values.shape[0]:
         return spread(ensure_array(fill), (size,))
@@ -453,9 +455,10 @@ def setdiff1d(
     Args:
       ar1: an array.
       ar2: an array.
-      assume_unique: a promise that the elements of ``ar1`` are distinct; they keep their order.
+      assume_unique: a promise that the elements of ``ar1`` are distinct; the elements keep their
+        order.
       size: the number of elements to return. If it is given, the arrays may be traced.
-      fill_value: the value that fills up the result if there are fewer; zero by default.
+      fill_value: the value that fills up the result if there are fewer elements; zero by default.
 
     Returns:
       An array of one dimension and of the dtype of ``ar1``.
@@ -468,7 +471,8 @@ def setdiff1d(
     check_arraylike("setdiff1d", ar1, ar2)
     first = ravel(ar1)
     if size is None:
-        concrete_or_error(np.asarray, first, "in olympus.numpy.setdiff1d")
+        if not counts_size_of(first):
+            concrete_or_error(np.asarray, first, "in olympus.numpy.setdiff1d")
         if not assume_unique:
             first = unique(first)
         return first[isin(first, ar2, invert=True)]
@@ -496,12 +500,12 @@ def intersect1d(
       assume_unique: a promise that the elements of each array are distinct.
       return_indices: whether to return the indices of their first occurrences in both arrays, too.
       size: the number of elements to return. If it is given, the arrays may be traced.
-      fill_value: the value that fills up the result if there are fewer; the smallest element by
-        default.
+      fill_value: the value that fills up the result if there are fewer elements; the smallest
+        element by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype; with ``return_indices``, a tuple of
-      it and two integer arrays.
+      the array and two integer arrays.
 
     Example:
       >>> from olympus_numpy import array
@@ -513,12 +517,13 @@ def intersect1d(
     first, second = promote_dtypes(ravel(ar1), ravel(ar2))
     if size is None:
         for array in (first, second):
-            concrete_or_error(np.asarray, array, "in olympus.numpy.intersect1d")
+            if not counts_size_of(array):
+                concrete_or_error(np.asarray, array, "in olympus.numpy.intersect1d")
     order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True, True)
     ordered = ordered[:, 0]
     keep = lax.bitwise_and(is_first, isin(ordered, second))
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
+    found = lax.lt(places, lax.size_array(ordered.shape[0], places.dtype))
     values = _at_places(ordered, places, found, size, fill_value)
     if not return_indices:
         return values
@@ -565,8 +570,8 @@ def setxor1d(
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
       size: the number of elements to return. If it is given, the arrays may be traced.
-      fill_value: the value that fills up the result if there are fewer; the smallest element by
-        default.
+      fill_value: the value that fills up the result if there are fewer elements; the smallest
+        element by default.
 
     Returns:
       A sorted array of one dimension and of the common dtype.
@@ -581,7 +586,8 @@ def setxor1d(
     first, second = promote_dtypes(ravel(ar1), ravel(ar2))
     if size is None:
         for array in (first, second):
-            concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
+            if not counts_size_of(array):
+                concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
     # NaN equals nothing, so the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):
@@ -591,5 +597,5 @@ def setxor1d(
     ordered, keep = (concatenate(parts) for parts in zip(*kept, strict=True))
     ordered, keep = lax.sort((ordered, keep), num_keys=1)
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
+    found = lax.lt(places, lax.size_array(ordered.shape[0], places.dtype))
     return _at_places(ordered, places, found, size, fill_value)

@@ -148,7 +148,7 @@ _lexsort = compiled(_lexsorted, ("axis",), name="lexsort")
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """Returns the indices that sort by several keys, the last one first.
+    """Returns the indices that sort by several keys, of which the last key counts most.
 
     Args:
       keys: arrays of one shape, or one array whose rows are the keys.
@@ -191,7 +191,7 @@ def _check_partition(name: str, a: Any, kth: Any) -> None:
 
 
 def _negated(x: Any) -> Any:
-    """Maps values to values of the opposite order."""
+    """Maps values so that their order is reversed."""
     if dtypes.issubdtype(x.dtype, np.inexact):
         return lax.neg(x)
     return lax.bitwise_not(x)

@@ -89,7 +89,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns the product over the last dimension of one array and the last but one of another.
+    """Returns the product over the last dimension of one array and the second last of another.
 
     For two vectors this is the inner product, for two matrices the matrix product; for other
     arrays, the result has all remaining dimensions of ``a`` and then those of ``b``. A scalar
@@ -288,8 +288,8 @@ def vecdot(
 
     Args:
       x1: an array.
-      x2: an array; the other dimensions are broadcast.
-      axis: the dimension, in both.
+      x2: an array; all dimensions but the axis are broadcast.
+      axis: the dimension in both arrays.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
 
@@ -350,7 +350,7 @@ def _check_core_size(function: str, vector: Any, matrix: Any) -> None:
 
 @outlined()
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns products of matrices and vectors, over stacks of them.
+    """Returns products of stacked matrices and vectors.
 
     Args:
       x1: matrices, an array of at least two dimensions.
@@ -384,7 +384,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @outlined()
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns products of conjugated vectors and matrices, over stacks of them.
+    """Returns products of stacked vectors, conjugated, and matrices.
 
     Args:
       x1: vectors, an array of at least one dimension.

@@ -32,9 +32,9 @@ def convolve(
     Args:
       a: a vector.
       v: another vector.
-      mode: ``"full"`` returns all overlaps. ``"same"`` returns the middle ones, as many as the
-        longer vector has elements. ``"valid"`` returns those where one vector lies within the
-        other.
+      mode: ``"full"`` returns all overlaps. ``"same"`` returns the middle overlaps, as many as the
+        longer vector has elements. ``"valid"`` returns the overlaps where one vector lies within
+        the other.
       precision: how exactly accelerators compute: as in `olympus.lax.conv_general_dilated`.
       preferred_element_type: the dtype of sums and result.
 

@@ -141,7 +141,7 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
 
 
 def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
-    """Returns a letter for each label, in the order of a result without explicit labels."""
+    """Returns a letter for each label; letters have the order of the sorted labels."""
     try:
         labels = sorted({label for each in lists for label in each if label is not Ellipsis})
     except TypeError as error:
@@ -178,7 +178,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     _check_dots(subscripts, [*terms, output])
     used = set(subscripts) - set(".,->")
     free = [letter for letter in _LETTERS if letter not in used]
-    hidden = 0  # the largest number of dimensions behind dots
+    hidden = 0  # the largest number of dimensions that dots stand for
     for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         named = len(term.replace("...", ""))
         if "..." in term:
@@ -280,7 +280,7 @@ def _contracted(
 
 
 def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> Array:
-    """Sums over the dimensions that the result lacks; partial sums stay unreduced over devices."""
+    """Sums over the dimensions that ``output`` lacks; the result is unreduced over devices."""
     if len(set(term)) != len(term):
         raise NotImplementedError(
             f"einsum of one operand with a diagonal ({term!r}) cannot be unreduced: take the "
@@ -408,7 +408,7 @@ def _contract_pair(
 
 
 def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
-    """Returns the result's labels in the order in which the operands have them."""
+    """Returns the result's labels in the order of the operands."""
     return "".join(letter for letter in dict.fromkeys(x_term + y_term) if letter in remaining)
 
 

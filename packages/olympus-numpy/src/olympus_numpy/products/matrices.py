@@ -387,7 +387,7 @@ def fill_diagonal(
 
     Raises:
       NotImplementedError: if ``inplace`` or ``wrap`` is not False.
-      ValueError: if ``a`` has less than two dimensions, or has more than two that differ in size.
+      ValueError: if ``a`` has less than two dimensions, or more than two of different sizes.
 
     Example:
       >>> from olympus_numpy import zeros

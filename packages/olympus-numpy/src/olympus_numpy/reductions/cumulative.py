@@ -129,7 +129,7 @@ def cumprod(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to add up in.
+      dtype: the dtype to multiply in.
       out: not supported.
 
     Returns:
@@ -175,7 +175,7 @@ def nancumprod(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to add up in.
+      dtype: the dtype to multiply in.
       out: not supported.
 
     Returns:
@@ -198,7 +198,7 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Returns cumulative sums along an axis, as the array API standard has them.
+    """Returns cumulative sums along an axis, as in the array API standard.
 
     Args:
       x: an array. If it has several dimensions, ``axis`` must be given.
@@ -231,8 +231,8 @@ def cumulative_prod(
     Args:
       x: an array. If it has several dimensions, ``axis`` must be given.
       axis: the axis.
-      dtype: the dtype to add up in.
-      include_initial: whether to begin with one.
+      dtype: the dtype to multiply in.
+      include_initial: whether to begin with 1.
 
     Returns:
       An array of the shape of ``x``, one longer along the axis with ``include_initial``.

@@ -124,7 +124,7 @@ def max(
       where: which elements take part; needs ``initial``.
 
     Returns:
-      An array of the dtype of ``a`` without the axes, or with size one there.
+      An array of the dtype of ``a`` without the axes, or with axes of size one.
 
     Raises:
       ValueError: if there are no elements and no ``initial``.
@@ -160,7 +160,7 @@ def min(
       where: which elements take part; needs ``initial``.
 
     Returns:
-      An array of the dtype of ``a`` without the axes, or with size one there.
+      An array of the dtype of ``a`` without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -199,7 +199,7 @@ def ptp(
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      An array of the dtype of ``a`` without the axes, or with size one there.
+      An array of the dtype of ``a`` without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -256,8 +256,8 @@ def argmax(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with size one there; without dimensions if ``axis`` is
-      not given.
+      An integer array without the axis, or with an axis of size one; without dimensions if
+      ``axis`` is not given.
 
     Example:
       >>> from olympus_numpy import array
@@ -283,8 +283,8 @@ def argmin(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with size one there; without dimensions if ``axis`` is
-      not given.
+      An integer array without the axis, or with an axis of size one; without dimensions if
+      ``axis`` is not given.
 
     Example:
       >>> from olympus_numpy import array

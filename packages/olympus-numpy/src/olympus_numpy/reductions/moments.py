@@ -32,7 +32,7 @@ def _computation_dtype(dtype: Any) -> Any:
 
 
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
-    """Returns the number of reduced elements, or of those where the mask is true."""
+    """Returns the number of reduced elements, or of the elements where the mask is true."""
     if where is None:
         return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
     mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
@@ -81,7 +81,7 @@ def mean(
       where: which elements take part.
 
     Returns:
-      An array of a floating or complex dtype without the axes, or with size one there.
+      An array of a floating or complex dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -209,7 +209,7 @@ def var(
       correction: another name of ``ddof``.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -250,7 +250,7 @@ def std(
       correction: another name of ``ddof``.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -320,13 +320,13 @@ def average(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      weights: the weights, with the shape of ``a`` or with its sizes along the axes alone.
+      weights: the weights, of the shape of ``a``, or of its sizes along the axes.
       returned: whether to return a pair with the sum of the weights.
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      An array of a floating or complex dtype without the axes; with ``returned``, a tuple of it and
-      the sum of the weights.
+      An array of a floating or complex dtype without the axes; with ``returned``, a tuple of the
+      array and the sum of the weights.
 
     Example:
       >>> from olympus_numpy import array

@@ -89,7 +89,7 @@ def nansum(
       where: which elements take part.
 
     Returns:
-      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
       that of ``a``; narrow integers and booleans are widened.
 
     Example:
@@ -118,14 +118,14 @@ def nanprod(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to add up in.
+      dtype: the dtype to multiply in.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number to add.
+      initial: a factor of the product.
       where: which elements take part.
 
     Returns:
-      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
       that of ``a``; narrow integers and booleans are widened.
 
     Example:
@@ -192,7 +192,7 @@ def nanmax(
       where: which elements take part; needs ``initial``.
 
     Returns:
-      An array of the dtype of ``a`` without the axes, or with size one there.
+      An array of the dtype of ``a`` without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -223,7 +223,7 @@ def nanmin(
       where: which elements take part; needs ``initial``.
 
     Returns:
-      An array of the dtype of ``a`` without the axes, or with size one there.
+      An array of the dtype of ``a`` without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -270,7 +270,7 @@ def nanargmax(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with size one there; -1 for slices of NaN alone.
+      An integer array without the axis, or with an axis of size one; -1 for slices of NaN alone.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -295,7 +295,7 @@ def nanargmin(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with size one there; -1 for slices of NaN alone.
+      An integer array without the axis, or with an axis of size one; -1 for slices of NaN alone.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -348,7 +348,7 @@ def nanmean(
       where: which elements take part.
 
     Returns:
-      An array of a floating or complex dtype without the axes, or with size one there.
+      An array of a floating or complex dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -420,7 +420,7 @@ def nanvar(
       mean: the mean with the axes kept, if it is known.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -473,7 +473,7 @@ def nanstd(
       mean: the mean with the axes kept, if it is known.
 
     Returns:
-      An array of a floating dtype without the axes, or with size one there.
+      An array of a floating dtype without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -157,10 +157,10 @@ def sum(
       keepdims: whether the axes are kept with size one.
       initial: a number to add.
       where: which elements take part.
-      promote_integers: whether integers narrower than the default are widened to it.
+      promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:
-      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
       that of ``a``; narrow integers and booleans are widened.
 
     Example:
@@ -192,15 +192,15 @@ def prod(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to add up in.
+      dtype: the dtype to multiply in.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number to add.
+      initial: a factor of the product.
       where: which elements take part.
-      promote_integers: whether integers narrower than the default are widened to it.
+      promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:
-      An array without the axes, or with size one there. Its dtype is ``dtype`` if given, and else
+      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
       that of ``a``; narrow integers and booleans are widened.
 
     Example:

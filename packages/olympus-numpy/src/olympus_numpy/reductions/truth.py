@@ -91,7 +91,7 @@ def all(
       where: which elements take part.
 
     Returns:
-      A boolean array without the axes, or with size one there.
+      A boolean array without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -121,7 +121,7 @@ def any(
       where: which elements take part.
 
     Returns:
-      A boolean array without the axes, or with size one there.
+      A boolean array without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array
@@ -153,7 +153,7 @@ def count_nonzero(
       keepdims: whether the axes are kept with size one.
 
     Returns:
-      An integer array without the axes, or with size one there.
+      An integer array without the axes, or with axes of size one.
 
     Example:
       >>> from olympus_numpy import array

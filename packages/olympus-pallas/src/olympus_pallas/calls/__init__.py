@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The primitive `pallas_call`, its batching, its derivatives and its interpretation.
 
-The folder may import `operations` and what lies below it. `lowerings` has the rules of the
+The folder may import `operations` and the folders below it. `lowerings` has the rules of the
 platforms.
 """

@@ -37,7 +37,7 @@ def _pallas_call(
     unblocked = grid_mapping.num_dynamic_grid_bounds + grid_mapping.num_index_operands
     params["input_output_aliases"] = input_output_aliases
     if any(dim is not None for dim in batch_dims[:unblocked]) or axis_size == 0:
-        # The operands that decide where blocks lie differ between the examples.
+        # The places of blocks depend on an operand that differs between the examples.
         return one_by_one(
             pallas_call_p,
             axis_size,
@@ -92,14 +92,14 @@ def _pallas_call(
 
 
 def _tree_with_axis(grid_mapping: GridMapping) -> Any:
-    """Returns the structure of the arguments of index maps with one more index."""
+    """Returns the structure of the arguments of index maps, with an additional index."""
     tree = grid_mapping.index_map_tree
     args, kwargs = pytrees.tree_unflatten(tree, range(tree.num_leaves))
     return pytrees.tree_structure(((0, *args), kwargs))
 
 
 def _batched_block(block: BlockMapping, axis_size: int, batched: bool) -> BlockMapping:
-    """Returns the block mapping of an operand in the larger grid."""
+    """Returns the block mapping of an operand in the grid with the batch axis."""
     old = block.index_map_jaxpr.jaxpr
     example = Var(_INDEX)
     outvars = [example, *old.outvars] if batched else list(old.outvars)

@@ -90,7 +90,7 @@ def _of_equation(equation: Equation) -> tuple[int, int]:
     if name in _TRANSCENDENTAL:
         return 0, size
     if equation.primitive is lax.integer_pow_p:
-        # The power takes repeated squaring, and a product for each further bit that is set.
+        # Repeated squaring, and one product for each set bit after the first.
         power = abs(equation.params["y"])
         steps = power.bit_length() - 1 + power.bit_count() + (equation.params["y"] < 0)
         return (steps * size if power > 1 else 0), 0

@@ -2,7 +2,7 @@
 """Derivative rules of `pallas_call`, which make a kernel of primals and tangents.
 
 The discharged kernel is a pure program, and so is its derivative. The new kernel reads the
-references that the derivative needs. It writes those that the derivative changes.
+references that the derivative needs. It writes the references that the derivative changes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _pallas_call(
     if input_output_aliases:
         raise NotImplementedError(
             "JVP with aliasing not supported: a kernel with input_output_aliases cannot be "
-            "differentiated; leave them away, or give the function a derivative with custom_jvp."
+            "differentiated; omit them, or give the function a derivative with custom_jvp."
         )
     if grid_mapping.num_dynamic_grid_bounds:
         raise NotImplementedError(
@@ -105,8 +105,8 @@ def _derivative(
 ) -> Olympuspr:
     """Returns the kernel of primals and tangents.
 
-    Its references are, in order, those of scalars and inputs, tangents of inputs, outputs and their
-    tangents, and scratch buffers and their tangents.
+    Its references are, in order: scalars and inputs, tangents of inputs, outputs and their
+    tangents, scratch buffers and their tangents.
     """
     avals = jaxpr.in_avals
     num_in = grid_mapping.num_index_operands + grid_mapping.num_inputs

@@ -25,13 +25,13 @@ def lower_as_mlir(
 
     Args:
       f: the function.
-      *args: its arguments, arrays or `ShapeDtypeStruct`s.
+      *args: the arguments of the function, arrays or `ShapeDtypeStruct`s.
       dynamic_shapes: whether shapes may have symbolic dimensions. Kernels need known sizes, so
         lowering refuses such a program.
       device: the device that the program is for.
       static_argnames: the arguments that are part of the program.
       platforms: the platforms that the program is for, ``("tpu",)`` by default.
-      **kwargs: its keyword arguments.
+      **kwargs: the keyword arguments of the function.
 
     Returns:
       The text of the module.

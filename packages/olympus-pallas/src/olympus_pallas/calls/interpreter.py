@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpretation of kernels as a loop over the grid, of operations on whole arrays.
+"""Interpretation of kernels as a loop over the grid, made of operations on whole arrays.
 
 References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
 program out of the operands, and runs the kernel on them. It then puts back the blocks that the
@@ -104,7 +104,7 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
 
 
 def _missing(size: Any, block_size: int) -> Any:
-    """Returns the number of elements that a dimension lacks to consist of whole blocks."""
+    """Returns the number of elements that complete a dimension to a multiple of a block size."""
     # Written as a difference of lengths, the number can be symbolic, too.
     return (size + block_size - 1) // block_size * block_size - size
 
@@ -220,9 +220,11 @@ class _Kernel:
         for array, block in zip(
             state[mapping.slice_block_ops], mapping.block_mappings, strict=True
         ):
-            here = () if block.is_whole else _starts(block, _block_place(block, places, prefetched))
-            starts.append(here)
-            blocks.append(_cut(array, block, here))
+            start = (
+                () if block.is_whole else _starts(block, _block_place(block, places, prefetched))
+            )
+            starts.append(start)
+            blocks.append(_cut(array, block, start))
         own = [places[dim] for dim in self.own_dims]
         sizes = [_index(self.sizes[dim]) for dim in self.own_dims]
         scratch = state[mapping.slice_scratch_ops]

@@ -89,12 +89,13 @@ def pallas_call(
     """Makes a function of arrays from a kernel, which many programs run on blocks of the arrays.
 
     Args:
-      kernel: takes references to the blocks of the inputs, then to those of the outputs, then to
-        scratch buffers. It reads with ``ref[...]``, writes with ``ref[...] = value``, and returns
-        nothing.
+      kernel: takes references to the blocks of the inputs, then to the blocks of the outputs, then
+        to scratch buffers. It reads with ``ref[...]``, writes with ``ref[...] = value``, and
+        returns nothing.
       out_shape: the types of the outputs, `ShapeDtypeStruct` or anything with shape and dtype.
       grid_spec: the grid, specifications and scratch buffers, in place of the next four parameters.
-      grid: the numbers of programs along each axis; `program_id` says which one is running.
+      grid: the numbers of programs along each axis; `program_id` gives the index of the running
+        program.
       in_specs: for each input, the `BlockSpec` of the block that a program sees.
       out_specs: the same for each output.
       scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``.
@@ -412,7 +413,7 @@ class _Call:
 
 
 def _in_space(spec: Any, space: Any) -> Any:
-    """Returns a specification that has the output type's memory space, unless it names another."""
+    """Returns a specification with the output type's memory space, if it does not name a space."""
     if space is None:
         return spec
     if isinstance(spec, NoBlockSpec):

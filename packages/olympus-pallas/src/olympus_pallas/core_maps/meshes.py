@@ -25,7 +25,7 @@ class Mesh:
     @property
     def shape(self) -> OrderedDict[Any, int]:
         """The sizes of the axes, by name."""
-        raise TypeError(f"{type(self).__name__} must say what axes it has")
+        raise TypeError(f"{type(self).__name__} must define `shape`")
 
     @property
     def default_memory_space(self) -> Any:
@@ -45,9 +45,7 @@ class Mesh:
         return math.prod(self.shape.values())
 
     def axes_of(self, number: int) -> dict[Any, tuple[int, int]]:
-        """Returns the index of a core along each axis, and the axis' size; the last axis moves
-        fastest.
-        """
+        """Returns the index of a core along each axis, in row-major order, and the axis's size."""
         axes = {}
         for name, size in reversed(self.shape.items()):
             axes[name] = (number % size, size)

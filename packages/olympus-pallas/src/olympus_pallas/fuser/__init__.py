@@ -4,8 +4,8 @@
 A function marked as `fusible` takes a function (`Fusion`) for each input, which computes the input,
 and a function of its outputs. It makes one kernel of all these functions. `get_fusion_values`
 returns the arrays that the functions read. `pull_block_spec` and `push_block_spec` relate the
-blocks of these arrays to the blocks of the result. The folder may import `calls`, `grids` and what
-lies below them.
+blocks of these arrays to the blocks of the result. The folder may import `calls`, `grids` and the
+folders below them.
 """
 
 from .block_specs import BlockIndexTransform as BlockIndexTransform

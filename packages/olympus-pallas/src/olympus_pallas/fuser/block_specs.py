@@ -85,10 +85,10 @@ def _block_of(spec: BlockSpec) -> Block:
             return dim.block_size
         if isinstance(dim, int):
             return dim
-        raise NotImplementedError(f"fusions know blocks of one size, got the dimension {dim!r}")
+        raise NotImplementedError(f"fusions need blocks of known sizes, got the dimension {dim!r}")
 
     if spec.block_shape is None:
-        raise ValueError("a specification to be carried on needs a block shape")
+        raise ValueError("a specification without a block shape cannot be propagated")
     shape = tuple(size(dim) for dim in spec.block_shape)
     index_map = spec.index_map or (lambda *place: (0,) * len(shape))
 
@@ -100,7 +100,7 @@ def _block_of(spec: BlockSpec) -> Block:
 
 
 def _rank(specs: Sequence[Any], grid_len: int | None) -> int:
-    """Returns the number of indices of a program."""
+    """Returns the rank of the grid, from ``grid_len`` or from an index map's parameters."""
     if grid_len is not None:
         return grid_len
     for spec in specs:
@@ -135,7 +135,7 @@ def _specs_of_custom(equation: Any, rule: Any, blocks: Sequence[Any], verb: str)
 
 
 class _Pulled:
-    """The blocks of a program's variables that given blocks of its results need."""
+    """Blocks of a program's variables that are needed to compute given blocks of its results."""
 
     def __init__(
         self, program: Olympuspr, outputs: Sequence[Any], rank: int, strict_mode: bool
@@ -218,7 +218,7 @@ def pull_block_spec(
     grid_len: int | None = None,
     strict_mode: bool = True,
 ) -> Callable[..., Any]:
-    """Returns the blocks of a function's inputs that given blocks of its result need.
+    """Returns the blocks of a function's inputs that are needed for given blocks of its result.
 
     Args:
       f: the function of arrays.
@@ -284,7 +284,7 @@ def _spec_of(block: Block, rank: int) -> BlockSpec:
 
 
 def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs: Any) -> Any:
-    """Returns the blocks of a function's result that given blocks of its inputs yield.
+    """Computes the block specifications of a function's results from those of its inputs.
 
     Args:
       f: the function of arrays.

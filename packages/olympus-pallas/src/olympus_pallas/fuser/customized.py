@@ -57,19 +57,19 @@ class custom_fusion:
         self.fun = fun
 
     def def_eval_rule(self, eval_rule: Callable[..., Any]) -> None:
-        """Defines the output's blocks: `(context, *blocks) -> tuple of blocks`."""
+        """Defines how the output's blocks are computed: `(context, *blocks) -> tuple of blocks`."""
         self.eval_rule = eval_rule
 
     def def_pallas_impl(self, pallas_impl: Callable[..., Any]) -> None:
-        """Defines the implementation within kernels; by default that on arrays."""
+        """Defines the implementation within kernels; by default the implementation for arrays."""
         self.pallas_impl = pallas_impl
 
     def def_pull_block_spec(self, pull_block_spec_rule: Callable[..., Any]) -> None:
-        """Defines the inputs' specifications from the output's, as a tuple."""
+        """Defines how the specifications of the inputs follow from that of the output."""
         self.pull_block_spec_rule = pull_block_spec_rule
 
     def def_push_block_spec(self, push_block_spec_rule: Callable[..., Any]) -> None:
-        """Defines the output's specifications from the inputs', as a tuple."""
+        """Defines how the specifications of the outputs follow from those of the inputs."""
         self.push_block_spec_rule = push_block_spec_rule
 
     def on_blocks(self, operands: Sequence[Any]) -> list[Any]:

@@ -253,7 +253,7 @@ def _output_fusion(
     compute: Callable[..., Any],
     strict_mode: bool,
 ) -> Fusion:
-    """Returns the fusion of the outputs: the function of them that follows the fusible function."""
+    """Returns the fusion of the outputs: the operations that follow the fusible function."""
     made = {var for equation in equations for var in equation.outvars} | set(chosen.outvars)
     others: dict[Any, Any] = {}
     for equation in equations:
@@ -293,7 +293,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
     """
 
     def transposed(equation: Any, operands: Sequence[Any]) -> Any:
-        raise ValueError("a function to be evaluated transposes an array, and may not")
+        raise ValueError("the function transposes an array, but allow_transpose is False")
 
     rules: dict[Primitive, Any] = {
         fusible_p: lambda equation, operands: _expand(*operands, **equation.params),
@@ -316,8 +316,8 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays.
-      *args: the types of its arguments.
-      **kwargs: the types of its keyword arguments.
+      *args: the types of the fusion's arguments.
+      **kwargs: the types of the fusion's keyword arguments.
 
     Returns:
       Three things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and

@@ -28,7 +28,7 @@ _CALLS = {
 
 
 def aval_of(value: Any) -> Any:
-    """Returns the type of an array, or of a description of one."""
+    """Returns the type of an array, or of a description of an array."""
     if hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "aval"):
         return ShapedArray(tuple(value.shape), value.dtype)
     return get_aval(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of operations for fusion, for the blocks of inputs that a block of the result needs."""
+"""Rules of operations for fusion: from a block of the result to the blocks of the inputs."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Returns the old dimension for each new one, for shapes that differ in dimensions of size one.
+    """Returns the old dimension for each new dimension; shapes may differ in sizes of one.
 
     An added dimension has None instead. The result is None if the shapes do not match.
     """
@@ -436,7 +436,7 @@ for _primitive in (lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p, lax.red
 
 
 def _no_rule(equation: Equation, *rest: Any) -> Any:
-    raise AssertionError(f"{custom_fusion_p.name} is taken care of where specifications are")
+    raise AssertionError(f"{custom_fusion_p.name} has no block rule: its own rules apply")
 
 
 block_rules.define(

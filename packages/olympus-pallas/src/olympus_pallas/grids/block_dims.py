@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Blocked:
-    """A dimension in blocks of one size; the index map counts blocks.
+    """A dimension cut into blocks of equal size; the index map counts blocks.
 
     Args:
       block_size: the number of elements of a block along the dimension.
@@ -34,7 +34,7 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True)
 class Element:
-    """A dimension in windows of one size; the index map counts elements, so windows may overlap.
+    """A dimension of windows of equal size, which may overlap: the index map counts elements.
 
     Args:
       block_size: the number of elements of a window along the dimension.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Block mappings, which hold the blocks of operands of given types with traced index maps.
+"""Block mappings: the blocks of an operand of known type, with a traced index map.
 
 A `BlockSpec` is the user's description; a `BlockMapping` is the checked form for one array.
 """
@@ -177,8 +177,8 @@ def _checked_block_shape(
     for dim in dims:
         if block_size(dim) < 1:
             raise ValueError(
-                f"Block shape for {origin} (= {dims}) must have positive sizes. Leave the "
-                "block shape away for the whole array, or give None for a single index."
+                f"Block shape for {origin} (= {dims}) must have positive sizes. Omit the "
+                "block shape for the whole array, or give None for a single index."
             )
     return dims
 

@@ -93,7 +93,7 @@ def block_mapping(
     """Returns the block mapping of one operand, even if no specification is given.
 
     Args:
-      spec: the specification; without one, every program sees the whole array.
+      spec: the specification; without a specification, every program sees the whole array.
       origin: the operand's name, for messages.
       array_aval: the array's type.
       index_map_avals: the types of the index map's arguments.

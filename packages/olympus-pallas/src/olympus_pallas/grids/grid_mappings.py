@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grid mappings, the parameter ``grid_mapping`` of ``pallas_call`` for operands of given types."""
+"""Grid mappings, the parameter ``grid_mapping`` of ``pallas_call`` for operands of known types."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class GridMapping:
         return slice(start, start + self.num_scratch_operands)
 
     def check_invariants(self) -> None:
-        """Checks that the numbers of operands are consistent; a failure is a bug here."""
+        """Checks that the numbers of operands are consistent; a failure is an internal error."""
         assert len(self.block_mappings) == self.num_inputs + self.num_outputs, self
         assert len(self.index_map_avals) == len(self.grid) + self.num_index_operands, self
         for mapping in self.block_mappings:

@@ -16,7 +16,7 @@ __all__ = ["GridSpec", "PrefetchScalarGridSpec"]
 
 @dataclasses.dataclass(init=False)
 class GridSpec:
-    """The number of programs, and the blocks of inputs and outputs that each sees.
+    """The number of programs, and the blocks of inputs and outputs that each program sees.
 
     Args:
       grid: the numbers of programs along each dimension, integers or scalar arrays.
@@ -58,8 +58,8 @@ class PrefetchScalarGridSpec(GridSpec):
     """A grid whose index maps read the first inputs, integers in scalar memory.
 
     Args:
-      num_scalar_prefetch: the number of these inputs. Index maps take references to them after the
-        indices of the grid. Kernels take these references before all others.
+      num_scalar_prefetch: the number of these inputs. Index maps take references to these inputs
+        after the indices of the grid. Kernels take these references before all others.
       grid: the numbers of programs along each dimension.
       in_specs: one `BlockSpec` for each input that is not prefetched.
       out_specs: one `BlockSpec` for each output.

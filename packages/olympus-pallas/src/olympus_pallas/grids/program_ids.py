@@ -70,7 +70,7 @@ _state = _State()
 def inside_grid(
     grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
 ) -> Iterator[None]:
-    """Sets the sizes of the grid while a kernel is traced, and the program's index if known."""
+    """Sets the sizes of the grid while a kernel is traced and, if known, the program's index."""
     saved = _state.grid, _state.place
     _state.grid, _state.place = grid, place
     try:
@@ -144,7 +144,7 @@ def with_program_ids(program: Olympuspr, names: Sequence[Any]) -> Olympuspr:
 
     Args:
       program: a kernel in which ``lax.axis_index(name)`` may stand for ``program_id(axis)``.
-      names: the names of the axes of its grid.
+      names: the names of the axes of the kernel's grid.
     """
     own = frozenset(map(NamedAxisEffect, names))
     if not own & program.effects:
@@ -178,7 +178,7 @@ def _by_number(equation: Equation, names: Sequence[Any], own: frozenset) -> Equa
 
 
 def asks_for_place(program: Olympuspr) -> bool:
-    """Returns whether a program, or a nested one, reads an index or size of the grid."""
+    """Returns whether a program, or a nested program, reads an index or size of the grid."""
     return any(
         equation.primitive in (program_id_p, num_programs_p)
         or any(map(asks_for_place, olympusprs_in_params(equation.params)))
@@ -241,7 +241,7 @@ def _closed(program: Any) -> ClosedOlympuspr:
 
 
 def _in_place(parameter: str) -> Callable[..., Any]:
-    """Returns the rule that inlines a call."""
+    """Returns the rule that inlines a call; ``parameter`` names the program of the call."""
 
     def rule(places: Sequence[Any], operands: Sequence[Any], **params: Any) -> list[Any]:
         return _evaluate(_closed(params[parameter]), places, operands)

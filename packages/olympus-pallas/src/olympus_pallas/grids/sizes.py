@@ -11,8 +11,7 @@ __all__ = ["align_to", "cdiv", "next_power_of_2", "strides_from_shape"]
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """Returns the quotient rounded up: the number of blocks of size ``b`` that cover ``a``
-    elements.
+    """Returns the quotient rounded up: the number of blocks of size ``b`` that cover ``a``.
 
     Example:
       >>> cdiv(10, 4)
@@ -54,5 +53,5 @@ def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_symbolic(size: Any) -> bool:
-    """Returns whether a size is a symbolic expression, whose value is known at run time."""
+    """Returns whether a size is a symbolic expression, whose value is known only at run time."""
     return hasattr(size, "dimension_as_value") and not hasattr(size, "dtype")

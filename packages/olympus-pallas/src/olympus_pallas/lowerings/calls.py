@@ -59,8 +59,8 @@ def register_lowering_rule(
 
 
 def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
-    # The avals leave out the devices over which values vary. These have been checked, and the
-    # memory that the kernel writes has no such information.
+    # The avals omit the mesh axes over which values vary. These axes are checked already, and the
+    # memory of the kernel does not track them.
     avals = [ShapedArray(aval.shape, aval.dtype) for aval in context.avals_in]
     closed = trace_to_closed(lambda *args: interpret_call(*args, **params), avals)
     return context.lower(closed, operands)
@@ -83,7 +83,7 @@ def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the lowering rule of a platform whose compiler of kernels is ``compiled``."""
+    """Returns the lowering rule of a platform that compiles kernels by ``compiled``."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         if params["interpret"] or interpret_modes.interpret_params() is not None:

@@ -41,7 +41,7 @@ _WHOLE = (MemorySpace.ANY, MemorySpace.HOST, TpuMemorySpace.HBM)
 
 
 def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., Any]) -> list[Any]:
-    """Emits the call of a Python function of a device's arrays into a compiled program.
+    """Builds the operation by which a compiled program calls a Python function.
 
     Args:
       context: the lowering context of the equation.
@@ -81,9 +81,9 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
 
 
 def shared_run(
-    key: Any, device: int, mesh_axes: Sequence[tuple[Any, int]], settings: Any, together: bool
+    key: Any, device: int, mesh_axes: Sequence[tuple[Any, int]], settings: Any, communicating: bool
 ) -> Run:
-    """Returns the run of a kernel; devices that communicate share one."""
+    """Returns the run of a kernel. Devices that communicate share a run."""
     count = 1
     for _, size in mesh_axes:
         count *= size
@@ -92,21 +92,21 @@ def shared_run(
         eager = settings.dma_execution_mode == "eager"
         return Run(devices, 1, eager, settings.detect_races)
 
-    if not together or count == 1:
+    if not communicating or count == 1:
         run = make(count)
         run.begin_cores(1 - count)
         return run
     return key.join(device, count, make)
 
 
-def run_together(core: Core, together: bool, body: Callable[[], Any]) -> Any:
+def run_synchronized(core: Core, communicating: bool, body: Callable[[], Any]) -> Any:
     """Runs a kernel's body on one device; devices that communicate start and end together."""
     run = core.run
     try:
-        if together:
+        if communicating:
             run.rendezvous(core, "start", run.num_devices)
         body()
-        if together:
+        if communicating:
             run.rendezvous(core, "end", run.num_devices)
         run.finish_transfers()
     except BaseException as error:
@@ -220,8 +220,8 @@ def run_call(
     **params: Any,
 ) -> list[np.ndarray]:
     """Returns the outputs of a `pallas_call` on one device."""
-    together = communicates(jaxpr)
-    run = shared_run(key, device, mesh_axes, settings, together)
+    communicating = communicates(jaxpr)
+    run = shared_run(key, device, mesh_axes, settings, communicating)
     core = Core(run, device, 0, settings, mesh_axes)
     bounds = iter(operands)
     grid = tuple(
@@ -238,7 +238,7 @@ def run_call(
     for source, target in input_output_aliases:
         sites[source] = sites[len(sites) - len(outputs) + target]
     kernel = _Kernel(jaxpr, grid_mapping, grid, sites, orders)
-    run_together(core, together, lambda: kernel.run_all(core))
+    run_synchronized(core, communicating, lambda: kernel.run_all(core))
     return [site.buffer.array for site in sites[len(sites) - len(outputs) :]]
 
 
@@ -277,11 +277,11 @@ class _Kernel:
                     for inner in itertools.product(*(range(self.grid[dim]) for dim in rest)):
                         place = dict(zip([*added, *shared, *rest], [*outer, *chosen, *inner]))
                         places.append(tuple(place[dim] for dim in range(len(self.grid))))
-            one = core.split(number) if share < len(free) else core
-            bodies.append((one, lambda one, places=places: self.run_places(one, places)))
+            part = core.split(number) if share < len(free) else core
+            bodies.append((part, lambda part, places=places: self.run_places(part, places)))
         if len(bodies) == 1:
-            ((one, body),) = bodies
-            body(one)
+            ((part, body),) = bodies
+            body(part)
         else:
             run_cores(core, bodies)
 
@@ -317,7 +317,7 @@ class _Kernel:
 
 
 class _Block:
-    """An operand of a kernel: the array, and the block of it that the core sees."""
+    """An operand of a kernel: the array, and the block that the core sees."""
 
     def __init__(
         self, core: Core, mapping: BlockMapping, operand: Site, number: int, is_output: bool
@@ -326,7 +326,7 @@ class _Block:
         self.operand = operand
         self.is_output = is_output
         self.index: tuple[int, ...] | None = None
-        # Keys can only be read. They come as the arrays of their key data.
+        # Random keys can only be read. They are passed as arrays of key data.
         is_key = dtypes.is_extended(mapping.array_aval.dtype)
         self.is_direct = mapping.is_whole and (is_key or mapping.block_aval.memory_space in _WHOLE)
         if self.is_direct:
@@ -339,8 +339,7 @@ class _Block:
         array = np.full(shape, core.fill_value(dtype), dtype)
         if mapping.block_aval.memory_space in _WHOLE:
             raise ValueError(
-                f"{mapping.origin} lies in memory that is not cut into blocks; leave the block "
-                "shape away"
+                f"{mapping.origin} lies in memory that is not cut into blocks; omit the block shape"
             )
         self.seen = core.allocate(array, ("block", number))
 
@@ -376,7 +375,7 @@ class _Block:
         return block.reshape(self.mapping.sizes)
 
     def _part(self, shape: tuple[int, ...], block: np.ndarray) -> tuple[Any, Any]:
-        """Returns the slices of the array that the block covers, and their slices in the block."""
+        """Returns the slices of the array that a block covers, and the slices of the block."""
         inside, within = [], []
         assert self.index is not None
         for dim, number, size, whole in zip(

@@ -29,7 +29,10 @@ __all__ = ["place_of", "remote"]
 
 
 def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
-    """Returns the numbers of a device and of a core; None for the core of this core's number."""
+    """Returns the numbers of a device and of a core.
+
+    The core's number is None if it is the number of this core.
+    """
     sizes = dict(core.mesh_axes)
     on_core: Any = None
     if kind is DeviceIdType.LOGICAL and not isinstance(device_id, Mapping | tuple):
@@ -61,11 +64,13 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
 
 
 def remote(core: Core, site: Site, device: int, on_core: Any = None) -> Site:
-    """Returns the same part of another device's buffer."""
+    """Returns the part of another device's buffer that corresponds to ``site``."""
     if device == core.device and on_core in (None, core.number):
         return site
     if not 0 <= device < core.run.num_devices:
-        raise ValueError(f"device {device} is not among the {core.run.num_devices} that take part")
+        raise ValueError(
+            f"device {device} is not among the {core.run.num_devices} devices of the kernel"
+        )
     with core.run.changed:
         return Site(core.run.elsewhere(core, site.buffer, device, on_core), site.transforms)
 

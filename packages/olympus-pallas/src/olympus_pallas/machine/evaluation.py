@@ -29,8 +29,8 @@ from .runs import Buffer, Run, Site
 __all__ = ["Core", "machine_rules"]
 
 # Evaluation rules of equations on a core: `rule(core, equation, operands) -> results`. Operands are
-# NumPy arrays, or sites for references. A primitive without a rule is evaluated by its reference
-# rule, or by its expansion.
+# NumPy arrays, or `Site` objects for references. A primitive without a rule is evaluated by its
+# reference rule, or by its expansion.
 machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
     "machine", package="olympus_pallas", folder=None
 )
@@ -44,8 +44,8 @@ class Core:
     """A core of a device that runs a program.
 
     Attributes:
-      run: the run that the core takes part in.
-      device: the number of its device among those of the run.
+      run: the run of the program.
+      device: the number of the core's device in the run.
       number: its number among the device's cores.
       settings: how kernels are interpreted: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
@@ -86,9 +86,7 @@ class Core:
         return f"core {self.number} of device {self.device}"
 
     def split(self, number: Any, axes: dict[Any, tuple[int, int]] | None = None) -> Core:
-        """Returns one of the cores into which this core splits; ``axes`` has its indices, and
-        sizes.
-        """
+        """Returns one of the cores that this core splits into; ``axes`` gives indices and sizes."""
         core = type(self)(self.run, self.device, number, self.settings, self.mesh_axes)
         core.places.update(self.places)
         core.sizes.update(self.sizes)
@@ -102,7 +100,8 @@ class Core:
     def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
         """Allocates a buffer with a name for other cores; its owner is this core by default.
 
-        A buffer of another owner is shared. The first core that allocates it creates it.
+        Cores share the buffers of another owner. The first of these cores creates the buffer, and
+        the others get the same buffer.
         """
         count = self._allocated[name] = self._allocated.get(name, 0) + 1
         label = name if count == 1 else (name, count)

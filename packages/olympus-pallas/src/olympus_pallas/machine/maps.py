@@ -13,7 +13,7 @@ from olympus_ir.programs.olympuspr import Equation, Olympuspr
 from ..core_maps.kernels import core_map_p
 from ..core_maps.meshes import Mesh
 from ..operations.transfers import communicates
-from .calls import run_cores, run_together, shared_run
+from .calls import run_cores, run_synchronized, shared_run
 from .evaluation import Core, machine_rules
 from .runs import Site
 
@@ -34,9 +34,9 @@ def run_map(
 ) -> list[np.ndarray]:
     """Returns the outputs of an `mpmd_map` on one device."""
     # Threads of GPUs may also reach other devices through views of references.
-    reaches = any(getattr(mesh, "core_type", None) == "gpu" for mesh in meshes)
-    together = reaches or any(map(communicates, jaxprs))
-    run = shared_run(key, device, mesh_axes, settings, together)
+    on_gpu = any(getattr(mesh, "core_type", None) == "gpu" for mesh in meshes)
+    communicating = on_gpu or any(map(communicates, jaxprs))
+    run = shared_run(key, device, mesh_axes, settings, communicating)
     core = Core(run, device, 0, settings, mesh_axes)
     outputs = [
         np.full(aval.shape, core.fill_value(aval.dtype), np.dtype(aval.dtype)) for aval in out_avals
@@ -55,7 +55,7 @@ def run_map(
             bodies += mesh_bodies(core, program, mesh, sites, label)
         run_cores(core, bodies)
 
-    run_together(core, together, body)
+    run_synchronized(core, communicating, body)
     return [site.buffer.array for site in sites[len(operands) :]]
 
 
@@ -65,19 +65,19 @@ def mesh_bodies(
     """Returns the function that each core of a mesh runs."""
     bodies = []
     for number in range(mesh.size_of_cores()):
-        one = core.split(number if label is None else (label, number), mesh.axes_of(number))
-        one.mesh = mesh
+        part = core.split(number if label is None else (label, number), mesh.axes_of(number))
+        part.mesh = mesh
 
-        def run(one: Core) -> None:
+        def run(part: Core) -> None:
             scratch = [
-                one.new_buffer(var.aval, ("scratch", number), mesh.owner(one, var.aval))
+                part.new_buffer(var.aval, ("scratch", number), mesh.owner(part, var.aval))
                 for number, var in enumerate(program.invars[len(sites) :])
             ]
-            one.evaluate_with(program, [*sites, *scratch], {})
-            if "at end" in one.state:
-                one.state["at end"](one)
+            part.evaluate_with(program, [*sites, *scratch], {})
+            if "at end" in part.state:
+                part.state["at end"](part)
 
-        bodies.append((one, run))
+        bodies.append((part, run))
     return bodies
 
 
@@ -89,21 +89,21 @@ def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[A
     bodies = []
     for number in range(mesh.size_of_cores()):
         axes = mesh.axes_of(number)
-        one = core.split((core.number, number), axes)
-        one.mesh = core.mesh
-        one.state = dict(core.state)
+        part = core.split((core.number, number), axes)
+        part.mesh = core.mesh
+        part.state = dict(core.state)
 
-        def run(one: Core) -> None:
+        def run(part: Core) -> None:
             scratch = [
-                one.new_buffer(var.aval, ("scratch", id(program), place))
+                part.new_buffer(var.aval, ("scratch", id(program), place))
                 for place, var in enumerate(program.invars)
             ]
-            one.evaluate_with(program, scratch, dict(values))
+            part.evaluate_with(program, scratch, dict(values))
 
-        bodies.append((one, run))
+        bodies.append((part, run))
     run_cores(core, bodies)
-    for one, _ in bodies:
-        for key, value in one.state.items():
+    for part, _ in bodies:
+        for key, value in part.state.items():
             if isinstance(value, int):
                 core.state[key] = max(value, core.state.get(key, 0))
     return []

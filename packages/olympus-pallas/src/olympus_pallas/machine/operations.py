@@ -105,7 +105,7 @@ def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 def _masked_change(
     core: Core, view: Site, mask: Any, change: Any, is_added: bool = False
 ) -> np.ndarray:
-    """Replaces elements by ``change`` of them, or adds ``change``; returns the old elements."""
+    """Replaces elements by ``change(old)``, or adds ``change``; returns the old elements."""
     with core.run.access(core, view if mask is None else Site(view.buffer)) as array:
         transforms = view.transforms
         roomy = array
@@ -179,7 +179,7 @@ def _run_scoped(core: Core, equation: Equation, operands: Sequence[Any]) -> list
     jaxpr = equation.params["jaxpr"]
     owner = core.owner_over(equation.params["collective_axes"])
     # Cores that run the same program share one olympuspr object. Its address names the buffers that
-    # it allocates.
+    # the program allocates.
     sites = [
         core.new_buffer(var.aval, ("scoped", id(jaxpr), number), owner)
         for number, var in enumerate(jaxpr.invars)
@@ -221,7 +221,7 @@ def _axis_index(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     for name in names if isinstance(names, tuple | list) else (names,):
         if name not in core.places:
             raise NameError(
-                f"unbound axis name: {name} (axes here: {', '.join(map(repr, core.places))})"
+                f"unbound axis name: {name} (known axes: {', '.join(map(repr, core.places))})"
             )
         index = index * core.sizes[name] + core.places[name]
     return np.asarray(index, np.int32)

@@ -3,7 +3,8 @@
 
 Each core and each copy is an actor. An actor has a vector clock, with the last known time of every
 other actor. A semaphore passes the clocks of the actors that signal it to the actors that wait for
-it. An actor's access is unordered with another actor's access that its clock does not cover.
+it. An access is unordered with an earlier access of another actor if the clock of the later actor
+does not cover the earlier access.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ class Races:
         return known
 
     def begin(self, actor: Any, parent: Any) -> None:
-        """Adds the clock of the core that starts a core to the started core's clock."""
+        """Adds the clock of a parent core to the clock of a core that the parent starts."""
         clock = self._clock(actor)
         self._join(clock, self._clock(parent))
         self._clock(parent)[parent] += 1
 
     def end(self, actor: Any, parent: Any) -> None:
-        """Adds the clock of a core that has ended to the clock of the core that waited for it."""
+        """Adds the clock of a core that has ended to the clock of its parent."""
         self._join(self._clock(parent), self._clock(actor))
 
     @staticmethod
@@ -66,17 +67,17 @@ class Races:
         return id(semaphore.buffer), semaphore._number()
 
     def release(self, actor: Any, semaphore: Any) -> None:
-        """Adds an actor's clock to a semaphore's."""
+        """Adds an actor's clock to a semaphore's clock."""
         clock = self._actor_clock(actor)
         self._join(self._told.setdefault(self._semaphore(semaphore), {}), clock)
         clock[actor] = clock.get(actor, 0) + 1
 
     def acquire(self, actor: Any, semaphore: Any) -> None:
-        """Adds a semaphore's clock to an actor's."""
+        """Adds a semaphore's clock to an actor's clock."""
         self._join(self._clock(actor), self._told.get(self._semaphore(semaphore), {}))
 
     def meet(self, actor: Any, place: Any) -> None:
-        """Adds the clocks of all actors at a barrier to an actor's."""
+        """Adds the clocks of all actors at a barrier to an actor's clock."""
         clock = self._clock(actor)
         known = self._places.setdefault(place, {})
         for other, other_clock in self._clocks.items():
@@ -109,7 +110,7 @@ class Races:
             if np.any(times[touched] > clock.get(other, 0)):
                 raise Race(
                     f"a race: {_described(actor, is_write)} and {_described(other, was_write)} the "
-                    f"same elements of {buffer.name} on device {buffer.device} in no certain order"
+                    f"same elements of {buffer.name} on device {buffer.device} in no defined order"
                 )
         key = (actor, is_write, is_atomic)
         if key not in buffer.past:

@@ -29,7 +29,7 @@ class Buffer:
       name: name by which other cores find the buffer; cores that run one program give it the same
         name.
       device: the number of the device.
-      core: the number of the core, or None where the device's cores share it.
+      core: the number of the core, or None where the device's cores share the buffer.
     """
 
     __slots__ = ("array", "arrivals", "core", "device", "name", "needed", "past")
@@ -41,7 +41,7 @@ class Buffer:
         self.core = core
         # The earlier reads and writes of elements, if races are detected.
         self.past: Any = None
-        # For barriers, the number of arrivals at each since it was last opened.
+        # For each barrier, the number of arrivals since the barrier was last opened.
         self.arrivals: dict[int, int] = {}
         self.needed = 1
 
@@ -191,7 +191,7 @@ class Run:
         return buffer
 
     def forget(self, buffer: Buffer) -> None:
-        """Removes the name of a core's buffer; cores that use it keep it."""
+        """Removes the name of a core's buffer; cores that use the buffer keep it."""
         with self.changed:
             if not isinstance(buffer.core, tuple):
                 self.buffers.pop((buffer.device, buffer.core, buffer.name), None)
@@ -243,7 +243,7 @@ class Run:
         self.touch()
 
     def wait(self, core: Any, semaphore: Site, amount: int, decrement: bool = True) -> None:
-        """Waits until a semaphore has reached an amount, and subtracts the amount if asked to."""
+        """Waits until a semaphore has reached an amount; ``decrement`` subtracts the amount."""
         with self.changed:
 
             def ready() -> bool:
@@ -274,7 +274,7 @@ class Run:
         self.touch()
 
     def pass_barrier(self, core: Any, barrier: Site, seen: int) -> None:
-        """Waits until a barrier has been opened more often than a core has seen."""
+        """Waits until a barrier has been opened more than ``seen`` times."""
         with self.changed:
 
             def ready() -> bool:
@@ -289,7 +289,7 @@ class Run:
                 self.races.acquire(core, barrier)
 
     def is_open(self, barrier: Site, seen: int) -> bool:
-        """Returns whether a barrier has been opened more often than a core has seen."""
+        """Returns whether a barrier has been opened more than ``seen`` times."""
         with self.changed:
             while self.value(barrier) <= seen and self._deliver(barrier):
                 pass

@@ -37,8 +37,8 @@ def _fetch_and_add(core: Core, equation: Equation, operands: Sequence[Any]) -> A
     mesh = _mesh(core, "fetch_and_add")
     number = mesh.number_of(core, int(subcore))
     with core.run.changed:
-        there = Site(core.run.elsewhere(core, site.buffer, core.device, number))
-        with core.run.access(core, there) as array:
+        remote_site = Site(core.run.elsewhere(core, site.buffer, core.device, number))
+        with core.run.access(core, remote_site) as array:
             before = np.array(array)
             array[...] = array + value
             core.run.touch()

@@ -81,7 +81,7 @@ def _seen(transform: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Views the bits as another dtype; a new width changes the size of the last axis but one."""
+    """Views the bits as another dtype; a new width changes the size of the second last axis."""
     dtype = np.dtype(dtype)
     if array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)

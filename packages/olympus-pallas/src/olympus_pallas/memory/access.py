@@ -225,7 +225,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
     Args:
       ref: the reference, or ``ref.at[...]``.
       val: an array of the shape and dtype of the elements written.
-      mask: booleans of that shape; where they are false, memory is not accessed.
+      mask: booleans of the shape of ``val``; where they are false, memory is not accessed.
       eviction_policy: eviction policy of caches, in Triton's terms.
 
     Example:
@@ -281,7 +281,7 @@ atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
-    """Compares a scalar in memory with another one, and replaces it if they are equal, atomically.
+    """Replaces a scalar in memory if it equals another scalar, atomically.
 
     Args:
       ref: a reference to a scalar, or a view of one element.

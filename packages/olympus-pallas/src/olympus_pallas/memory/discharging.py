@@ -52,7 +52,7 @@ def _with_room(array: Any, transforms: Sequence[Any]) -> tuple[Any, tuple, tuple
 
 
 def _masked(mask: Any, value: Any, other: Any) -> Any:
-    """Returns the value where the mask is true, and another elsewhere."""
+    """Returns ``value`` where the mask is true, and ``other`` elsewhere."""
     if shape_of(other) != shape_of(value):
         other = lax.broadcast_in_dim(other, shape_of(value), ())
     return lax.select_n(mask, other, value)

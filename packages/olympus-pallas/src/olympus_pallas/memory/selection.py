@@ -64,7 +64,7 @@ class SelectedRef(RefMethods):
 
 
 def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
-    """Calls a function with references, in one branch for each choice of a selected one."""
+    """Calls a function with references, in one branch for each choice of a selected reference."""
     for place, ref in enumerate(refs):
         if isinstance(ref, SelectedRef):
             ref._each(

@@ -81,15 +81,15 @@ class KernelBuilder:
 
     def shaped_type(self, shape: Sequence[int], mlir_element: Any) -> Any:
         """Returns the type of an array of an MLIR element type; the rank is at least 1."""
-        raise NotImplementedError(f"{type(self).__name__} must say what arrays are")
+        raise NotImplementedError(f"{type(self).__name__} must define `shaped_type`")
 
     def splat(self, scalar: Any, shape: Sequence[int]) -> Any:
         """Returns an array whose elements are all one scalar."""
-        raise NotImplementedError(f"{type(self).__name__} must say how scalars are spread")
+        raise NotImplementedError(f"{type(self).__name__} must define `splat`")
 
     def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
         """Broadcasts a scalar, or an array with dimensions of size 1."""
-        raise NotImplementedError(f"{type(self).__name__} must say how arrays are spread")
+        raise NotImplementedError(f"{type(self).__name__} must define `broadcast_to`")
 
     def check_aval(self, aval: Any) -> None:
         """Checks that the language has arrays of an abstract type."""

@@ -222,8 +222,8 @@ def _select(builder: KernelBuilder, which: Any, *cases: Any) -> Any:
     chosen = cases[0]
     for number, case in enumerate(cases[1:], 1):
         number = builder.full(number, which_aval.shape, which_aval.dtype)
-        here = compare(builder, "ge", which, number, which_aval.dtype)
-        chosen = builder.create("arith.select", case.type, (here, case, chosen))
+        is_chosen = compare(builder, "ge", which, number, which_aval.dtype)
+        chosen = builder.create("arith.select", case.type, (is_chosen, case, chosen))
     return chosen
 
 

@@ -101,7 +101,7 @@ def nd_loop(
 def planar_snake(
     lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_width: int
 ) -> tuple[Any, Any]:
-    """Returns the index of a step of a snake order of a plane, where successive steps are close.
+    """Returns the indices in a plane at one step of a snake order; successive steps are close.
 
     The plane is cut into strips along one dimension. The order goes through each strip crosswise,
     and through every other strip backwards.

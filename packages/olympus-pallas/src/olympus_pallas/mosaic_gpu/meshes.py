@@ -114,12 +114,12 @@ class Mesh(meshes.Mesh):
         return None
 
     def in_block(self, core: Core, site: Site, places: dict[Any, int]) -> Site:
-        """Returns the part of another block's buffer that corresponds to a part of this one's."""
+        """Returns the part of another block's buffer that has the place of ``site``."""
         buffer = site.buffer
         owner = buffer.core
         if not isinstance(owner, tuple) or owner[0] != "block":
             raise ValueError(
-                f"only memory of a block is another block's too, {buffer.name} is not such"
+                f"only shared memory can be accessed from another block, got {buffer.name}"
             )
         wanted = ("block", self.block_of(core, places))
         with core.run.changed:

@@ -47,7 +47,7 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
         raise ValueError(f"Expected metadata dtype to be uint2, got: {aval.dtype}")
     if rows % _ROWS or (2 * quarters) % _COLUMNS:
         raise ValueError(
-            f"metadata has a multiple of 128 rows and 32 quarters, got a shape of {aval.shape}"
+            f"metadata needs a multiple of 128 rows and of 32 columns, got a shape of {aval.shape}"
         )
     bits = dtypes.itemsize_bits(dtypes.dtype(operand_dtype))
     tiles = (rows // _ROWS, 2 * quarters // _COLUMNS)

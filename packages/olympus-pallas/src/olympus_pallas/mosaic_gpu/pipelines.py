@@ -128,7 +128,7 @@ class _Pipeline:
 
 
 class _Window(NamedTuple):
-    """Operand of a pipeline with its buffers in shared memory, or None without buffers."""
+    """Operand of a pipeline, with its buffers in shared memory if it has any."""
 
     operand: _Operand
     buffers: Any

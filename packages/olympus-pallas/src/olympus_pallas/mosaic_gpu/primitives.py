@@ -105,8 +105,8 @@ def copy_gmem_to_smem(
     _same_shape("copy_gmem_to_smem", src, dst)
     if leader_tracked is not None:
         raise ValueError(
-            "copies that the first block of a cluster keeps track of are not simulated; leave "
-            "leader_tracked away, so that each block waits for its own"
+            "copies that the first block of a cluster keeps track of are not simulated; omit "
+            "leader_tracked, so that each block waits for its own"
         )
     bind_operation(copy_gmem_to_smem_p, (src, dst, barrier), oob_mode=OOBFillMode(oob_mode))
 
@@ -175,7 +175,7 @@ def async_store_smem(
       cluster_idx: the index of the other block along an axis of the cluster.
       cluster_dim: the axis of the cluster.
       optimized: whether the compiler raises an error for a slow store.
-      atomic: how old and new elements are combined; None to replace the old ones.
+      atomic: how old and new elements are combined; None to replace old elements.
     """
     bind_operation(
         async_store_smem_p, (src, ref, barrier, cluster_idx), axis=cluster_dim, atomic=atomic

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic scheduling: a block cancels a cluster that has not started, and does its work."""
+"""Dynamic scheduling: a block cancels a cluster that has not started, and takes over its work."""
 
 from __future__ import annotations
 

@@ -174,12 +174,12 @@ def _store_elsewhere(
     core: Core, params: Any, value: Any, target: Site, barrier: Site, index: Any
 ) -> None:
     place = {params["axis"]: int(index)}
-    there = core.mesh.in_block(core, target, place)
+    remote_target = core.mesh.in_block(core, target, place)
     needed = _needed(barrier)
-    other = core.mesh.in_block(core, barrier, place)
-    with core.run.access(core, there) as array:
-        _combine(array, there.transforms, value, _COMBINATIONS[params["atomic"]])
-        core.run.arrive(core, other, needed)
+    remote_barrier = core.mesh.in_block(core, barrier, place)
+    with core.run.access(core, remote_target) as array:
+        _combine(array, remote_target.transforms, value, _COMBINATIONS[params["atomic"]])
+        core.run.arrive(core, remote_barrier, needed)
 
 
 @simulated(gpu.fence_p)

@@ -71,7 +71,7 @@ class Tiling:
         for tile in reversed(self.tiles):
             rank = len(tile)
             if len(shape) < 2 * rank or tuple(shape[-rank:]) != tuple(tile):
-                raise ValueError(f"{tuple(whole)} is no shape in the tiles {self.tiles}")
+                raise ValueError(f"{tuple(whole)} is not the shape of tiles {self.tiles}")
             counts = shape[-2 * rank : -rank]
             dims = tuple(c * t for c, t in zip(counts, tile, strict=True))
             shape = (*shape[: -2 * rank], *dims)
@@ -128,7 +128,9 @@ class Tiling:
     def tile_dimension(self, dim: int) -> tuple[bool, ...]:
         """Returns for each dimension in tiles whether it comes from ``dim`` of the array."""
         if not 0 <= dim < len(self.tiles[0]):
-            raise ValueError(f"dimension {dim} is not among the {len(self.tiles[0])} of the tiles")
+            raise ValueError(
+                f"dimension {dim} is not among the {len(self.tiles[0])} dimensions of the tiles"
+            )
         parts = [place == dim for place in range(len(self.tiles[0]))]
         for tile in self.tiles:
             own = parts[len(parts) - len(tile) :]
@@ -139,7 +141,7 @@ class Tiling:
         """Returns the tiling for the array without one of its dimensions."""
         rank = len(self.tiles[0])
         if not 0 <= dim < rank:
-            raise ValueError(f"dimension {dim} is not among the {rank} of the tiles")
+            raise ValueError(f"dimension {dim} is not among the {rank} dimensions of the tiles")
         from_end = dim - rank
         tiles = []
         for tile in self.tiles:
@@ -158,15 +160,19 @@ class Tiling:
             own = previous[len(previous) - len(tile) :]
             # A leading tile dimension of full size or of size 1 splits nothing.
             start = 0
-            while start < len(tile) and tile[start] in (own[start], 1) and _keeps(tile, own, start):
+            while (
+                start < len(tile)
+                and tile[start] in (own[start], 1)
+                and _are_redundant(tile, own, start)
+            ):
                 start += 1
             if start < len(tile):
                 tiles.append(tile[start:])
         return Tiling(tuple(tiles))
 
 
-def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
-    """Returns whether a tile's dimension and all earlier ones are redundant."""
+def _are_redundant(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
+    """Returns whether a tile's dimension and all earlier dimensions are redundant."""
     return all(
         t == o or (t == 1 and all(a == b for a, b in zip(tile[p + 1 :], own[p + 1 :], strict=True)))
         for p, (t, o) in enumerate(zip(tile[: position + 1], own[: position + 1], strict=True))
@@ -174,7 +180,7 @@ def _keeps(tile: Sequence[int], own: Sequence[int], position: int) -> bool:
 
 
 def _cut(sizes: Sequence[int], steps: Sequence[int], length: int) -> tuple[list, list]:
-    """Splits the pieces of a dimension into those that count tiles and those within a tile."""
+    """Splits the pieces of a dimension into pieces that count tiles and pieces within a tile."""
     inner: list[tuple[int, int]] = []
     outer: list[tuple[int, int]] = []
     left = length

@@ -39,7 +39,7 @@ class Transform:
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
         """Returns the type of the view of an array."""
-        raise TypeError(f"{type(self).__name__} must say what the type of its views is")
+        raise TypeError(f"{type(self).__name__} must define `transform_type`")
 
     def undo(self, x: ShapedArray) -> Any:
         """Returns the inverse transform."""
@@ -214,8 +214,8 @@ class _Elsewhere(Transform):
         return x
 
     def locate(self, core: Core, site: Site) -> Site:
-        """Returns the buffer."""
-        raise TypeError(f"{type(self).__name__} must say where it is")
+        """Returns the part of the buffer that the view refers to."""
+        raise TypeError(f"{type(self).__name__} must define `locate`")
 
 
 @register_pytree_node_class

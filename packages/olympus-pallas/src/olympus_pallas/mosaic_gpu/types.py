@@ -410,7 +410,7 @@ class CompilerParams(calls.CompilerParams):
       approx_math: whether mathematical functions may be less exact.
       dimension_semantics: for each axis of the grid ``"parallel"`` or ``"sequential"``.
       max_concurrent_steps: the number of steps in flight at once.
-      unsafe_no_auto_barriers: whether the compiler adds no barriers to those of the kernel.
+      unsafe_no_auto_barriers: whether the compiler adds no barriers to the kernel.
       reduction_scratch_bytes: how much memory reductions may use.
       profile_space: the number of events for which a profile has room.
       profile_dir: folder for profiles.

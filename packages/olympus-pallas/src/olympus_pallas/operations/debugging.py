@@ -68,12 +68,12 @@ def debug_print(fmt: str, *args: Any) -> None:
 # ---- checks ----
 
 
-# Flag and context manager that decides whether `debug_check` checks in kernels that are traced.
+# Flag and context manager that enables `debug_check` in kernels that are traced.
 enable_debug_checks = config_states.pallas_enable_debug_checks
 
 
 def debug_checks_enabled() -> bool:
-    """Returns whether `debug_check` checks."""
+    """Returns whether `debug_check` is enabled."""
     return enable_debug_checks.value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of kernels that run on simulated cores, since array programs cannot interpret them.
+"""Detection of kernels that only simulated cores can run.
 
 An array program runs the programs of a grid one after another on one device. It has no other
 devices, no concurrent threads, and no state of a core that outlives an operation.

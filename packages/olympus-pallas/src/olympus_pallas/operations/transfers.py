@@ -6,7 +6,7 @@ primitives are:
 
 - ``semaphore_signal(ref, transforms, inc, device_id, core_index)`` adds to a semaphore,
 - ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and may subtract it,
-- ``semaphore_read(ref, transforms)`` returns its value,
+- ``semaphore_read(ref, transforms)`` returns the value of a semaphore,
 - ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` starts a
   copy; ``dma_wait`` of the same operands waits for it. A copy to another device also has
   ``sent, its transforms, device_id``: ``sent`` is signaled when the source has been read;

@@ -64,12 +64,12 @@ class BufferedRefBase:
     @property
     def spec(self) -> BlockSpec:
         """The block specification."""
-        raise TypeError(f"{type(self).__name__} must say which blocks it has")
+        raise TypeError(f"{type(self).__name__} must define `spec`")
 
     @property
     def buffer_type(self) -> BufferType:
         """The directions of copies."""
-        raise TypeError(f"{type(self).__name__} must say what it is for")
+        raise TypeError(f"{type(self).__name__} must define `buffer_type`")
 
     @property
     def is_input(self) -> bool:
@@ -153,7 +153,7 @@ class BufferedRefBase:
 
     def with_spec(self, spec: BlockSpec) -> Any:
         """Returns the operand with another block specification."""
-        raise TypeError(f"{type(self).__name__} cannot have other blocks")
+        raise TypeError(f"{type(self).__name__} cannot change its block specification")
 
     def advance_copy_in_slot(self, predicate: Any = True) -> Any:
         """Returns the operand with the next buffer to fill."""
@@ -328,7 +328,7 @@ class BufferedRef(BufferedRefBase):
           ValueError: there is no lookahead.
         """
         if self.next_fetch is None:
-            raise ValueError("only operands with lookahead know what they fetch next")
+            raise ValueError("only operands with lookahead have a next block to fetch")
         return self.next_fetch
 
     # ---- slots ----

@@ -116,7 +116,7 @@ class TpuInfo:
 
     Args:
       chip_version: the chip.
-      generation: the number of its generation.
+      generation: the number of the generation.
       num_cores: the tensor cores of the device.
       num_lanes: the length of a row of a vector register.
       num_sublanes: the number of rows of a vector register.
@@ -129,7 +129,7 @@ class TpuInfo:
       hbm_capacity_bytes: the size of HBM.
       mem_bw_bytes_per_second: the bandwidth of HBM.
       bf16_ops_per_second: the speed of products in bfloat16.
-      int8_ops_per_second: the speed in integers of 8 bits; 0 if the unit does not know them.
+      int8_ops_per_second: the speed in integers of 8 bits; 0 if the unit does not support them.
       fp8_ops_per_second: the speed in floating-point numbers of 8 bits.
       int4_ops_per_second: the speed in integers of 4 bits.
       sparse_core: facts about the sparse cores; None if the device has none.
@@ -264,7 +264,7 @@ def get_tpu_info_for_chip(
             f"num_tensor_cores_per_logical_device=1, but got {cores}."
         )
     if chip_version not in _CHIPS:
-        raise NotImplementedError(f"nothing is known of the chip {chip_version}")
+        raise NotImplementedError(f"unknown chip {chip_version}")
     generation, columns, mxus, accumulators, vmem, cmem, smem, *figures, sparse = _CHIPS[
         chip_version
     ]

@@ -141,7 +141,7 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
     Args:
       x: the packed array.
       index: index of the array.
-      packed_dtype: the dtype in which it is packed.
+      packed_dtype: the dtype of the packed arrays.
       unpacked_dtype: the dtype of the result, as wide as the elements of ``x``.
 
     Raises:
@@ -275,7 +275,7 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 def _letter_sizes(
     left: list[list[str]], shape: tuple[int, ...], sizes: dict[str, int]
 ) -> dict[str, int]:
-    """Returns the size of each letter, from those given and those that the shape determines."""
+    """Returns the size of each letter, given or determined by the shape."""
     known = dict(sizes)
     for group, size in zip(left, shape, strict=True):
         unknown = [name for name in group if name not in known]

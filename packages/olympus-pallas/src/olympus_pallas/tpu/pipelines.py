@@ -136,16 +136,16 @@ class _Window:
         return self.buffers.at[(slot, *index)]
 
     def start(self, place: Sequence[Any]) -> None:
-        """Does the work before the first step."""
+        """Hook that runs before the first step."""
 
     def prepare(self, visit: _Visit) -> None:
-        """Does the work of a step before the body."""
+        """Hook that runs in each step before the body."""
 
     def finish(self, visit: _Visit) -> None:
-        """Does the work of a step after the body."""
+        """Hook that runs in each step after the body."""
 
     def drain(self, count: Any, place: Sequence[Any]) -> None:
-        """Does the work after the last step, when ``count`` blocks have been finished."""
+        """Hook that runs after the last step, when ``count`` blocks have been finished."""
 
 
 class _InputWindow(_Window):
@@ -184,7 +184,7 @@ class _SequentialInputWindow(_InputWindow):
 
 
 class _OutputWindow(_Window):
-    """Buffers of an output. The previous block is copied out while the body works on this one."""
+    """Buffers of an output. The previous block is copied out while the body works on this block."""
 
     def prepare(self, visit: _Visit) -> None:
         # The block before the previous one used this buffer. The buffer is free when the copy of

@@ -36,10 +36,10 @@ def _own_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 
 def _refused(*args: Any) -> Any:
-    raise ValueError("the state of a core's generator cannot be split; it moves on by itself")
+    raise ValueError("the state of a core's generator cannot be split; each use advances it")
 
 
-# Such keys have no data, since the core holds the state of the generator.
+# Keys of a core's generator. They have no data, since the core holds the generator's state.
 _stateful = register_prng(
     PRNGImpl(
         key_shape=(),
@@ -137,8 +137,8 @@ def _stateful_sampler(name: str) -> Callable[..., Any]:
     generator.
 
     Args:
-      *args: what the sampler takes after its key.
-      **kwargs: its keyword arguments.
+      *args: the sampler's arguments after the key.
+      **kwargs: the sampler's keyword arguments.
     """
     return sample
 

@@ -149,8 +149,8 @@ def _bitcast(x: Any, *, ty: Any) -> Any:
 def bitcast(x: Any, ty: Any) -> Any:
     """Reinterprets the bits of numbers as another dtype, as the vectors of a TPU hold them.
 
-    If the widths of the dtypes differ, the last dimension but one grows or shrinks. An element of
-    32 bits becomes two elements of 16 bits along this dimension, the lower bits first.
+    If the widths of the dtypes differ, the second last dimension grows or shrinks. An element of 32
+    bits becomes two elements of 16 bits along this dimension, the lower bits first.
 
     Args:
       x: the array.
@@ -174,8 +174,8 @@ def bitcast(x: Any, ty: Any) -> Any:
         return lax.bitcast_convert_type(x, dtype)
     if aval.ndim < 2:
         raise ValueError(
-            f"Not implemented: bitcast of {aval.str_short()} to {dtype}: numbers of another width "
-            "lie below one another, along the last dimension but one; reshape it to have two."
+            f"Not implemented: bitcast of {aval.str_short()} to {dtype}: a change of width "
+            "needs two dimensions, since elements are combined along the second last; reshape it."
         )
     if aval.shape[-2] * old % new:
         raise ValueError(

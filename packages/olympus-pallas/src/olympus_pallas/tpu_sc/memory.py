@@ -76,7 +76,7 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
 
 
 def _compressed(mask: Any) -> Any:
-    """Returns the index of each element in the order with the elements under the mask first."""
+    """Returns the index of each element once the elements under the mask are moved to the front."""
     chosen = lax.convert_element_type(mask, np.int32)
     others = lax.sub(np.int32(1), chosen)
     before = lax.sub(lax.cumsum(chosen), np.int32(1))

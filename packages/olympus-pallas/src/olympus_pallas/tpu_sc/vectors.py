@@ -255,7 +255,7 @@ def unpack(
 
     Args:
       ab: the packed array.
-      format: the format in which it is packed.
+      format: the format in which the array is packed.
       preferred_element_type: the dtype of the results, twice as wide.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators of expectations whose derivatives estimate those of the expectations.
+"""Estimators of expectations, and of the derivatives of expectations.
 
 Modules of this folder import `samplers` and `keys`.
 """

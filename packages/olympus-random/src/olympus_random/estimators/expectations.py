@@ -31,7 +31,7 @@ class Expectation(Protocol):
 def score_function(
     sampler: Sampler, log_prob: Callable[..., Any], *, samples: int = 1000
 ) -> Expectation:
-    """Estimates expectations; derivatives by the parameters of the draws use their score.
+    """Makes an estimator of expectations whose derivatives use the score of the draws.
 
     The draws may be integers or booleans, and ``f`` need not be differentiable. The derivative is
     the mean of ``f(draw)`` times that of ``log_prob``: the score-function estimator, or REINFORCE
@@ -47,7 +47,7 @@ def score_function(
 
     Returns:
       A function ``expectation(key, f, *parameters)`` that estimates the mean of ``f(draw)``; the
-      result is of the structure of that of ``f``.
+      result has the structure of the result of ``f``.
 
     Raises:
       ValueError: ``samples`` is not positive, or, in a call, ``log_prob`` gives no scalar.
@@ -82,9 +82,9 @@ def score_function(
 
 
 def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
-    """Estimates expectations; derivatives by the parameters go through the draws.
+    """Makes an estimator of expectations whose derivatives go through the draws.
 
-    It is the pathwise estimator, or the reparametrization trick (Kingma and Welling 2014; Mohamed
+    This is the pathwise estimator, or the reparametrization trick (Kingma and Welling 2014; Mohamed
     and others 2020). Its variance is usually below that of `score_function`. The sampler must be
     differentiable by its parameters, as ``mean + scale * normal(key)`` and ``gamma(key, a)`` are,
     and so must ``f``. For discrete draws, use `score_function`, or relax them by `gumbel_softmax`.
@@ -95,7 +95,7 @@ def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
 
     Returns:
       A function ``expectation(key, f, *parameters)`` that estimates the mean of ``f(draw)``; the
-      result is of the structure of that of ``f``.
+      result has the structure of the result of ``f``.
 
     Raises:
       ValueError: ``samples`` is not positive.

@@ -37,7 +37,7 @@ def gumbel_softmax(
       key: a key.
       logits: the logarithms of probabilities, which need not be normalized.
       temperature: a positive number; it broadcasts to ``logits``.
-      hard: whether to return exact one-hot vectors with the derivatives of the relaxed ones (the
+      hard: whether to return exact one-hot vectors with the derivatives of the relaxed vectors (the
         straight-through estimator; a heuristic).
       axis: the axis of the categories.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means over draws whose derivatives are those of the expectation, by the draws' log-densities."""
+"""Means over draws, with unbiased derivatives computed from the log-densities of the draws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_samples(samples: int) -> None:
     """Checks a number of samples.
 
     Raises:
-      ValueError: it is not positive.
+      ValueError: the number is not positive.
     """
     if samples < 1:
         raise ValueError(f"`samples` must be positive, got {samples}")
@@ -35,11 +35,12 @@ def mean(values: Any) -> Any:
 
 
 def score_mean(values: Any, log_densities: Any, group: int = 1) -> Any:
-    """Returns the mean of values; its derivatives of any order are unbiased for the expectation.
+    """Returns the mean of values, with unbiased derivatives of the expectation to any order.
 
-    Each value is multiplied by a factor that is one and has the derivatives of the density over
-    the density (Foerster and others 2018: DiCE). The mean of the values of other draws is its
-    baseline, which lowers the variance and adds no bias (Kool, van Hoof and Welling 2019).
+    Each value is multiplied by a factor of value one. The derivatives of the factor are those of
+    the density, divided by the density (Foerster and others 2018: DiCE). The mean of the values of
+    other draws is a baseline, which lowers the variance and adds no bias (Kool, van Hoof and
+    Welling 2019).
 
     Args:
       values: a pytree of arrays, with the draws along the leading dimension.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of functions that have none, by the values of the functions at random points."""
+"""Derivatives of functions that are not smooth, estimated from values at random points."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def smoothed(
     ``"gaussian"`` estimates ``E f(x + scale * u)`` for standard normal ``u``, and the derivatives
     of this expectation, from values of ``f`` at pairs of opposite points. The first derivative is
     the mean of ``(f(x + scale * u) - f(x - scale * u)) * u / (2 * scale)``. It uses no derivative
-    of ``f``, so ``f`` may have jumps and integers within. The expectation is smooth, and the
+    of ``f``, so ``f`` may have jumps and compute with integers. The expectation is smooth, and the
     estimate of its derivatives of any order is unbiased (Nesterov and Spokoiny 2017).
 
     ``"clarke"`` is a heuristic. It returns ``f(x)`` with the mean of the derivatives of ``f`` at
     random points of a box of half width ``scale`` around ``x``. ``f`` must be differentiable almost
     everywhere. The mean lies in the convex hull of gradients near ``x``, which for small ``scale``
-    approaches Clarke's subdifferential (Burke, Lewis and Overton 2005: gradient sampling). Jumps
-    of ``f`` do not show in it.
+    approaches Clarke's subdifferential (Burke, Lewis and Overton 2005: gradient sampling). Jumps of
+    ``f`` do not show in these derivatives.
 
-    Each call of the result uses the same random directions, so the result is a function.
+    Each call of the result uses the same random directions, so it is deterministic.
 
     Args:
       f: a function of one argument; an array or a pytree of arrays of a float dtype. Its result is

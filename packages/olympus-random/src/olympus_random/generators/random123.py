@@ -28,8 +28,8 @@ _ZERO = np.uint32(0)
 
 # ---- the ciphers ----
 
-# Philox multiplies words by the factors, and adds the steps to the key before each round but the
-# first.
+# Constants of Philox: factors of the words, and steps that are added to the key before each round
+# but the first.
 _FACTOR_OF_TWO = np.uint32(0xD256D193)
 _FACTORS_OF_FOUR = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 _STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
@@ -138,7 +138,7 @@ def _bits_of(high: Any, low: Any, others: Sequence[Any], bit_width: int) -> Any:
 def _four_word_generator(
     cipher: Callable[..., Any], key_size: int, seed: Callable[[Any], Any], name: str, tag: str
 ) -> PRNGImpl:
-    """Returns the generator for a cipher of four words. The first words of a block are a key."""
+    """Returns the generator for a cipher of four words. A key is the first words of a block."""
     # Bits use one half of the counters, and keys use the other half.
     folded = name.startswith("threefry")
 

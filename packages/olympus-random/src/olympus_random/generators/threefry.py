@@ -41,7 +41,7 @@ def _threefry2x32_types(*avals: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     return out, out
 
 
-# Pairs of the distance of a left shift, and of the right shift that completes the rotation.
+# Rotations, as pairs of the distances of a left shift and of the complementary right shift.
 _ROTATIONS = tuple(
     tuple((np.uint32(distance), np.uint32(32 - distance)) for distance in distances)
     for distances in ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -65,15 +65,15 @@ def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, A
     """Encrypts pairs of words by twenty rounds of Threefry.
 
     The rounds are unrolled. One elementwise expression compiles and runs faster than a loop, in
-    which XLA would go over memory five times. For a few words the rounds are a loop. Unrolled, they
-    would be just enough work for XLA to use another thread, and the start of the thread takes
-    longer than the work (10 us; benchmarks "random.normal" and "random.randint").
+    which XLA would go over memory five times. For a few words the rounds are a loop. Unrolled, the
+    rounds would be just enough work for XLA to start another thread, which takes longer than the
+    work (10 us; benchmarks "random.normal" and "random.randint").
 
     Args:
       key1: the first word of the key, uint32.
       key2: the second word of the key, uint32.
       count1: the first words to encrypt: a uint32 array, or a scalar that is broadcast.
-      count2: the second words to encrypt, likewise.
+      count2: the second words to encrypt: a uint32 array, or a scalar that is broadcast.
 
     Returns:
       Two uint32 arrays, the encrypted words.
@@ -238,7 +238,7 @@ def _joined_words(high: Any, low: Any) -> Any:
 
 
 def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Returns bits of one sequence of counters, whose two halves form the pairs."""
+    """Returns bits from one sequence of counters. Each pair takes a counter of each half."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:

@@ -176,7 +176,7 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
 # ---- compilation ----
 
 
-# Eager calls pass the data of keys, which is faster, but where the reuse of keys is checked.
+# Eager calls pass the data of keys, which is faster, unless the reuse of keys is checked.
 checks_reuse = config_states.debug_key_reuse
 
 

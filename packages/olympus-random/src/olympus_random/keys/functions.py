@@ -56,8 +56,8 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) ->
     Args:
       seed: an integer scalar of at most 64 bits. Without 64-bit types, only the lower 32 bits
         count.
-      impl: the name of the bit generator; the configured one, ``"threefry2x32"`` by default, if
-        None.
+      impl: the name of the bit generator; if None, the configured generator, ``"threefry2x32"`` by
+        default.
       dtype: a dtype of keys, in place of ``impl``; see `key_dtype`.
 
     Returns:

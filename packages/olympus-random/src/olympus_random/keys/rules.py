@@ -54,7 +54,7 @@ propagation_rules.define(threefry2x32_p, Propagation(_numbers))
 
 
 def _first_place(primitive: Primitive) -> Any:
-    """Returns the batching rule of a primitive that appends dimensions to its operand's."""
+    """Returns the batching rule of a primitive that appends dimensions to those of the operand."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         return primitive.bind(to_front(args[0], batch_dims[0]), **params), 0

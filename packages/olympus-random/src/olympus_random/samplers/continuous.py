@@ -104,7 +104,7 @@ def truncated_normal(
     Args:
       key: a key.
       lower: the lower bounds, a scalar or an array.
-      upper: the upper bounds, likewise.
+      upper: the upper bounds, a scalar or an array.
       shape: the shape of the result, to which the bounds broadcast; their common shape by default.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
@@ -272,7 +272,7 @@ def gumbel(
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
       mode: ``"high"`` draws twice as many bits, which makes rare large samples accurate; ``"low"``
-        does not; the configured one if None.
+        does not; the configured mode if None.
       out_sharding: the sharding of the result over the mesh in force.
 
     Returns:

@@ -96,7 +96,8 @@ def poisson(
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     zero = scalar(0, lam.dtype)
     use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
-    # A method computes all elements. Those of the other method get a mean that is fast to sample.
+    # Each method computes all elements. Elements of the other method get a mean that is fast to
+    # sample.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
     drawn = lax.select(
@@ -197,7 +198,7 @@ def binomial(
     Args:
       key: a key.
       n: the numbers of trials, a scalar or an array.
-      p: the probabilities of success, likewise.
+      p: the probabilities of success, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
@@ -252,7 +253,8 @@ def sample_binomial(key: Any, n: Any, p: Any) -> Any:
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, 0.01), q)
     use_inversion = lax.bitwise_or(n_is_invalid, lax.le(lax.mul(n, q), number(10)))
     trials = lax.floor(n)
-    # A method computes all elements. Those of the other method get fast parameters.
+    # Each method computes all elements. Elements of the other method get parameters that are fast
+    # to sample.
     by_inversion = _binomial_inversion(
         key, lax.select(use_inversion, trials, lax.full_like(trials, 0)), q
     )
@@ -438,8 +440,8 @@ def multinomial(
       key: a key.
       n: the numbers of trials, a scalar or an array of shape (...).
       p: the probabilities of the outcomes, of shape (..., k).
-      shape: the shape of the result; that of the parameters if not given. ``p`` broadcasts to it,
-        and ``n`` to it without the last axis.
+      shape: the shape of the result; that of the parameters if not given. ``p`` broadcasts to this
+        shape, and ``n`` to this shape without the last axis.
       dtype: the dtype of the result; the default float if not given.
       unroll: the number of outcomes that one step of the compiled loop draws.
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,7 @@ def categorical(
     key, _ = check_key("categorical", key)
     check_arraylike("categorical", logits)
     ndim = np.ndim(logits)
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     axis %= ndim

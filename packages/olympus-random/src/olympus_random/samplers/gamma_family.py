@@ -40,7 +40,7 @@ def beta(
     Args:
       key: a key.
       a: the first parameters, a scalar or an array.
-      b: the second parameters, likewise.
+      b: the second parameters, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
@@ -93,7 +93,7 @@ def dirichlet(
       key: a key.
       alpha: the concentrations, of shape (..., n).
       shape: the shape of the result without its last axis. The shape of ``alpha`` without its last
-        axis broadcasts to it, and is the default.
+        axis broadcasts to this shape, and is the default.
       dtype: a float dtype; the default one if not given.
       out_sharding: the sharding of the result over the mesh in force.
 
@@ -195,7 +195,7 @@ def f(
     Args:
       key: a key.
       dfnum: the degrees of freedom of the numerator, a scalar or an array.
-      dfden: the degrees of freedom of the denominator, likewise.
+      dfden: the degrees of freedom of the denominator, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.

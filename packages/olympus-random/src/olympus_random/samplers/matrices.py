@@ -58,8 +58,8 @@ def multivariate_normal(
       out_sharding: the sharding of the result over the mesh in force.
 
     Returns:
-      The samples, an array of shape (*shape, n); its dtype is ``dtype`` promoted with those of the
-      parameters.
+      The samples, an array of shape (*shape, n); its dtype is ``dtype`` promoted with the dtypes of
+      the parameters.
 
     Raises:
       ValueError: the method is unknown, the shapes do not fit, or ``dtype`` is not a float dtype.
@@ -179,10 +179,10 @@ def orthogonal(
 def _orthogonal(key: Any, *, rows: int, columns: int, shape: tuple[int, ...], dtype: Any) -> Any:
     high, wide = max(rows, columns), min(rows, columns)
     q, r = linalg.qr(_normal(key, shape=(*shape, high, wide), dtype=dtype), full_matrices=False)
-    # The factorization fixes the signs of the columns. Division by the signs of r makes them
+    # The factorization fixes the signs of the columns. Division by the signs of r makes the signs
     # random.
-    one = matrices.identity_like(r)
-    diagonal = lax.reduce_sum(lax.mul(r, one), (r.ndim - 1,))
+    identity = matrices.identity_like(r)
+    diagonal = lax.reduce_sum(lax.mul(r, identity), (r.ndim - 1,))
     signs = lax.sign(diagonal)
     spread = (*range(len(shape)), len(shape) + 1)
     q = lax.mul(q, lax.broadcast_in_dim(signs, q.shape, spread))

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
-    """Returns the shape of samples: the one given by the user, or that of the parameters.
+    """Returns the shape of samples: the given shape, or by default that of the parameters.
 
     ``dtype`` is the dtype of the samples. If it is given, parameters must convert to it without
     loss.

@@ -179,7 +179,7 @@ def choice(
       Array([0, 1, 4], dtype=int32)
     """
     key, _ = check_key("choice", key)
-    if not hasattr(shape, "__iter__"):
+    if not hasattr(shape, "__iter__") or isinstance(shape, dict | set | str | bytes):
         raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}")
     shape = sample_shape(tuple(shape))
     check_arraylike("choice", a)
@@ -276,8 +276,8 @@ def first_not_below(ascending: Any, values: Any) -> Any:
 
 @compiled("shape", "mode")
 def _by_probability_once(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
-    # The indices of the largest sums of a logarithm and Gumbel noise are such a draw: Vieira,
-    # "Gumbel-max trick".
+    # The indices of the largest sums of a log-probability and Gumbel noise are a draw without
+    # replacement: Vieira, "Gumbel-max trick".
     p = _floating(p)
     noise = _gumbel(key, shape=p.shape, dtype=p.dtype, mode=mode)
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), math.prod(shape))

@@ -126,7 +126,7 @@ def weibull_min(
     Args:
       key: a key.
       scale: the scales, a scalar or an array.
-      concentration: the concentrations (shape parameters), likewise.
+      concentration: the concentrations (shape parameters), a scalar or an array.
       shape: the shape of the draws; the parameters broadcast with it.
       dtype: a float dtype; the default one if not given.
 
@@ -206,7 +206,7 @@ def double_sided_maxwell(
     Args:
       key: a key.
       loc: the locations, a scalar or an array.
-      scale: the scales, likewise.
+      scale: the scales, a scalar or an array.
       shape: the batch shape. The shape of the parameters follows it in the result.
       dtype: a float dtype; the default one if not given.
 
@@ -254,8 +254,8 @@ def triangular(
     Args:
       key: a key.
       left: the lower ends, a scalar or an array.
-      mode: the modes, likewise.
-      right: the upper ends, likewise.
+      mode: the modes, a scalar or an array.
+      right: the upper ends, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
@@ -332,7 +332,6 @@ def wald(
 
 @compiled("shape", "dtype")
 def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    # Michael, Schucany, Haas: Generating random variates using transformations with multiple roots.
     normal_key, uniform_key = two_keys(key)
     mean = broadcast_parameter(as_dtype(mean, dtype), shape)
     v = _normal_real(normal_key, shape=shape, dtype=dtype)

@@ -96,7 +96,7 @@ def uniform(
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
       minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
-      maxval: the upper bounds, likewise.
+      maxval: the upper bounds, a scalar or an array.
       out_sharding: the sharding of the result over the mesh in force.
 
     Returns:

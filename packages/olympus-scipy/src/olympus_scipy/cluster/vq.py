@@ -25,7 +25,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
 
     Returns:
       A pair of arrays of shape (n,): the index of the nearest code (int32) and the Euclidean
-      distance from it (floating).
+      distance from this code (floating).
 
     Raises:
       ValueError: the operands have different ranks, a rank other than 1 or 2, or different numbers

@@ -58,9 +58,9 @@ def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
     The denominator is the even part less the odd part.
     """
     coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
-    one = jnp.eye(a.shape[-1], dtype=a.dtype)
+    identity = jnp.eye(a.shape[-1], dtype=a.dtype)
     square = _matmul(a, a)
-    powers = [one, square]
+    powers = [identity, square]
     while len(powers) < min(degree, 7) // 2 + 1:
         powers.append(_matmul(powers[-1], square))
     if degree == 9:
@@ -196,7 +196,8 @@ def _analytic(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a function of a matrix with derivatives of any order.
 
     The derivative in the direction e is a block of the function of [[a, e], [0, a]] (Higham,
-    Functions of Matrices, theorem 3.6), and its transpose is that at the transposed matrix.
+    Functions of Matrices, theorem 3.6), and the transpose of the derivative is the derivative at
+    the transposed matrix.
 
     Args:
       fun: a function that maps a matrix, real or complex, to the complex value of an analytic
@@ -286,11 +287,11 @@ _MOST_ROOTS = 64
 
 def _logm_of(a: Any) -> Any:
     t, z = schur(a, output="complex")
-    one = jnp.eye(t.shape[0], dtype=t.dtype)
+    identity = jnp.eye(t.shape[0], dtype=t.dtype)
 
     def is_far(state: Any) -> Any:
         count, root = state
-        return (jnp.max(jnp.sum(jnp.abs(root - one), axis=0)) > 0.25) & (count < _MOST_ROOTS)
+        return (jnp.max(jnp.sum(jnp.abs(root - identity), axis=0)) > 0.25) & (count < _MOST_ROOTS)
 
     def halved(state: Any) -> Any:
         count, root = state
@@ -299,10 +300,10 @@ def _logm_of(a: Any) -> Any:
     count, root = lax.while_loop(is_far, halved, (np.int32(0), t))
     # log(1 + x) is the integral of x / (1 + s x) over s from 0 to 1.
     places, weights = np.polynomial.legendre.leggauss(10)
-    step = root - one
+    step = root - identity
     total = jnp.zeros_like(step)
     for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
-        solved = jnp.linalg.solve(one + place.astype(t.real.dtype) * step, step)
+        solved = jnp.linalg.solve(identity + place.astype(t.real.dtype) * step, step)
         total = total + weight.astype(t.real.dtype) * solved
     scale = jnp.exp2(count.astype(t.real.dtype))
     return _matmul(_matmul(z, total * scale), adjoint(z))

@@ -305,11 +305,11 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
     f = _matmul(_matmul(adjoint(u), c.astype(u.dtype)), v)
-    one = jnp.eye(r.shape[0], dtype=r.dtype)
+    identity = jnp.eye(r.shape[0], dtype=r.dtype)
 
     def column(k: Any, y: Any) -> Any:
         right = f[:, k] - _matmul(y, s[:, k])
-        solved = lax_linalg.triangular_solve(r + s[k, k] * one, right, left_side=True)
+        solved = lax_linalg.triangular_solve(r + s[k, k] * identity, right, left_side=True)
         return y.at[:, k].set(solved)
 
     y = lax.fori_loop(0, s.shape[0], column, jnp.zeros_like(f))

@@ -323,7 +323,7 @@ def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
 
 
 def _floats(function: Callable[[int, int], Any], size: int, dtype: Any) -> np.ndarray:
-    """Returns a function's exact values as a matrix, rounded; large values become infinite."""
+    """Returns the matrix of a function's exact values, rounded; large values become infinite."""
 
     def rounded(value: Any) -> float:
         try:

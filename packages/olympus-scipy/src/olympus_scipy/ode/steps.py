@@ -77,7 +77,7 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: DebugInfo) 
 
 @transformation2
 def ravel_first_arg_(f: Callable[..., Any], unravel: Any, y_flat: Any, *args: Any) -> Any:
-    """Transformation that `ravel_first_arg` applies."""
+    """Calls ``f`` with the pytree of ``y_flat``, and returns the result as a vector."""
     return ravel_pytree(f(unravel(y_flat), *args))[0]
 
 

@@ -22,7 +22,7 @@ class _State(NamedTuple):
     gradient: Any
     steps: Any  # the last steps, the newest one last
     changes: Any  # the changes of the gradient in these steps
-    weights: Any  # one over the inner products of steps and changes; zero for no step
+    weights: Any  # reciprocal inner products of steps and changes; zero for no step
     gamma: Any
     converged: Any
     status: Any

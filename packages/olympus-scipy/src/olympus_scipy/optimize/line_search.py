@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line search for the strong Wolfe conditions.
 
-Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6. Both are one loop,
-which doubles the step until an interval contains a good step, and then narrows the interval.
+Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6. One loop runs both:
+it doubles the step until an interval contains a good step, and then narrows the interval.
 """
 
 from __future__ import annotations

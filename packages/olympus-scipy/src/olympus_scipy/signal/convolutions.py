@@ -45,7 +45,7 @@ def _check_method(method: str) -> None:
 
 
 def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
-    """Returns whether "valid" must exchange the operands, as the first fits within the second."""
+    """Returns whether mode "valid" must exchange the operands: the first fits within the second."""
     if mode != "valid":
         return False
     pairs = list(zip(onp.shape(in1), onp.shape(in2), strict=True))

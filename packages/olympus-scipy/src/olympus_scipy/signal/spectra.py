@@ -201,7 +201,7 @@ def stft(
       window: a name, a tuple of a name and parameters, or a vector.
       nperseg: the number of samples of a segment.
       noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
-      nfft: the length of the transforms; zeros pad the ``nperseg`` samples to it.
+      nfft: the length of the transforms; zeros pad the ``nperseg`` samples to this length.
       detrend: ``"linear"``, ``"constant"``, or False.
       return_onesided: whether to omit the conjugate half of the spectrum of a real signal.
       boundary: the extension of the signal: ``"even"``, ``"odd"``, ``"constant"``, ``"zeros"``, or

@@ -40,7 +40,7 @@ def product(p: Any, q: Any) -> Any:
 
 
 def canonical(q: Any) -> Any:
-    """Returns q or -q, of which the first nonzero part (real part first) is positive."""
+    """Returns q or -q, whichever has a positive first nonzero part (real part first)."""
     sign = onp.zeros_like(q[..., 3:])
     for place in (3, 0, 1, 2):
         part = q[..., place : place + 1]

@@ -332,7 +332,7 @@ class Slerp(NamedTuple):
         return cls(times, onp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
-        """Returns the rotation at a time, or a sequence of them at a vector of times.
+        """Returns the rotation at a time, or the rotations at a vector of times.
 
         Raises:
           ValueError: ``times`` has more than one dimension.

@@ -544,7 +544,7 @@ def bernoulli(n: int) -> Array:
 
     Raises:
       ValueError: ``n`` is negative.
-      MemoryError: there is no memory for so many numbers.
+      MemoryError: there is too little memory for the numbers.
 
     Example:
       >>> bernoulli(2)[:2]

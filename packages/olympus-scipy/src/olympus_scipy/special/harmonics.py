@@ -81,11 +81,12 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     dtype = dtypes.to_inexact_dtype(onp.result_type(theta, phi))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     order = lax.abs(m)
-    # The Legendre functions take the cosine as their argument. Its sine is never negative.
+    # The Legendre functions take the cosine of theta, and its sine without the sign.
     value = _normalized_legendre(n, order, lax.cos(theta), lax.abs(lax.sin(theta)), n_max)
     angle = order.astype(dtype) * phi
     harmonic = lax.complex(value * lax.cos(angle), value * lax.sin(angle))
-    # A harmonic of negative order is the conjugate of its opposite, with alternating sign.
+    # A harmonic of negative order is the conjugate of the harmonic of positive order, with
+    # alternating sign.
     sign = onp.where(order % 2 == 0, 1.0, -1.0).astype(dtype)
     harmonic = onp.where(m < 0, sign * lax.conj(harmonic), harmonic)
     return onp.where(order > n, 0.0, harmonic)
@@ -108,7 +109,7 @@ def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> 
     before, current = onp.zeros_like(cosine), start
     result = start
     for degree in range(1, n_max + 1):
-        # Above the order, the value at a degree follows from those at the two degrees before.
+        # Above the order, the value at a degree follows from the values at the two degrees before.
         above = order < degree
         gap = onp.where(above, degree * degree - square, 1.0)
         first = lax.sqrt((4.0 * degree * degree - 1.0) / gap)

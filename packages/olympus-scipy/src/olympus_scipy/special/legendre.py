@@ -63,7 +63,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
       m: the largest order.
       n: the largest degree, equal to ``m``.
       z: a vector of numbers from -1 to 1, float32 or float64.
-      is_normalized: whether to normalize them as factors of spherical harmonics.
+      is_normalized: whether to normalize the functions as factors of spherical harmonics.
 
     Returns:
       An array of shape ``(m + 1, n + 1, z.size)``.
@@ -99,7 +99,7 @@ def _checked(name: str, m: Any, n: Any, z: Any) -> int:
     if m != n:
         raise NotImplementedError(f"Computations for m!=n are not yet supported, got {m} and {n}.")
     if n < 0:
-        raise ValueError(f"{name}: the largest degree is not negative, got {n}")
+        raise ValueError(f"{name}: the largest degree must not be negative, got {n}")
     return n
 
 

@@ -28,7 +28,7 @@ __all__ = ["gaussian_kde"]
 @boundary_class
 @pytrees.register_pytree_node_class
 class gaussian_kde:
-    """Kernel density estimate with a Gaussian kernel at each sample; all have one covariance.
+    """Kernel density estimate: a Gaussian kernel at each sample, all with the same covariance.
 
     Silverman: Density estimation for statistics and data analysis. Chapman and Hall (1986). Unlike
     in SciPy, the bandwidth is fixed when the object is made, and `integrate_box` is not
@@ -37,7 +37,7 @@ class gaussian_kde:
     Args:
       dataset: the samples, of shape (d, n), or (n,) in one dimension.
       bw_method: the bandwidth factor: ``"scott"`` (the default), ``"silverman"``, a scalar, or a
-        function of this object that returns one.
+        function from this object to a scalar.
       weights: the weights of the samples, of shape (n,); equal if None.
 
     Attributes:

@@ -43,7 +43,7 @@ def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Returns the most frequent value along an axis; of several, it returns the smallest.
+    """Returns the most frequent value along an axis, the smallest if several are equally frequent.
 
     Args:
       a: an array.
@@ -95,13 +95,13 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
 
 
 def _is_new(ordered: Any) -> Any:
-    """Returns whether each element of sorted rows differs from the previous one."""
+    """Returns whether each element of sorted rows differs from the previous element."""
     first = onp.ones((*ordered.shape[:-1], 1), bool)
     return onp.concatenate([first, ordered[..., 1:] != ordered[..., :-1]], axis=-1)
 
 
 def _run_lengths(ordered: Any) -> Any:
-    """Counts, for each element of sorted rows, the elements up to it that equal it."""
+    """Counts, for each element of sorted rows, the equal elements up to its place."""
     place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
     start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
     return place - start + 1

@@ -29,8 +29,8 @@ def _log_mass(a: Any, b: Any) -> Any:
     """Returns the logarithm of the probability of an interval; uses the accurate tail."""
     right = a > 0.0
     low, high = onp.where(right, -b, a), onp.where(right, -a, b)
-    # If both bounds are at most zero, it is a difference of tails. Otherwise it is one minus the
-    # two outer tails.
+    # If both bounds are at most zero, the probability is a difference of tails. Otherwise it is one
+    # minus the two outer tails.
     left = high <= 0.0
     tails = _log_difference(
         special.log_ndtr(onp.where(left, high, 0.0)), special.log_ndtr(onp.where(left, low, -1.0))

@@ -66,7 +66,7 @@ def auto_axes(
       A function with the arguments and results of ``f``. Without a mesh in force it calls ``f``.
 
     Raises:
-      TypeError: ``out_sharding`` is given neither here nor in the call.
+      TypeError: neither this function nor the call gets ``out_sharding``.
 
     Example:
       >>> import numpy as np
@@ -128,7 +128,7 @@ def explicit_axes(
       A function with the arguments and results of ``f``.
 
     Raises:
-      TypeError: ``in_sharding`` is given neither here nor in the call.
+      TypeError: neither this function nor the call gets ``in_sharding``.
       ValueError: no mesh is in force.
 
     Example:

@@ -155,7 +155,7 @@ def _is_format(value: Any) -> bool:
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Asserts a partition spec if all axes are explicit, and returns whether it did.
+    """Asserts a partition spec if all axes are explicit. Returns whether the spec was asserted.
 
     Raises:
       AssertionError: all axes are explicit, but the value has another sharding.
@@ -196,7 +196,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
         unconstrained = frozenset(
             position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
         )
-    # Sizes must be divisible for concrete arrays only: the compiler may pad values inside programs.
+    # Only concrete arrays need divisible sizes: the compiler may pad values inside programs.
     _check_rank(name, sharding, get_aval(value))
     return sharding_constraint_p.bind(
         value,
@@ -219,7 +219,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       ``xs``, with every array sharded as asked.
 
     Raises:
-      ValueError: a spec names axes of another type; see `with_sharding_constraint` for those.
+      ValueError: a spec names axes of another type; see `with_sharding_constraint` for these axes.
       TypeError: ``out_shardings`` contains other objects.
 
     Example:
@@ -244,7 +244,7 @@ def _reshard_leaf(leaf: Any, given: Any) -> Any:
             f"`PartitionSpec`. Got {given} of type: {type(given)}"
         )
     if destination is None:
-        return leaf  # the sharding is that of a value outside of meshes
+        return leaf  # a value outside of meshes is not resharded
     mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
     return bind_reshard(leaf, destination, mesh)
 
@@ -373,7 +373,7 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
         own: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
         if type(own) is NamedSharding and own.mesh == sharding.mesh:
-            # Unconstrained dimensions keep their sharding while its axes are still free.
+            # An unconstrained dimension keeps its axes if the spec uses none of these axes.
             used = {
                 axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
             }
@@ -398,7 +398,7 @@ def _reshard_now(
     spec = dst_sharding.spec
     own = get_aval(operand).layout
     if spec.unreduced or (own is not None and own.spec.unreduced):
-        # A compiled program adds up unreduced values, or makes them.
+        # Sums of unreduced values need a compiled program.
         with mesh_scope(dst_sharding.mesh):
             return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))

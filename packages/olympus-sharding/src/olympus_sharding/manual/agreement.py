@@ -50,7 +50,8 @@ def check_collectives_agree(olympuspr: Olympuspr) -> None:
     """
     for equation in olympuspr.eqns:
         if not equation.effects:
-            continue  # a collective, or an equation that contains one, has the effects of the axes
+            # collectives, and equations that contain collectives, have effects
+            continue
         if equation.primitive is cond_p or equation.primitive is while_p:
             _check_decision(equation)
         for inner in olympusprs_in_params(equation.params):

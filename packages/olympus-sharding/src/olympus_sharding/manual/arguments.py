@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """Returns the manual axes: the named axes, or all that are not manual or used by `vmap` yet."""
+    """Returns the given manual axes, or all axes that are not manual or used by `vmap` yet."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:
@@ -130,7 +130,7 @@ def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
 
 
 def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info: Any) -> tuple:
-    """Removes the static arguments from a call: those with the spec None that are not arrays."""
+    """Removes static arguments from a call: arguments with the spec None that are not arrays."""
     static = [
         spec is None and not (hasattr(leaf, "dtype") or isinstance(leaf, int | float | complex))
         for leaf, spec in zip(leaves, specs, strict=True)

@@ -136,7 +136,7 @@ def check_layouts(
 def check_sums(
     what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: Sequence[Any]
 ) -> None:
-    """Checks that unreduced and reduced axes in specs are ones that `shard_map` supports.
+    """Checks that `shard_map` supports the unreduced and reduced axes in specs.
 
     Raises:
       NotImplementedError: not all mesh axes are manual.

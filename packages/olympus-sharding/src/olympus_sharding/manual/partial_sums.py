@@ -72,7 +72,7 @@ def _kind(aval: ShapedArray, axis: Any) -> str:
 def _changed(
     name: str, aval: ShapedArray, axes: Sequence[Any], source: str, target: str, **fields: Any
 ) -> tuple[ShapedArray, frozenset]:
-    """Returns the type of a result of kind ``target`` along axes; the operand is ``source``."""
+    """Returns the type of a result of kind ``target``, from an operand of kind ``source``."""
     for axis in axes:
         if _kind(aval, axis) != source:
             raise ValueError(
@@ -227,7 +227,7 @@ def _batch_reduce_scatter(
     return unreduced_reduce_scatter_p.bind(operand, scatter_dimension=place, **params), out_dim
 
 
-# ---- casts and collectives of `lax` on such values ----
+# ---- casts and collectives of `lax` on partial sums ----
 
 
 def _pcast(x: Any, names: tuple, to: str) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the parts of arrays inside `shard_map`, and of the arrays that parts make up."""
+"""Types of the parts of arrays inside `shard_map`, and types of arrays made of parts."""
 
 from __future__ import annotations
 

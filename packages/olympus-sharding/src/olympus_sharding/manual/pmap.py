@@ -104,15 +104,16 @@ def pmap(
         axis_size,
         _numbers(donate_argnums),
     )
+    forms = _CompiledForms(mapping)
 
     @api_boundary
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        compiled, leaves, _ = mapping.prepare(args, kwargs)
+        compiled, leaves, _ = forms.prepare(args, kwargs)
         return compiled(*leaves)
 
     def lower(*args: Any, **kwargs: Any) -> Any:
-        compiled, leaves, in_tree = mapping.prepare(args, kwargs)
+        compiled, leaves, in_tree = forms.prepare(args, kwargs)
         return compiled.lower(*leaves).with_in_tree(in_tree)
 
     mapped.lower = lower  # type: ignore[attr-defined]
@@ -139,7 +140,7 @@ def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _Mapping:
-    """Mapped function, with a compiled form for each structure of the arguments."""
+    """Function and the options of its mapping."""
 
     def __init__(
         self,
@@ -162,21 +163,9 @@ class _Mapping:
         self.backend = backend
         self.axis_size = axis_size
         self.donate_argnums = donate_argnums
-        # The keys are the structure of the arguments, the number of examples and static arguments.
-        self._calls: dict[Any, _Call] = {}
 
-    def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
-        """Returns the compiled function for a call, its flat operands, and their structure."""
-        statics: tuple = ()
-        if self.static_argnums:
-            args, statics = self._without_statics(args)
-        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
-        call = self._calls.get((in_tree, statics))
-        if call is None:
-            call = self._calls[in_tree, statics] = _Call(self, args, kwargs, in_tree, statics)
-        return call.compiled(leaves), leaves, in_tree
-
-    def _without_statics(self, args: tuple) -> tuple[tuple, tuple]:
+    def without_statics(self, args: tuple) -> tuple[tuple, tuple]:
+        """Returns the dynamic arguments, and the static arguments with their positions."""
         count = len(args)
         for number in self.static_argnums:
             if not -count <= number < count:
@@ -228,6 +217,35 @@ class _Mapping:
         return Mesh(chosen.ravel(), (self.axis_name,))
 
 
+class _CompiledForms:
+    """Compiled forms of a mapping. The mapping does not refer to its forms: no cycle."""
+
+    def __init__(self, mapping: _Mapping) -> None:
+        self._mapping = mapping
+        # By the structure of the arguments and the static arguments; then by the keys of `_Call`.
+        self._calls: dict[Any, tuple[_Call, dict[Any, Any]]] = {}
+
+    def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """Returns the compiled function for a call, its flat operands, and their structure."""
+        mapping = self._mapping
+        statics: tuple = ()
+        if mapping.static_argnums:
+            args, statics = mapping.without_statics(args)
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        known = self._calls.get((in_tree, statics))
+        if known is None:
+            known = (_Call(mapping, args, kwargs, in_tree, statics), {})
+            self._calls[in_tree, statics] = known
+        call, forms = known
+        # Inside another program the specs of `shard_map` alone determine the shards.
+        inside = current.trace is not evaluation_trace
+        key = (*call.key(leaves), inside)
+        compiled = forms.get(key)
+        if compiled is None:
+            compiled = forms[key] = call.compile(leaves, inside)
+        return compiled, leaves, in_tree
+
+
 class _Call:
     """Mapped function for arguments of one structure."""
 
@@ -257,24 +275,17 @@ class _Call:
         )
         if self.mapped is None:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        # The key has the number of examples. It has the ranks, too, if axes count from the end.
+        # The key contains the number of examples, and the ranks if axes count from the end.
         self.counts_from_end = any(axis is not None and axis < 0 for axis in self.axes)
-        self._compiled: dict[Any, Any] = {}
 
-    def compiled(self, leaves: Sequence[Any]) -> Any:
-        """Returns the compiled function of flat operands."""
+    def key(self, leaves: Sequence[Any]) -> tuple[int, ...]:
+        """Returns the key of a compiled form: the number of examples, and maybe the ranks."""
         assert self.mapped is not None
         try:
             size = leaves[self.mapped].shape[self.axes[self.mapped]]
         except (AttributeError, IndexError):
             size = self._common_size(leaves)
-        # Inside another program the specs of `shard_map` alone determine the shards.
-        inside = current.trace is not evaluation_trace
-        key = (size, inside, *map(np.ndim, leaves)) if self.counts_from_end else (size, inside)
-        compiled = self._compiled.get(key)
-        if compiled is None:
-            compiled = self._compiled[key] = self._compile(leaves, inside)
-        return compiled
+        return (size, *map(np.ndim, leaves)) if self.counts_from_end else (size,)
 
     # ---- the first call of a kind ----
 
@@ -308,7 +319,8 @@ class _Call:
             raise ValueError("pmap needs at least one example, and the mapped axis has size 0.")
         return size
 
-    def _compile(self, leaves: Sequence[Any], inside: bool) -> Any:
+    def compile(self, leaves: Sequence[Any], inside: bool) -> Any:
+        """Returns the compiled function of flat operands."""
         mapping = self.mapping
         axis_name = mapping.axis_name
         size, wanted = self._common_size(leaves), mapping.axis_size
@@ -327,8 +339,8 @@ class _Call:
             self._common_size(operands)
             if config_states.current_scope("pmap"):
                 raise ValueError(
-                    "pmap inside pmap is not possible: one mesh of devices is divided by one of "
-                    "them. Use vmap inside, or shard_map over a mesh of two axes."
+                    "pmap inside pmap is not possible: the outer pmap uses the devices already. "
+                    "Use vmap inside, or shard_map over a mesh of two axes."
                 )
             out_axes = _OutAxes(mapping.out_axes)
 
@@ -391,11 +403,11 @@ def _across_processes(
     assert conversions is not None, "the runtime that has devices of other processes sets them"
     join, part = conversions
 
-    def run_together(*operands: Any) -> Any:
+    def run_on_all(*operands: Any) -> Any:
         results = compiled(*map(join, operands, shardings))
         return pytrees.tree_map(lambda array: part(array, array.sharding), results)
 
-    return run_together
+    return run_on_all
 
 
 def _spec(axis: int | None, axis_name: Any) -> PartitionSpec:

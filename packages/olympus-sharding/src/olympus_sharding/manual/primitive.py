@@ -25,14 +25,14 @@ from .layouts import global_layout, local_layout, mesh_inside
 
 __all__ = ["global_aval", "inside", "inside_of", "local_aval", "manual_axes", "shard_map_p"]
 
-# Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one for each operand and result;
-# ``jaxpr``, a closed program of local shapes; ``newly_manual_axes``, the axes that
-# become manual; ``check_vma``, whether its types track the axes over which values vary.
+# Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one for each operand and result; ``jaxpr``,
+# a closed program of local shapes; ``newly_manual_axes``, the axes that become manual;
+# ``check_vma``, whether types track the axes over which values vary.
 shard_map_p = Primitive(
     "shard_map", multiple_results=True, family="sharding", cache_inference=False
 )
 shard_map_p.spreads_varying = False
-# Compilers read from here on which mesh an equation's computation runs.
+# Compilers read this attribute to find the mesh on which an equation runs.
 shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-defined]
 
 

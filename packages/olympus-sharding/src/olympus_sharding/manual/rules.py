@@ -23,6 +23,7 @@ from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Var
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
+from olympus_ir.settings.config_flags import disable_vmap_shmap_error
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import PartitionSpec
 
@@ -65,7 +66,7 @@ def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
     if axis.spmd_name is not None and axis.layout is None:
         names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
         used = {name for spec in params["in_specs"] for name in mentioned_axes(spec)}
-        if used.intersection(names):
+        if used.intersection(names) and not disable_vmap_shmap_error.value:
             raise ValueError(
                 f"vmap spmd_axis_name cannot appear in shard_map in_specs. Got {axis.spmd_name!r} "
                 f"and in_specs={params['in_specs']}"

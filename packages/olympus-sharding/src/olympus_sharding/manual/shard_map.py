@@ -182,7 +182,7 @@ def smap(
 
 
 def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
-    """Returns the mesh of a call: the given one, or the one in force, with its devices if known."""
+    """Returns the mesh of a call: the given mesh or the mesh in force, with devices if known."""
     found = mesh
     if found is None or isinstance(found, AbstractMesh):
         concrete = concrete_mesh_in_force()

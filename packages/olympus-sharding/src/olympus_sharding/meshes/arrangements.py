@@ -32,8 +32,8 @@ def create_device_mesh(
     """Arranges devices for a mesh, so that its axes follow the interconnect.
 
     Args:
-      mesh_shape: the sizes of the mesh axes, those with the most communication last.
-      devices: as many devices as the mesh has places; those of the default backend if None.
+      mesh_shape: the sizes of the mesh axes, axes with the most communication last.
+      devices: as many devices as the mesh has places; the devices of the default backend if None.
       contiguous_submeshes: whether the devices of each process must form a block of the mesh.
       allow_split_physical_axes: whether a physical axis may serve several mesh axes if necessary.
 
@@ -90,7 +90,7 @@ def create_hybrid_device_mesh(
     Args:
       mesh_shape: the sizes of the mesh axes within a slice.
       dcn_mesh_shape: the sizes of the same axes over the slices; the mesh has the product of both.
-      devices: the devices; those of the default backend if None.
+      devices: the devices; the devices of the default backend if None.
       process_is_granule: whether to group devices by process, not by slice.
       should_sort_granules_by_key: whether to order slices by their numbers, not by their first
         devices.
@@ -232,7 +232,7 @@ def _assignments(
 def _whole_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make a mesh axis of whole physical axes, those of most axes first."""
+    """Yields ways to make a mesh axis of whole physical axes, ways with most axes first."""
     axes = [axis for axis, extent in enumerate(free) if extent > 1]
     for count in range(len(axes), -1, -1):
         for chosen in itertools.combinations(axes, count):
@@ -243,7 +243,7 @@ def _whole_axes(
 def _parts_of_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make a mesh axis of parts of physical axes, those with fewest splits first."""
+    """Yields ways to make a mesh axis of parts of physical axes, ways with fewest splits first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
     choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
 

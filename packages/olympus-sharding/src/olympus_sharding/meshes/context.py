@@ -59,7 +59,7 @@ def concrete_mesh_in_force() -> Mesh | None:
     mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
     if mesh is None or abstract is None or abstract.size != mesh.size:
         return mesh
-    if AxisType.Manual in abstract.axis_types:  # the abstract mesh is that inside of a program
+    if AxisType.Manual in abstract.axis_types:  # the abstract mesh is in force inside of a program
         return mesh
     return mesh_like(mesh, abstract)
 
@@ -96,7 +96,7 @@ class set_mesh:
     """Sets the mesh in force in this thread, for a ``with`` block or, as a call, permanently.
 
     Args:
-      mesh: the mesh; None removes the one in force.
+      mesh: the mesh; None removes the mesh in force.
 
     Raises:
       ValueError: ``mesh`` is not a `Mesh`, or has manual axes.
@@ -143,7 +143,7 @@ class use_abstract_mesh:
       mesh: an `AbstractMesh`.
 
     Raises:
-      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the one in force.
+      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the mesh in force.
     """
 
     __slots__ = ("mesh", "prev")

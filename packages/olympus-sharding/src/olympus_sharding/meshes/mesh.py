@@ -262,8 +262,8 @@ def make_mesh(
       axis_shapes: the sizes of the axes, positive.
       axis_names: the names of the axes.
       axis_types: the types of the axes; all `AxisType.Explicit` if None.
-      devices: at least as many devices as the mesh has places, taken in order; those of the default
-        backend if None.
+      devices: at least as many devices as the mesh has places, taken in order; the devices of the
+        default backend if None.
 
     Returns:
       A `Mesh`.

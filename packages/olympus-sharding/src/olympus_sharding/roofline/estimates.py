@@ -136,7 +136,7 @@ def roofline(
             olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
         if not is_spread:
             return types, walk.program(olympuspr)
-        # The program around `shard_map` has whole arrays, which take no memory of one device.
+        # Outside of `shard_map` arrays are whole: their size says nothing about one device.
         parts = map(walk.equation, olympuspr.eqns)
         return types, functools.reduce(operator.add, parts, RooflineResult.zeros())
 

@@ -69,7 +69,7 @@ class RooflineResult:
     """Cost of a function: operations, memory traffic, communication.
 
     Attributes:
-      flops: arithmetic operations; elementwise ones are fused and cost nothing.
+      flops: arithmetic operations; elementwise operations are fused and cost nothing.
       unfused_flops: all arithmetic operations.
       ici_bytes: for each mesh axis the bytes sent along it.
       ici_latency: for each mesh axis the number of sequential hops.

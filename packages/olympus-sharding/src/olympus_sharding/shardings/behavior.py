@@ -120,7 +120,7 @@ class _Sharding:
     """Placement of the parts of an array on devices.
 
     Subclasses define `_device_assignment`, `devices_indices_map`, `memory_kind` and
-    `with_memory_kind`; the rest follows.
+    `with_memory_kind`; the other members follow from these.
     """
 
     @property

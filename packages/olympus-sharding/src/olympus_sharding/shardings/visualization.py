@@ -149,7 +149,7 @@ def _draw(
     widths: Sequence[int],
     colors: ColorMap | None,
 ) -> str:
-    """Draws the parts as a table. Parts with equal labels have equal colors."""
+    """Draws the parts of an array as a table. Parts with equal labels have equal colors."""
     distinct = list(dict.fromkeys(label for row in labels for label in row))
     paint = {
         label: _painter(colors(position / len(distinct))) if colors else lambda text: text

@@ -17,7 +17,7 @@ __all__ = ["batched_info", "lead", "map_batches", "without_lead"]
 
 
 def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
-    """Moves batch dimensions to the front; an operand without one gets one of size one."""
+    """Moves batch dimensions to the front; unbatched operands get one of size 1."""
     return [
         lax.expand_dims(arg, (0,)) if dim is None else to_front(arg, dim)
         for arg, dim in zip(args, batch_dims, strict=True)
@@ -25,7 +25,7 @@ def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
 
 
 def without_lead(results: Sequence[Any], axis_size: int) -> tuple[list[Any], list[Any]]:
-    """Returns results and their batch dimensions; a result that all examples share has none."""
+    """Returns results with their batch dimensions: None for a result that all examples share."""
     shared = [out.shape[0] == 1 and axis_size != 1 for out in results]
     return (
         [lax.squeeze(out, (0,)) if each else out for out, each in zip(results, shared)],

@@ -207,7 +207,8 @@ def bcoo_fromdense_p(
 
 def _values(mat: Any, indices: Any) -> Any:
     values = look_up(mat, indices)
-    if indices.shape[1] == 0 and indices.shape[0] > 1:  # only the first entry has a place
+    # without sparse dimensions, all entries but the first are padding
+    if indices.shape[1] == 0 and indices.shape[0] > 1:
         values = values.at[1:].set(0)
     return values
 

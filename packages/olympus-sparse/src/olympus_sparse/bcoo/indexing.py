@@ -38,12 +38,13 @@ def bcoo_slice(
       mat: the sparse array.
       start_indices: the start in each dimension.
       limit_indices: the end in each dimension.
-      strides: the stride in each dimension; ones if None.
+      strides: the stride in each dimension; 1 if None.
 
     Returns:
       A `BCOO`.
 
     Raises:
+      TypeError: ``mat`` is not a `BCOO`.
       ValueError: the slice is not within the array.
 
     Example:
@@ -53,6 +54,8 @@ def bcoo_slice(
       >>> np.asarray(part.todense()).tolist()
       [0, 2]
     """
+    if not isinstance(mat, BCOO):
+        raise TypeError(f"bcoo_slice: mat must be a BCOO, got {mat!r} of type {type(mat)}")
     ndim = mat.ndim
     starts = tuple(map(operator.index, start_indices))
     limits = tuple(map(operator.index, limit_indices))
@@ -96,7 +99,7 @@ def bcoo_slice(
 
 
 def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: Any) -> Any:
-    """Slices the batch dimensions of a buffer; those of size one broadcast."""
+    """Slices the batch dimensions of a buffer; dimensions of size one broadcast."""
     for axis in range(n_batch):
         whole = (starts[axis], steps[axis]) == (0, 1) and limits[axis] == buffer.shape[axis]
         if not whole and buffer.shape[axis] != 1:
@@ -107,7 +110,7 @@ def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: 
 
 
 def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int, ...]) -> BCOO:
-    """Returns the array of the entries whose coordinates are all kept; the rest become padding."""
+    """Returns the array of the entries whose coordinates are all kept; others become padding."""
     kept = jnp.all(kept, axis=-1)
     sparse_shape = shape[n_batch : n_batch + indices.shape[-1]]
     indices = jnp.where(kept[..., None], indices, jnp.asarray(padding(sparse_shape, indices)))
@@ -253,7 +256,8 @@ def bcoo_gather(
     order = [next(windows) if dim in offset_dims else next(places) for dim in range(out.ndim)]
     if order == sorted(order):
         return out
-    # Batch dimensions that come after a sparse one become sparse. So do dense ones before one.
+    # Batch dimensions that come after a sparse dimension become sparse, and so do dense dimensions
+    # that come before a sparse dimension.
     sparse_start, dense_start = out.n_batch, out.n_batch + out.n_sparse
     n_batch = next((at for at, dim in enumerate(order) if dim >= sparse_start), len(order))
     n_dense = next((at for at, dim in enumerate(order[::-1]) if dim < dense_start), len(order))

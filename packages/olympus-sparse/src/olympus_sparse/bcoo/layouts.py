@@ -94,7 +94,7 @@ def _complain(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None)
 
 
 def batch_as_sparse(mat: BCOO) -> BCOO:
-    """Makes the last batch dimension the first sparse one."""
+    """Makes the last batch dimension the first sparse dimension."""
     axis = mat.n_batch - 1
     size, nse = mat.shape[axis], mat.nse
     data = _spread(mat.data, axis, size)
@@ -112,7 +112,7 @@ def _spread(buffer: Any, axis: int, size: int) -> Any:
 
 
 def _dense_as_sparse(mat: BCOO) -> BCOO:
-    """Makes the first dense dimension the last sparse one; this splits entries."""
+    """Makes the first dense dimension the last sparse dimension; this splits entries."""
     n_batch, nse = mat.n_batch, mat.nse
     size = mat.data.shape[n_batch + 1]
     data = lax.reshape(
@@ -141,15 +141,17 @@ def _sparse_as_dense(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_batch(mat: BCOO) -> BCOO:
-    """Makes the first sparse dimension the last batch one; each batch stores all entries."""
+    """Makes the first sparse dimension the last batch dimension; each batch stores all entries."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[0]
     batch = jnp.arange(size, dtype=mat.indices.dtype)
-    here = mat.indices[..., None, :, 0] == lax.broadcast_to_rank(batch[:, None], mat.indices.ndim)
+    is_in_batch = mat.indices[..., None, :, 0] == lax.broadcast_to_rank(
+        batch[:, None], mat.indices.ndim
+    )
     indices = mat.indices[..., None, :, 1:]
     out_of_bounds = jnp.asarray(padding(mat._sparse_shape[1:], indices))
-    indices = jnp.where(here[..., None], indices, out_of_bounds)
-    shown = lax.expand_dims(here, tuple(range(here.ndim, mat.data.ndim + 1)))
+    indices = jnp.where(is_in_batch[..., None], indices, out_of_bounds)
+    shown = lax.expand_dims(is_in_batch, tuple(range(is_in_batch.ndim, mat.data.ndim + 1)))
     data = lax.expand_dims(mat.data, (n_batch,))
     data = jnp.where(shown, data, jnp.zeros((), data.dtype))
     return make((data, indices), SparseInfo(mat.shape))

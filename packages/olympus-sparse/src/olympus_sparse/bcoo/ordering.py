@@ -117,7 +117,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
-    """Returns the first ``nse`` distinct coordinates, and for each entry the index of its own."""
+    """Returns the first ``nse`` distinct coordinates, and the index among these for each entry."""
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
     sparse_shape = spinfo.shape[n_batch : n_batch + n_sparse]
 
@@ -200,7 +200,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     n_batch, n_dense = mat.n_batch, mat.n_dense
     zero = mat.data == 0
     zero = jnp.all(zero, axis=tuple(range(zero.ndim - n_dense, zero.ndim)))
-    # An entry whose coordinates batches share is zero if its value is zero in all of them.
+    # If batches share coordinates, an entry is zero only if its value is zero in all batches.
     shared = tuple(
         axis for axis in range(n_batch) if mat.indices.shape[axis] == 1 and zero.shape[axis] != 1
     )

@@ -130,7 +130,8 @@ def bcoo_dot_general_p(
     pairs = pairing(numbers, lhs.ndim, rhs.ndim)
     n_batch = lhs.n_batch
     rhs_of_lhs = {**dict(pairs.batch), **dict(pairs.contracted)}
-    # rhs gets a leading dimension for each batch dimension of lhs; those of size one broadcast.
+    # rhs gets a leading dimension for each batch dimension of lhs; dimensions of size one
+    # broadcast.
     paired = {rhs_of_lhs[dim]: dim for dim in range(n_batch) if dim in rhs_of_lhs}
     rest = [dim for dim in range(rhs.ndim) if dim not in paired]
     rhs = lax.transpose(rhs, (*sorted(paired, key=lambda dim: paired[dim]), *rest))
@@ -176,7 +177,7 @@ class _ProductOfBatch:
     """Product of one batch, which `over_batches` applies to each batch.
 
     ``labels`` has a pair for each dimension of the result: the operand that the dimension comes
-    from, ``"lhs"`` or ``"rhs"``, and its number there.
+    from, ``"lhs"`` or ``"rhs"``, and the dimension's number in this operand.
     """
 
     def __init__(self, lhs: BCOO, pairs: Pairing, rhs_dims: list[int], dtype: Any) -> None:
@@ -186,7 +187,8 @@ class _ProductOfBatch:
         dense_start = n_batch + n_sparse
         place = {dim: position for position, dim in enumerate(rhs_dims)}
         contracted, batch = pairs.contracted, pairs.batch
-        # Pairs of dimensions by which rhs is looked up, and sparse dimensions of the result.
+        # Pairs of dimensions whose coordinates select elements of rhs, and sparse dimensions of the
+        # result.
         looked_up = [(l, r) for l, r in (*contracted, *batch) if l in sparse]
         self.look_up_columns = [l - n_batch for l, _ in looked_up]
         self.added = [d for d in sparse if d not in dict(contracted)]
@@ -271,7 +273,8 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
     """Contracts the cotangent and rhs over rhs's free dimensions, at the coordinates of lhs."""
     count_batch, count_free = len(pairs.batch), len(pairs.lhs_free)
     ct_free = range(count_batch + count_free, cotangent.ndim)
-    # Dimensions of the product: batch, free ones of lhs, then contracted ones in the order of rhs.
+    # Dimensions of the product: batch, free dimensions of lhs, then contracted dimensions in the
+    # order of rhs.
     contracted = sorted(pairs.contracted, key=lambda pair: pair[1])
     labels = [*(l for l, _ in pairs.batch), *pairs.lhs_free, *(l for l, _ in contracted)]
     order = sorted(range(len(labels)), key=lambda position: labels[position])
@@ -295,7 +298,7 @@ def _cotangent_of_data(cotangent: Any, aval: Any, indices: Any, rhs: Any, pairs:
         inverse = np.argsort(batch_order).tolist()
         values = lax.transpose(values, (*inverse, n_batch))
         return sum_to(values, aval.shape).astype(aval.dtype)
-    # A batch dimension follows a sparse one. The whole product is computed, then sampled.
+    # A batch dimension follows a sparse dimension: the whole product is computed, then sampled.
     product = _contract(cotangent, rhs, numbers, aval.dtype)
     product = lax.transpose(product, tuple(order))
     values = bcoo_extract_p.bind(indices, product, assume_unique=True)

@@ -151,8 +151,8 @@ def bcoo_broadcast_in_dim(
 ) -> BCOO:
     """Broadcasts an array to new dimensions, and along dimensions of size one.
 
-    New dimensions before the first sparse one are batch dimensions. In sparse dimensions, entries
-    are repeated.
+    New dimensions before the first sparse dimension are batch dimensions. In sparse dimensions,
+    entries are repeated.
 
     Args:
       mat: the sparse array.
@@ -195,8 +195,8 @@ def bcoo_broadcast_in_dim(
     data = lax.broadcast_in_dim(mat.data, (*shape[:batch_end], nse, *shape[sparse_end:]), data_dims)
     index_dims = (*dims[:n_batch], entry_axis, entry_axis + 1)
     indices = lax.broadcast_in_dim(mat.indices, (*shape[:batch_end], nse, n_sparse), index_dims)
-    # Each sparse dimension has a column of coordinates. Entries repeat along new dimensions and
-    # those that grow from size one.
+    # Each sparse dimension has a column of coordinates. Entries repeat along new dimensions, and
+    # along dimensions that grow from size one.
     columns: list[Any] = []
     old = dict(zip(dims[n_batch : n_batch + n_sparse], range(n_sparse)))
     spread = []

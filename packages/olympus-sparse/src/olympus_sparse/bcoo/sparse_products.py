@@ -47,7 +47,8 @@ def bcoo_spdot_general_p(
     n_batch = lhs.n_batch
     dtype = np.dtype(preferred_element_type)
 
-    # Batch dimensions get the order of the result. Those that only lhs has get size one in rhs.
+    # Batch dimensions get the order of the result. Dimensions that only lhs has get size one in
+    # rhs.
     lhs_order = [l for l, _ in pairs.batch] + [d for d in pairs.lhs_free if d < lhs.n_batch]
     rhs_order = [r for _, r in pairs.batch]
     alone = tuple(range(len(pairs.batch), n_batch))

@@ -95,7 +95,7 @@ class OLYMPUSSparse:
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            f"{self!r} does not become a dense array silently; use its method todense, or "
+            f"{self!r} is not converted to a dense array implicitly; use its method todense, or "
             "sparse.todense"
         )
 

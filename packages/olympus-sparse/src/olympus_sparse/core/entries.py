@@ -94,7 +94,7 @@ def add_up(
     indices_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:
-    """Scatters entries to a dense array, adding up those with equal coordinates.
+    """Scatters entries to a dense array; the values of entries with equal coordinates are added.
 
     ``[nse, *rest], [nse, n_sparse] -> [*shape, *rest]``
     """

@@ -8,7 +8,9 @@ bits of integers, so that a set costs one operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +20,21 @@ __all__ = ["color_columns", "color_symmetric", "recovery_of_symmetric"]
 
 # Periodic colorings are tried for at most as many numbers of colors.
 _PERIODS = 16
+# Lattice colorings of grids are tried for at most as many directions, first on as many rows.
+_DIRECTIONS = 256
+_SAMPLED_ROWS = 64
 
 
-def color_columns(pattern: Pattern) -> np.ndarray:
+def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> np.ndarray:
     """Returns a color for each column, such that no row has two entries of one color.
 
     This is a distance-2 coloring of the columns in the bipartite graph of the pattern (Curtis,
     Powell and Reid; Coleman and Moré). It is a greedy heuristic: the best of a periodic coloring,
-    which suits bands and grids, and of two orders of the columns.
+    which suits bands, of two orders of the columns, and of a lattice coloring of grids.
+
+    Args:
+      pattern: the pattern.
+      shapes: the shapes of the arrays whose elements the columns are.
     """
     count = pattern.shape[1]
     if pattern.nnz == 0:
@@ -46,13 +55,45 @@ def color_columns(pattern: Pattern) -> np.ndarray:
         return best
     orders = [np.arange(count), np.argsort(-degrees, kind="stable")]
     found = [_greedy_columns(by_column, order) for order in orders]
-    return min([each for each in (best, *found) if each is not None], key=lambda c: c.max())
+    best = min([each for each in (best, *found) if each is not None], key=lambda c: c.max())
+    if len(shapes) == 1 and len(shapes[0]) > 1:
+        numbers = range(least, min(int(best.max()) + 1, least + _PERIODS))
+        lattice = _lattice_coloring(pattern, shapes[0], numbers)
+        best = best if lattice is None else lattice
+    return best
+
+
+def _lattice_coloring(
+    pattern: Pattern, shape: tuple[int, ...], numbers: Iterable[int]
+) -> np.ndarray | None:
+    """Returns the color ``(a i + b j + ... + k) mod n`` of each grid point; None if none fits.
+
+    Stencils on grids have such colorings with the fewest colors possible (Goldfarb and Toint,
+    "Optimal estimation of Jacobian and Hessian matrices that arise in finite difference
+    calculations", Mathematics of Computation 43, 1984).
+    """
+    places = np.indices(shape, np.int32).reshape(len(shape), -1)
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    step = max(1, pattern.shape[0] // _SAMPLED_ROWS)
+    sampled = np.nonzero(rows % step == 0)[0]
+
+    def fits(colors: np.ndarray, number: int, entries: Any) -> bool:
+        taken = rows[entries] * number + colors[pattern.indices[entries]]
+        return np.unique(taken).size == taken.size
+
+    for number in numbers:
+        directions = itertools.product(range(number), repeat=len(shape) - 1)
+        for direction in itertools.islice(directions, _DIRECTIONS):
+            colors = np.array((*direction, 1), np.int32) @ places % number
+            if fits(colors, number, sampled) and fits(colors, number, slice(None)):
+                return colors
+    return None
 
 
 def _first_period(
     count: int, periods: Iterable[int], fits: Callable[[np.ndarray, int], bool]
 ) -> np.ndarray | None:
-    """Returns the first coloring by the remainders of a division that fits; None if none does."""
+    """Returns the first periodic coloring that fits; None if none fits."""
     for period in periods:
         colors = np.arange(count, dtype=np.int32) % max(period, 1)
         if fits(colors, period):
@@ -77,12 +118,12 @@ def _greedy_columns(by_column: Pattern, order: np.ndarray) -> np.ndarray:
 
 
 def color_symmetric(pattern: Pattern) -> np.ndarray:
-    """Returns a color for each column of a symmetric pattern, such that entries are recovered.
+    """Returns a color for each column of a symmetric pattern, so that entries can be recovered.
 
     This is a star coloring: neighbors differ, and each path over four vertices has three colors.
     Each entry can then be read from the product of the matrix with the sum of the columns of one
-    color, in its own row or in that of its mirror image. It is a greedy heuristic: the best of a
-    periodic coloring and of two orders of the vertices.
+    color, in the row of the entry or in the row of its mirror image. It is a greedy heuristic: the
+    best of a periodic coloring and of two orders of the vertices.
     """
     count = pattern.shape[0]
     if pattern.nnz in (0, count * count):
@@ -98,7 +139,7 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
 
 
 def _greedy_star(pattern: Pattern, order: np.ndarray) -> np.ndarray:
-    """Colors vertex after vertex; a color is forbidden where it would end a path of two colors.
+    """Colors vertex after vertex, so that no path over four vertices has only two colors.
 
     For each vertex, `around` has the set of the colors of its neighbors, and `first` one neighbor
     of each color. The set `closed` of a vertex has the colors that would prolong a path of two
@@ -143,8 +184,8 @@ def recovery_of_symmetric(
       colors: a color for each column.
 
     Returns:
-      For each entry the color of the product, the row in it, and whether the entry can be read
-      there.
+      For each entry the color of the product, the row in this product, and whether the entry can be
+      read there.
     """
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +38,8 @@ def check_format(format: str) -> None:
         raise ValueError(f"`format` must be one of {names}, got {format!r}")
 
 
-class Block(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Block:
     """Entries of one block.
 
     Attributes:
@@ -64,30 +67,50 @@ class Block(NamedTuple):
         if format == "dense":
             return self._bcoo(data).todense()
         shape = (math.prod(self.out_shape), math.prod(self.in_shape))
-        counts = np.bincount(self.rows, minlength=shape[0])
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        columns = self.columns.astype(np.int32)
+        columns, starts = self._compressed_rows
         if format == "scipy":
             if find_tracers([data]):
                 raise TypeError(
                     "a matrix of SciPy cannot be made inside of a traced function; use "
                     'format="bcoo" there'
                 )
-            return scipy_sparse.csr_array((np.asarray(data), columns, starts), shape=shape)
+            # SciPy's methods change index arrays in place.
+            return scipy_sparse.csr_array(
+                (np.asarray(data), columns.copy(), starts.copy()), shape=shape
+            )
         buffers = (data, jnp.asarray(columns), jnp.asarray(starts))
         return CSR(buffers, shape=shape) if format == "csr" else BCSR(buffers, shape=shape)
 
     def _bcoo(self, data: Any) -> Any:
         shape = (*self.out_shape, *self.in_shape)
+        info = SparseInfo(shape, indices_sorted=True, unique_indices=True)
+        # Outside of a trace, all matrices of a plan share the indices.
+        indices = jnp.asarray(self._coordinates) if find_tracers([data]) else self._indices
+        return make((data, indices), info)
+
+    @functools.cached_property
+    def _coordinates(self) -> np.ndarray:
+        """The coordinates of each entry in the dimensions of the result and the argument."""
         coordinates = [
             *(np.unravel_index(self.rows, self.out_shape) if self.out_shape else ()),
             *(np.unravel_index(self.columns, self.in_shape) if self.in_shape else ()),
         ]
-        indices = np.empty((self.rows.size, len(shape)), np.int32)
+        indices = np.empty((self.rows.size, len(coordinates)), np.int32)
         for place, coordinate in enumerate(coordinates):
             indices[:, place] = coordinate
-        info = SparseInfo(shape, indices_sorted=True, unique_indices=True)
-        return make((data, jnp.asarray(indices)), info)
+        return indices
+
+    @functools.cached_property
+    def _indices(self) -> Any:
+        """The coordinates as an array on the device."""
+        return jnp.asarray(self._coordinates)
+
+    @functools.cached_property
+    def _compressed_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of the entries, and the place of the first entry of each row."""
+        counts = np.bincount(self.rows, minlength=math.prod(self.out_shape))
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return self.columns.astype(np.int32), starts
 
 
 def blocks_of(

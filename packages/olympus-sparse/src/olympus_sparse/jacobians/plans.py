@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,11 +27,11 @@ __all__ = ["FlatFunction", "Parts", "Plan", "hessian_plan", "jacobian_plan"]
 
 
 class FlatFunction:
-    """Function of the leaves of one argument; the other arguments are given beside them.
+    """Function of the leaves of one argument; a call takes the values of the other arguments, too.
 
     Args:
       fun: a function.
-      argnum: the position of the argument by which it is differentiated.
+      argnum: the position of the differentiated argument.
       args: the arguments, or their types.
     """
 
@@ -54,8 +54,9 @@ def _real_aval(leaf: Any) -> ShapedArray:
     aval = get_aval(leaf) if not hasattr(leaf, "aval") else leaf.aval
     if not dtypes.issubdtype(aval.dtype, np.floating):
         raise TypeError(
-            "sparse derivatives are by arrays of real floating-point numbers, got an argument of "
-            f"type {aval.str_short()}; convert it, or choose another argument by `argnums`"
+            "sparse derivatives are with respect to arrays of real floating-point numbers, got an "
+            f"argument of type {aval.str_short()}; convert it, or choose another argument by "
+            "`argnums`"
         )
     return ShapedArray(aval.shape, aval.dtype)
 
@@ -83,7 +84,7 @@ class Parts(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, int]:
-        """The number of products; of two equal numbers, that with fewer vjps is less."""
+        """The number of products and, to decide between equal numbers, the number of vjps."""
         return self.jvps + self.vjps, self.vjps
 
 
@@ -96,10 +97,10 @@ class Plan:
 
     Attributes:
       pattern: the pattern, a `scipy.sparse.csr_array` of booleans. Its rows are the elements of the
-        results and its columns those of the argument, each in row-major order.
+        results and its columns the elements of the argument, each in row-major order.
       colors: the number of derivatives that one evaluation takes.
-      jvps: the number of derivatives in forward mode among them.
-      vjps: the number of derivatives in reverse mode among them.
+      jvps: the number of derivatives in forward mode.
+      vjps: the number of derivatives in reverse mode.
       column_colors: the color of each column, -1 for columns without a jvp.
       row_colors: the color of each row, -1 for rows without a vjp.
 
@@ -214,15 +215,20 @@ class Plan:
         return flat.at[self._places].get(mode="promise_in_bounds")
 
 
-def _seeds(colors: Any, count: int, avals: Sequence[Any]) -> list[Any]:
+# Seeds up to this many bytes are constants of the program. Larger seeds are computed in every call.
+_LARGEST_CONSTANT_SEEDS = 1 << 24
+
+
+def _seeds(colors: np.ndarray, count: int, avals: Sequence[Any]) -> list[Any]:
     """Returns for each array a batch of directions, one for each color."""
-    numbers = np.arange(count)
+    numbers = np.arange(count, dtype=np.int32)[:, None]
     seeds, start = [], 0
     for aval in avals:
         size = math.prod(aval.shape)
         own = colors[start : start + size].astype(np.int32)
-        shape = (count, *aval.shape)
-        seeds.append((jnp.asarray(own) == numbers[:, None]).astype(aval.dtype).reshape(shape))
+        is_constant = count * size * aval.dtype.itemsize <= _LARGEST_CONSTANT_SEEDS
+        selected = (own if is_constant else jnp.asarray(own)) == numbers
+        seeds.append(selected.astype(aval.dtype).reshape((count, *aval.shape)))
         start += size
     return seeds
 
@@ -239,7 +245,7 @@ def _joined(products: Sequence[Any]) -> Any:
 def _pattern_of(
     function: Callable[..., Any], linear: Sequence[ShapedArray], around: Sequence[Any]
 ) -> tuple[Pattern, list[Any]]:
-    """Returns the pattern of a function that is linear in its first argument, and its result types.
+    """Returns the pattern and the result types of a function that is linear in its first argument.
 
     Args:
       function: the function.
@@ -292,7 +298,8 @@ def jacobian_plan(flat: FlatFunction, mode: str, format: str) -> Plan:
       format: the format of the matrix.
     """
     pattern, out_avals = (_reverse_pattern if mode == "reverse" else _forward_pattern)(flat)
-    return Plan(flat, out_avals, pattern, _parts(pattern, mode), False, format)
+    shapes = [aval.shape for aval in flat.avals], [aval.shape for aval in out_avals]
+    return Plan(flat, out_avals, pattern, _parts(pattern, mode, *shapes), False, format)
 
 
 def hessian_plan(flat: FlatFunction, format: str) -> Plan:
@@ -313,16 +320,20 @@ def _none(count: int) -> np.ndarray:
     return np.full(count, -1, np.int32)
 
 
-def _parts(pattern: Pattern, mode: str) -> Parts:
+_Shapes: TypeAlias = Sequence[tuple[int, ...]]
+
+
+def _parts(pattern: Pattern, mode: str, in_shapes: _Shapes, out_shapes: _Shapes) -> Parts:
     """Returns the coloring with the fewest products."""
     rows, columns = pattern.shape
     candidates = []
     if mode != "reverse":
         by_row = np.zeros(pattern.nnz, bool)
-        candidates.append(Parts(color_columns(pattern), _none(rows), by_row))
+        candidates.append(Parts(color_columns(pattern, in_shapes), _none(rows), by_row))
     if mode != "forward":
         by_row = np.ones(pattern.nnz, bool)
-        candidates.append(Parts(_none(columns), color_columns(pattern.T.tocsr()), by_row))
+        of_rows = color_columns(pattern.T.tocsr(), out_shapes)
+        candidates.append(Parts(_none(columns), of_rows, by_row))
     if mode == "auto":
         fewest = min(candidates, key=lambda each: each.cost).cost[0]
         candidates += _split(pattern, fewest)
@@ -357,5 +368,5 @@ def _split(pattern: Pattern, fewest: int) -> Iterator[Parts]:
 
 
 def _entries_of(pattern: Pattern, rows: np.ndarray, kept: np.ndarray) -> Pattern:
-    """Returns the pattern with some of its entries."""
+    """Returns the pattern with the entries for which ``kept`` is true."""
     return relation(rows[kept], pattern.indices[kept], pattern.shape)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation of patterns through programs, with a rule for each primitive.
 
-The programs are linear in some of their inputs: those that `olympus.jvp` and `olympus.vjp` make.
-Only values that depend on these inputs have patterns. All other values are known constants or
-unknown. A rule is a function ``(results, *operands, **params)``. It takes the types of the results
-and the `Flow` of each operand, and returns the pattern of the result, or a list of them if the
-primitive has several results. A primitive without a rule makes each element of its results depend
-on all that the operands depend on.
+The programs are those that `olympus.jvp` and `olympus.vjp` make. They are linear in some of their
+inputs. Only values that depend on these inputs have patterns. All other values are known constants
+or unknown. A rule is a function ``(results, *operands, **params)``. It takes the types of the
+results and the `Flow` of each operand, and returns the pattern of the result, or a list of patterns
+if the primitive has several results. A primitive without a rule makes each element of its results
+depend on all inputs on which its operands depend.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def moved_elements(primitive: Primitive, count: int | None = None) -> Rule:
 
     Args:
       primitive: the primitive.
-      count: the number of the leading operands whose elements move. Those after them must be known.
+      count: the number of the leading operands whose elements move. Operands after these must be
+        known.
     """
 
     def rule(results: Sequence[Any], *operands: Flow, **params: Any) -> Any:
@@ -109,7 +110,7 @@ def within_blocks(batch_ndim: int | Callable[..., int]) -> Rule:
 
     Args:
       batch_ndim: the number of the leading dimensions that operands and results share, or a
-        function of the operands that returns it.
+        function from the operands to this number.
     """
 
     def rule(results: Sequence[Any], *operands: Flow, **_: Any) -> list[Pattern]:
@@ -138,7 +139,7 @@ _everything = within_blocks(0)
 
 
 def propagate(closed: ClosedOlympuspr, inputs: Sequence[Flow]) -> list[Flow]:
-    """Returns the flows of the results of a program from those of its inputs."""
+    """Returns the flows of the results of a program from the flows of its inputs."""
     consts = [
         Flow(var.aval, _known_constant(value))
         for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)
@@ -187,7 +188,7 @@ def _apply(equation: Equation, operands: list[Flow]) -> list[Flow]:
 
 
 def _without_empty(aval: Any, pattern: Pattern) -> Pattern:
-    """Drops patterns without entries, and those of values without derivatives."""
+    """Drops patterns without entries, and patterns of values without derivatives."""
     inexact = dtypes.issubdtype(aval.dtype, np.inexact)
     return pattern if inexact and pattern is not None and pattern.nnz else None
 

@@ -23,7 +23,7 @@ _MODES = ("auto", "forward", "reverse")
 
 @functools.lru_cache(maxsize=32)
 def _plans_of(fun: Callable[..., Any]) -> dict[Any, Plan]:
-    """Returns the plans of a function that was used lately, by options and types of arguments."""
+    """Returns the plans of a recently used function, by options and types of arguments."""
     return {}
 
 
@@ -38,10 +38,10 @@ def sparse_jacobian(
     """Returns a function that computes the Jacobian of ``fun`` as a sparse matrix.
 
     The first call with arguments of some shapes finds the elements that can differ from zero, from
-    the program of the derivative alone. It colors the columns such that those of one color have no
-    row in common, and one jvp gives all of them (Curtis, Powell and Reid 1974). Later calls only
-    compute the products. Values of the arguments have no influence on the pattern; constants of
-    the function do, such as matrices and indices that it closes over.
+    the program of the derivative alone. It colors the columns such that columns of one color have
+    no row in common, and one jvp gives all columns of a color (Curtis, Powell and Reid 1974). Later
+    calls only compute the products. Values of the arguments have no influence on the pattern;
+    constants of the function do, such as matrices and indices that it closes over.
 
     Args:
       fun: a function of arrays and pytrees of them. The results are arrays of real numbers.
@@ -50,7 +50,7 @@ def sparse_jacobian(
         argument; "csr" or "bcsr" for a `CSR` or `BCSR` matrix, with a row for each element of the
         result and a column for each element of the argument; "scipy" for a
         `scipy.sparse.csr_array`; "dense" for an array as from `olympus.jacfwd`.
-      mode: "forward" for jvps, "reverse" for vjps, "auto" for the one with fewer products, or both
+      mode: "forward" for jvps, "reverse" for vjps, "auto" for the mode with fewer products, or both
         where some rows or columns are dense.
       plan: a plan made before, for arguments of the same shapes.
 
@@ -132,7 +132,7 @@ def plan(
 
     Args:
       fun: the function.
-      *args: its arguments, or their types as `olympus.ShapeDtypeStruct`.
+      *args: the arguments of the function, or their types as `olympus.ShapeDtypeStruct`.
       argnums: the position of the argument by which to differentiate.
       kind: "jacobian" or "hessian".
       mode: the mode of a Jacobian, as for `sparse_jacobian`.

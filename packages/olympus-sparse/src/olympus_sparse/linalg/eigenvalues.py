@@ -6,7 +6,7 @@ conjugate gradient method. SIAM J. Sci. Comput. 23 (2001).
 
 Each step has a basis of the current vectors, the previous directions and the residuals. For
 stability, the basis is orthonormalized block by block, and directions in the span of others become
-zero. These bases are those of Duersch, Shao, Yang, Gu: A robust and efficient implementation of
+zero. The choice of bases follows Duersch, Shao, Yang, Gu: A robust and efficient implementation of
 LOBPCG. SIAM J. Sci. Comput. 40 (2018).
 """
 
@@ -29,7 +29,10 @@ __all__ = ["lobpcg_standard"]
 
 
 class _State(NamedTuple):
-    """Vectors, last directions, residuals, eigenvalues, number of steps and of converged pairs."""
+    """State of the iteration: vectors, last directions, residuals, eigenvalues and counts.
+
+    The counts are the number of steps and the number of converged pairs.
+    """
 
     vectors: Any
     directions: Any
@@ -192,7 +195,7 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
 
 
 def _straightened(vectors: Any) -> Any:
-    """Returns the orthonormal columns nearest to nearly orthonormal ones (Löwdin's method)."""
+    """Returns the nearest orthonormal columns, by Löwdin's method."""
     values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
     factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
     return _product(vectors, _product(mixture * factors[None, :], mixture.T))

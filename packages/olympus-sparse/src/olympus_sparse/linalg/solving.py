@@ -65,7 +65,7 @@ def _spsolve_transpose(
     cotangent: Any, data: Any, indices: Any, indptr: Any, b: Any, **params: Any
 ) -> list[Any]:
     if not is_undefined_primal(b):
-        raise ValueError("spsolve can be transposed by its right-hand side alone")
+        raise ValueError("spsolve can be transposed with respect to its right-hand side only")
     size = b.aval.size
     rows = rows_of(indptr, indices.shape[0]).astype(indices.dtype)
     columns, rows, data = lax.sort([indices, rows, data], num_keys=2)

@@ -204,6 +204,7 @@ def _while(
         lambda carry: _changed(step(carry), changes),
         settled,
         checkpoints=params.get("checkpoints"),
+        batch=params.get("batch"),
     )
 
 

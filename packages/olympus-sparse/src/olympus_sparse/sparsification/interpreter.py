@@ -3,7 +3,7 @@
 
 Values are dense arrays or sparse ones, BCOO and BCSR. Equations whose operands are all dense are
 applied as they are. A rule is a function ``(*operands, **params)`` that returns one result, or a
-list if the primitive has several.
+list if the primitive has several results.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from olympus_ir import lax
 
 from .declarations import Operand, Operation, sample, samples
 
-# Over positional axes they are reductions; `vmap` rewrites named axes to these.
+# Over positional axes these collectives are reductions; `vmap` rewrites named axes to positional
+# axes.
 for _primitive in (lax.psum_p, lax.pmax_p, lax.pmin_p):
 
     def _reduction(label: str, axes: tuple[int, ...], **options: Any) -> Operation:

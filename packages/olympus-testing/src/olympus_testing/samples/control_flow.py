@@ -160,7 +160,8 @@ def _diagonal(generator: Any, dtype: Any) -> Any:
 
 sample(
     lax.linear_solve_p,
-    # Derivatives with respect to the diagonals would need a derivative of the solver; it has none.
+    # Derivatives with respect to the diagonals would need a derivative of the solver, which has
+    # none.
     Operation(
         "transposable",
         (*[_diagonal] * 4, _vector),

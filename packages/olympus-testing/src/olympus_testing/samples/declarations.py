@@ -157,7 +157,7 @@ class Operation:
     Attributes:
       label: a description.
       operands: `Operand`s, NumPy arrays, or functions ``(generator, dtype) -> operand``.
-      params: the parameters, or a function from the dtype to them.
+      params: the parameters, or a function from the dtype to the parameters.
       dtypes: the dtypes of operands without a dtype.
       differentiable: the operands whose derivatives can be compared with finite differences: all
         inexact ones (True), those at the given positions, or none (False).
@@ -286,7 +286,7 @@ class Binary:
       domain: the range of the first operand's elements.
       second_domain: the range of the second operand's elements; ``domain`` if None.
       dtypes: the dtypes; the first one is tested with more shapes.
-      second_dtype: the dtype of the second operand, if it differs from the first one's.
+      second_dtype: the dtype of the second operand, if it differs from the dtype of the first.
       params: the parameters.
       differentiable: as in `Operation`.
       order: as in `Operation`.
@@ -367,7 +367,7 @@ def sample(primitive: Primitive, *declarations: Any) -> None:
 
 
 def cases(*primitives: Primitive, families: Iterable[str] = ()) -> list[Case]:
-    """Returns the cases of primitives, of families of primitives, or of all that have samples.
+    """Returns the cases of primitives, of families of primitives, or of all primitives.
 
     Args:
       *primitives: the primitives.

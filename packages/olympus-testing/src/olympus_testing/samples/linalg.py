@@ -28,7 +28,7 @@ def matrices(*shape: int, hermitian: bool = False, dominant: float = 0.0) -> Dra
 
     Args:
       *shape: the shape of the matrices.
-      hermitian: whether they are Hermitian.
+      hermitian: whether the matrices are Hermitian.
       dominant: the number added to the diagonal, increased by one in each row.
     """
 

@@ -75,3 +75,23 @@ sample(
     _approximate("smallest", (5, 3), 0, is_max_k=False),
     _approximate("candidates", (2, 300), 1, differentiable=False, aggregate_to_topk=False),
 )
+
+sample(
+    lax.order_statistics_p,
+    Operation(
+        "shared",
+        (Operand((3, 5)), np.array([4, 0, 2], np.int32)),
+        dtypes=FLOATS + INTEGERS + BOOLS + COMPLEXES,
+    ),
+    Operation("vector", (Operand((7,)), np.array([3, 3], np.int32))),
+    Operation("by_line", (Operand((2, 2, 3)), Operand((2, 2, 2), (0, 3), np.int32))),
+    Operation(
+        "special",
+        (
+            np.array([np.nan, 1.0, -np.inf, 0.0, -0.0, np.inf, np.nan, -1.0], np.float32),
+            np.arange(8, dtype=np.int32),
+        ),
+        dtypes=(np.float32,),
+        differentiable=False,
+    ),
+)

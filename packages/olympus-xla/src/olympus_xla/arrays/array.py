@@ -2,8 +2,8 @@
 """`Array`: properties of device arrays and their conversion to host values.
 
 Device arrays are instances of a C++ class that cannot be subclassed. The members below are set on
-its abstract base, the public class `olympus.Array`. NumPy's methods and operators are not here;
-they are composed of primitives, and olympus-numpy attaches them through `olympus_ir.types.arrays`.
+its abstract base, the public class `olympus.Array`. NumPy's methods and operators are composed of
+primitives. olympus-numpy attaches them through `olympus_ir.types.arrays`.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def check_not_deleted(array: ArrayImpl) -> None:
 def make_array(
     value: Any, aval: ShapedArray, sharding: SingleDeviceSharding, committed: bool = False
 ) -> ArrayImpl:
-    """Puts a host value on one device; the array never shares the value's memory.
+    """Puts a host value on one device. The array never shares memory with the value.
 
     Args:
-      value: a NumPy array or scalar, or a Python scalar, of the shape of ``aval``. It
-        is converted to 32 bits if its dtype has 64 bits and the dtype of ``aval`` has 32.
+      value: a NumPy array or scalar, or a Python scalar, with the shape of ``aval``. A 64-bit value
+        is converted to 32 bits if the dtype of ``aval`` has 32 bits.
       aval: the type of the array.
-      sharding: names the device.
+      sharding: the sharding on one device.
       committed: whether the array is committed to the device.
     """
     return batched_device_put(
@@ -78,13 +78,13 @@ def make_array(
     )
 
 
-# ---- to the host ----
+# ---- copies to the host ----
 
 
 def host_value(array: ArrayImpl) -> np.ndarray:
     """Returns the contents as a read-only NumPy array.
 
-    On a CPU the result is a view of the array's own memory.
+    On a CPU, the result is a view of the array's memory.
     """
     value = array._npy_value
     if value is not None:
@@ -112,7 +112,8 @@ def host_value(array: ArrayImpl) -> np.ndarray:
             value = shards.gather(array)
             value.flags.writeable = False
     if copied:
-        # Views are not cached: a view would keep the memory of a deleted or donated array alive.
+        # Views are not cached, because a view would keep the memory of a deleted or donated array
+        # alive.
         array._npy_value = value
     return value
 
@@ -123,9 +124,10 @@ def is_of_terms(sharding: Any) -> bool:
 
 
 def _host_view(array: ArrayImpl, sharding: SingleDeviceSharding) -> np.ndarray | None:
-    """Returns a view of an array in host memory; None if NumPy cannot read it there.
+    """Returns a view of an array in host memory; None if NumPy cannot read the memory.
 
-    The conversion in C++ looks for a Python module of JAX each time, which takes 0.1 ms.
+    This is faster than the conversion in C++, which searches for a Python module of JAX each time
+    and takes 0.1 ms.
     """
     if sharding._device.platform != "cpu":
         return None
@@ -145,7 +147,7 @@ def _check_addressable(array: ArrayImpl) -> None:
 
 
 def _to_numpy(self: ArrayImpl, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """Returns the contents as a NumPy array, read-only unless they were copied on demand."""
+    """Returns the contents as a NumPy array, read-only unless a copy was requested."""
     value = host_value(self)
     if dtype is None and copy is None:
         return value
@@ -153,7 +155,7 @@ def _to_numpy(self: ArrayImpl, dtype: Any = None, copy: bool | None = None) -> n
 
 
 def _scalar(self: ArrayImpl) -> Any:
-    """Returns the one element of a scalar as a Python number."""
+    """Returns the only element of a scalar as a Python number."""
     if self.aval.shape:
         raise TypeError(
             "Only scalar arrays can be converted to Python scalars; "
@@ -194,7 +196,7 @@ def _index(self: ArrayImpl) -> int:
     if aval.shape or aval.dtype.kind not in "iuV":
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     value = host_value(self).item()
-    if type(value) is not int:  # kind V also has the small floats of ml_dtypes
+    if type(value) is not int:  # kind V includes the small floats of ml_dtypes
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return value
 
@@ -233,13 +235,14 @@ def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
 
 
 def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
-    """Yields copies of an array's rows in host memory; copying is cheaper than slicing."""
+    """Yields copies of an array's rows in host memory, which is cheaper than slicing."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     committed = array._committed
     value = host_value(array)
     for position in range(aval.shape[0]):
-        # The ellipsis yields a NumPy array even for one element: some dtypes have no scalars.
+        # The ellipsis yields a NumPy array even for a single element, because some dtypes have no
+        # scalars.
         yield make_array(value[position, ...], row_aval, sharding, committed)
 
 
@@ -256,13 +259,13 @@ def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
 
 
 def _devices(self: ArrayImpl) -> set:
-    """Returns the devices that hold the array, or a part of it."""
+    """Returns the devices that hold shards of the array."""
     check_not_deleted(self)
     return self._sharding.device_set
 
 
 def _device(self: ArrayImpl) -> Any:
-    """Returns the device of an array on one device, else the array's sharding."""
+    """Returns the device of an array on one device, else the sharding."""
     check_not_deleted(self)
     sharding = self._sharding
     if type(sharding) is SingleDeviceSharding:
@@ -272,32 +275,32 @@ def _device(self: ArrayImpl) -> Any:
 
 
 def _addressable_data(self: ArrayImpl, index: int) -> ArrayImpl:
-    """Returns the part of the array on the index-th device of this process."""
+    """Returns the shard on the process's device number ``index``."""
     check_not_deleted(self)
     return self._arrays[index]
 
 
 def _addressable_shards(self: ArrayImpl) -> list[shards.Shard]:
-    """Returns the parts of the array on the devices of this process."""
+    """Returns the shards on the devices of this process."""
     check_not_deleted(self)
     return shards.addressable_shards(self)
 
 
 def _global_shards(self: ArrayImpl) -> list[shards.Shard]:
-    """Returns the parts of the array on all devices; those of other processes come without data."""
+    """Returns the shards on all devices. Shards of other processes have no data."""
     check_not_deleted(self)
     return shards.global_shards(self)
 
 
 def _copy_to_host_async(self: ArrayImpl) -> None:
-    """Starts copying the contents to the host, so that a later conversion finds them there."""
+    """Starts copying the contents to the host, so a later conversion is fast."""
     check_not_deleted(self)
     if self._npy_value is None:
         for part in self._arrays:
             part._copy_single_device_array_to_host_async()
 
 
-# These two C++ methods crash the process when they are called on a deleted array.
+# These two C++ methods crash the process if they are called on a deleted array.
 _is_ready_unchecked = ArrayImpl.is_ready
 _clone_unchecked = ArrayImpl.clone
 
@@ -320,7 +323,7 @@ def _aval_property(name: str, doc: str) -> property:
 
 _members = {
     "__array__": _to_numpy,
-    # NumPy defers to the right operand's operators when its priority is higher.
+    # NumPy uses the right operand's operator if its priority is higher.
     "__array_priority__": 100,
     "__bool__": _bool,
     "__complex__": _complex,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays over several devices, assembled from their parts."""
+"""Arrays over several devices, assembled from their shards."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = [
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[ArrayImpl], *, dtype: Any = None
 ) -> ArrayImpl:
-    """Returns an array over several devices, assembled from its parts without copying.
+    """Returns an array over several devices, assembled from its shards without copying.
 
     Args:
       shape: the shape of the whole array.
-      sharding: says which device holds which part.
-      arrays: an array for each device of this process, each on its device, in any order.
-      dtype: the data type; needed where this process holds no part.
+      sharding: the sharding of the whole array.
+      arrays: the shards of this process, each on its device, in any order.
+      dtype: the dtype; required if this process holds no shard.
 
     Raises:
-      ValueError: the arrays are not the parts that the sharding asks for.
+      ValueError: the arrays do not match the shards of the sharding.
 
     Example:
       >>> import olympus
@@ -94,7 +94,7 @@ def make_array_from_single_device_arrays(
 
 
 def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
-    """Returns an array of an extended dtype, assembled from parts such as typed random keys."""
+    """Returns an array of an extended dtype, such as typed random keys, assembled from shards."""
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) != 1:
         raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
@@ -138,14 +138,14 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """Returns an array over several devices whose parts are computed by a function.
+    """Returns an array over several devices, whose shards are computed by a function.
 
     Args:
       shape: the shape of the whole array.
-      sharding: says which device holds which part; a format also gives the layout.
-      data_callback: takes the slices that cut a part out of the whole array and returns the part,
+      sharding: the sharding of the whole array, or a format, which also specifies the layout.
+      data_callback: takes the slices of the whole array that a shard covers, and returns the shard,
         an array or array-like. It is called once for each device of this process.
-      dtype: the data type; needed where this process holds no part.
+      dtype: the dtype; required if this process holds no shard.
 
     Example:
       >>> import olympus
@@ -172,17 +172,17 @@ def make_array_from_process_local_data(
     """Returns an array over the devices of several processes, from the data of each process.
 
     Args:
-      sharding: says which device holds which part: a sharding, a device, a format, or a partition
-        spec over the mesh in force; or a tree of them that is a prefix of ``local_data``.
+      sharding: a sharding, a device, a format, or a partition spec over the current mesh; or a tree
+        of these that is a prefix of ``local_data``.
       local_data: a pytree of NumPy arrays, the data that the devices of this process hold.
-      global_shape: the shapes of the whole arrays, a pytree like ``local_data``; inferred from
-        the sharding where it is None.
+      global_shape: the shapes of the whole arrays, a pytree like ``local_data``; inferred from the
+        sharding if None.
 
     Returns:
       ``local_data`` with arrays on the devices, each committed to its sharding.
 
     Raises:
-      ValueError: the shapes do not fit together.
+      ValueError: the shapes do not match.
 
     Example:
       >>> import olympus
@@ -209,7 +209,7 @@ def make_array_from_process_local_data(
 
 
 def _global_shapes(given: Any, tree: Any) -> list[tuple[int, ...] | None]:
-    """Returns the shape of each whole array, or None for shapes that follow from the data."""
+    """Returns the shape of each whole array; None for shapes that follow from the data."""
     if given is None:
         return [None] * tree.num_leaves
     shapes = [given] if treedef_is_leaf(tree) else tree.flatten_up_to(given)
@@ -244,7 +244,7 @@ def _from_local_data(place: Any, data: Any, shape: tuple[int, ...] | None) -> Ar
 
 
 def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, int]]]:
-    """Returns for each dimension the bounds of the parts on devices of this process."""
+    """Returns for each dimension the bounds of the shards on this process's devices."""
     bounds: list[set[tuple[int, int]]] = [set() for _ in shape]
     for index in sharding.addressable_devices_indices_map(shape).values():
         for dimension, (part, size) in enumerate(zip(index, shape, strict=True)):
@@ -253,7 +253,7 @@ def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, 
 
 
 def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
-    """Returns the smallest block of an array that holds all parts on devices of this process."""
+    """Returns the smallest block of an array that contains all shards of this process."""
     return tuple(
         slice(min(start for start, _ in bounds), max(stop for _, stop in bounds))
         for bounds in _local_bounds(sharding, shape)
@@ -261,8 +261,8 @@ def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
 
 
 def _global_shape(sharding: Any, local: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape of an array of which this process holds a block of shape ``local``."""
-    # Counts the parts along each dimension, in total (`whole`) and in this process (`here`).
+    """Returns the shape of an array, given the shape of this process's block."""
+    # Count the shards along each dimension, in total (`whole`) and in this process (`here`).
     probe = tuple(sharding.num_devices for _ in local)
     whole = [
         {index[d].indices(probe[d])[:2] for index in shard_indices(sharding, probe)}

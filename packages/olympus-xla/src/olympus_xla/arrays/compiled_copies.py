@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots for copies of arrays that compiled programs make.
+"""Functions that copy arrays by compiled programs, set by a higher package.
 
-A transfer that cuts an array into other parts, or changes its layout, runs a compiled program. This
-package may not import the compiler, so `olympus_xla.evaluator` sets the slots to the functions of
+A transfer that changes the shards of an array, or its layout, runs a compiled program. This folder
+may not import the compiler, so `olympus_xla.evaluator` fills the slots with the functions of
 `calls.copies`.
 """
 
@@ -18,7 +18,7 @@ class CompiledCopies:
     """Functions that copy arrays by compiled programs.
 
     Attributes:
-      with_sharding: takes an array or host value and a sharding; returns an array with this
+      with_sharding: takes an array or host value and a sharding, and returns an array with this
         sharding.
       between_devices: takes an array and a sharding over any devices of this process; returns an
         array with this sharding. The copy does not pass through host memory.

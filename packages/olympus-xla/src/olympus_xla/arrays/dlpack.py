@@ -18,8 +18,8 @@ from .transfer import copy_array, put_leaf
 
 __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype", "to_dlpack"]
 
-# The dtypes that other libraries can read. The runtime also exports 8-bit floats, but most
-# libraries do not support them.
+# The dtypes that most other libraries can read. The runtime also exports 8-bit floats, which few
+# libraries support.
 _SUPPORTED_DTYPES = frozenset(
     np.dtype(each)
     for each in (
@@ -30,7 +30,7 @@ _SUPPORTED_DTYPES = frozenset(
 
 
 class DLDeviceType(enum.IntEnum):
-    """The kinds of devices, as DLPack numbers them."""
+    """The kinds of devices, in DLPack's numbering."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -51,14 +51,17 @@ _PLATFORM_OF_TYPE: dict[int, str] = {
 
 
 def _raw_platform(device: Any) -> str:
-    """Returns the platform; for GPUs, returns "cuda" or "rocm" by the vendor."""
+    """Returns the platform of a device.
+
+    For GPUs, it is "cuda" or "rocm", depending on the vendor.
+    """
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 
 def dlpack_device(self: Any) -> tuple[DLDeviceType, int]:
-    """Returns the kind and number of the device, as DLPack numbers them."""
+    """Returns the kind and the number of the device, in DLPack's numbering."""
     device = _single_device(self)
     kind = _TYPE_OF_PLATFORM.get(_raw_platform(device))
     if kind is None:
@@ -91,11 +94,11 @@ def to_dlpack(
     Args:
       stream: the consumer's stream, on devices that have streams.
       max_version: the highest version of DLPack that the consumer reads.
-      dl_device: the device where the consumer wants the data: the array's own device or the CPU.
+      dl_device: the device on which the consumer wants the data: the array's device or the CPU.
       copy: True to copy, False to fail rather than copy, None to copy where necessary.
 
     Raises:
-      BufferError: the array is spread over devices, or cannot be exported as asked.
+      BufferError: the array is on several devices, or cannot be exported as requested.
     """
     device = _single_device(self)
     array, copied = self, False
@@ -128,16 +131,16 @@ def is_supported_dtype(dtype: Any) -> bool:
         return np.dtype(dtype) in _SUPPORTED_DTYPES
     except TypeError:
         if isinstance(dtype, str):
-            return False  # a dtype that NumPy does not have, such as "int4"
+            return False  # a dtype that NumPy lacks, such as "int4"
         raise
 
 
 def from_dlpack(
     external_array: Any, device: Any = None, copy: bool | None = None
 ) -> _jaxlib.ArrayImpl:
-    """Returns an array over the memory of another library's array.
+    """Returns an array that shares the memory of another library's array, or copies it.
 
-    Without a copy both share the memory, and neither may write to it any more.
+    If the memory is shared, neither library may write to it any more.
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
@@ -159,7 +162,7 @@ def from_dlpack(
             f"got {type(external_array).__name__}."
         )
     source = _device_of_number(*external_array.__dlpack_device__())
-    # A capsule on a GPU is ready for the stream that its consumer names.
+    # A capsule on a GPU must be ready for the stream that the consumer names.
     stream = None if source.platform == "cpu" else source.get_stream_for_external_ready_events()
     arguments = {} if stream is None else {"stream": stream}
     try:
@@ -180,7 +183,8 @@ def from_dlpack(
 
 
 def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    # The C++ import shares aligned memory even when it is asked to copy, so the array is copied.
+    # The C++ import shares aligned memory even if a copy is requested, so copy the array
+    # afterwards.
     if copy:
         return copy_array(_jaxlib.import_dlpack(capsule, device, stream))
     try:
@@ -195,7 +199,7 @@ def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxli
 
 
 def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
-    """Copies a read-only NumPy array to a device, since NumPy does not export it by DLPack."""
+    """Copies a read-only NumPy array to a device, because NumPy does not export it by DLPack."""
     if copy is False:
         raise ValueError("from_dlpack must copy a read-only NumPy array, and copy=False.")
     return put_leaf(array, backends.local_devices(backend="cpu")[0] if device is None else device)

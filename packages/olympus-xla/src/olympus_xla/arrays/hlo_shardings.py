@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of shardings to XLA's `HloSharding`, as methods added to the sharding classes.
 
-C++ asks a sharding for its `HloSharding` when it puts data on devices and when it assembles arrays.
+C++ requests the `HloSharding` when it puts data on devices and when it assembles arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MANUAL = HloSharding.manual()
 
 
 def hlo_sharding(sharding: Any, ndim: int) -> Any:
-    """Returns the `HloSharding` of arrays of ``ndim`` dimensions under a sharding."""
+    """Returns a sharding's `HloSharding` for arrays with ``ndim`` dimensions."""
     return sharding._to_xla_hlo_sharding(ndim)
 
 
@@ -33,7 +33,7 @@ def hlo_sharding(sharding: Any, ndim: int) -> Any:
 def mesh_hlo_sharding(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Any:
     """Returns the `HloSharding` that a mesh and a spec describe.
 
-    The device numbers in the result count the positions in the mesh in row-major order.
+    The device numbers in the result are positions in the mesh, in row-major order.
     """
     sizes = mesh.shape
     axes_by_dimension = axes_of_dimensions(spec, ndim)
@@ -119,8 +119,8 @@ def _gspmd_check_compatible_aval(sharding: GSPMDSharding, aval_shape: tuple[int,
     for size, count in zip(aval_shape, tiles, strict=False):
         if size % count:
             raise ValueError(
-                f"{sharding} divides dimensions into {tiles} parts, and an array of shape "
-                f"{aval_shape} cannot be divided so"
+                f"{sharding} divides dimensions into {tiles} parts, which do not divide the "
+                f"shape {aval_shape}"
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: the order of the elements of an array in memory."""
+"""Memory layouts: the order of the elements of an array in memory."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Layout(Record):
     """The order of an array's dimensions in memory.
 
     Args:
-      major_to_minor: the dimensions, the one with the largest stride first.
-      tiling: the tiles that elements are grouped into; platform-specific.
+      major_to_minor: the dimensions, in order of decreasing stride.
+      tiling: the tiles into which elements are grouped; platform-specific.
       sub_byte_element_size_in_bits: the size of packed elements; 0 for elements of whole bytes.
 
     Example:
@@ -51,7 +51,7 @@ class Layout(Record):
     tiling: tuple[tuple[int, ...], ...] | None
     sub_byte_element_size_in_bits: int
 
-    # Given in place of a layout, it lets the compiler choose.
+    # Stands for a layout that the compiler chooses.
     AUTO: ClassVar[Any] = _AUTO
 
     def __init__(
@@ -77,7 +77,7 @@ class Layout(Record):
         )
 
     def update(self, **changes: Any) -> Layout:
-        """Returns the same layout with some properties changed."""
+        """Returns a copy of the layout with some properties changed."""
         return self.replace(**changes)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
@@ -92,7 +92,7 @@ class Layout(Record):
         return Format(self, sharding)
 
     def _to_xla_layout(self, dtype: Any) -> str:
-        """Returns the layout in XLA's form, which C++ asks for."""
+        """Returns the layout in XLA's form, for C++."""
         return HloLayout(
             self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits
         ).to_string()
@@ -102,12 +102,12 @@ class Format:
     """Layout and sharding of an array.
 
     Args:
-      layout: a `Layout`, `Layout.AUTO`, or None for the default one.
+      layout: a `Layout`, `Layout.AUTO`, or None for the default layout.
       sharding: a sharding, or None if it does not matter.
 
     Raises:
       TypeError: an argument has another type.
-      ValueError: a layout comes without a sharding.
+      ValueError: a layout is given without a sharding.
 
     Example:
       >>> Format(Layout.AUTO)
@@ -116,7 +116,7 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    # Lets packages that may not import this module recognise a format.
+    # Packages that may not import this module recognize a format by this attribute.
     is_format = True
 
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
@@ -161,7 +161,7 @@ layouts_in_use = _InUse()
 
 
 def constrains_layouts(closed: Any) -> bool:
-    """Returns whether a program constrains layouts; if so, the compiler chooses result layouts."""
+    """Returns whether a program constrains layouts, so the compiler chooses result layouts."""
     return _any_constraint(closed.jaxpr, set())
 
 
@@ -183,11 +183,11 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """Constrains the memory layouts of values.
 
-    A result of a compiled function keeps the layout to which it was constrained.
+    Results of a compiled function keep the layouts to which they were constrained.
 
     Args:
       x: an array or a pytree of arrays.
-      layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
+      layouts: a `Layout`, or a pytree of layouts that is a prefix of ``x``.
 
     Raises:
       ValueError: a value of ``layouts`` is not a layout, or has another rank than its array.
@@ -226,14 +226,14 @@ def pjrt_layout_of(array: ArrayImpl) -> Any:
     """Returns PJRT's record of the memory layout of an array.
 
     Raises:
-      RuntimeError: the array has been deleted. jaxlib would end the process.
+      RuntimeError: the array has been deleted; jaxlib would end the process instead.
     """
     check_not_deleted(array)
     return array._pjrt_layout
 
 
 def same_layout(first: Layout, second: Layout) -> bool:
-    """Returns whether two layouts are equal; a tiling of None equals ()."""
+    """Returns whether two layouts are equal. A tiling of None equals an empty tiling."""
     return first.major_to_minor == second.major_to_minor and (first.tiling or ()) == (
         second.tiling or ()
     )

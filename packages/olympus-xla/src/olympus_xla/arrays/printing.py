@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of arrays in NumPy's form, with the name Array and the weak type."""
+"""Text forms of arrays, like NumPy's, with the name Array and the weak type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repr_array(array: Any) -> str:
     contents = np.array2string(
         array._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
     )
-    # The ending goes to a new line if it does not fit after the last line.
+    # The ending goes on a new line if it does not fit on the last line.
     last_line = (_PREFIX + contents).rpartition("\n")[2]
     if len(last_line) + len(", ") + len(ending) > width:
         return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
@@ -40,14 +40,14 @@ def _is_of_terms(array: Any) -> bool:
 
 
 def str_array(array: Any) -> str:
-    """Returns the contents alone, such as ``[1. 2.]``."""
+    """Returns the contents as text, such as ``[1. 2.]``."""
     if not _is_of_terms(array) and (array.is_fully_addressable or array.is_fully_replicated):
         return str(array._value)
     return repr_array(array)
 
 
 def format_array(array: Any, format_spec: str) -> str:
-    """Formats a scalar by the format of its value, and an array as text."""
+    """Formats a scalar as its Python value, and other arrays as text."""
     if _is_of_terms(array):
         return repr_array(array)
     value = array._value

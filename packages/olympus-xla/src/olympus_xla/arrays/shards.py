@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of an array: their devices, and their assembly on the host."""
+"""The shards of an array: their devices, and their assembly on the host."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Shard", "addressable_shards", "gather", "global_shards"]
 
 
 class Shard:
-    """The part of an array that one device holds.
+    """The shard of an array that one device holds.
 
     Attributes:
       device: the device.
-      index: the slices that cut the part out of the whole array.
-      replica_id: counts the devices that hold the same part, from 0.
-      data: the part as an array on the device; None if another process holds it.
+      index: the slices of the whole array that the shard covers.
+      replica_id: the number of the copy among the devices with the same shard, from 0.
+      data: the shard as an array on the device; None if another process holds it.
 
     Args:
       device: the device.
       sharding: the sharding of the whole array.
       global_shape: the shape of the whole array.
-      data: the part.
+      data: the shard.
     """
 
     __slots__ = ("_array", "_data", "_place", "_position", "_whole", "device")
@@ -37,7 +37,7 @@ class Shard:
         self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
     ) -> None:
         self.device = device
-        # The index and the replica number. They are computed on first use.
+        # The index and the replica number, computed on first use.
         self._place: tuple[Index, int] | None = None
         self._whole = sharding, tuple(global_shape)
         self._data = data
@@ -48,7 +48,7 @@ class Shard:
     def of_array(
         cls, device: Any, index: Index, replica_id: int, array: Any, position: int | None
     ) -> Shard:
-        """Returns the part at a position among the parts of an array that this process holds."""
+        """Returns the shard at a position among the local shards of an array."""
         self = cls.__new__(cls)
         self.device = device
         self._place = index, replica_id
@@ -63,21 +63,21 @@ class Shard:
             if device == self.device:
                 self._place = index, replica_id
                 return self._place
-        raise ValueError(f"{sharding} lays nothing out on the device {self.device}")
+        raise ValueError(f"{sharding} places no part of the array on the device {self.device}")
 
     @property
     def index(self) -> Index:
-        """The slices that cut the part out of the whole array."""
+        """The slices of the whole array that the shard covers."""
         return (self._place or self._find_place())[0]
 
     @property
     def replica_id(self) -> int:
-        """Counts the devices that hold the same part, from 0."""
+        """The number of the copy among the devices with the same shard, from 0."""
         return (self._place or self._find_place())[1]
 
     @property
     def data(self) -> Any:
-        """The part as an array on the device; None if another process holds it."""
+        """The shard as an array on the device; None if another process holds it."""
         return self._data if self._position is None else self._array._arrays[self._position]
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Shard:
 
 
 def global_shards(array: Any) -> list[Shard]:
-    """Returns the parts of an array on all devices, in the sharding's device order."""
+    """Returns the shards of an array on all devices, in the sharding's device order."""
     sharding = array._sharding
     process = sharding._device_assignment[0].client.process_index()
     result = []
@@ -102,7 +102,7 @@ def global_shards(array: Any) -> list[Shard]:
 
 
 def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index, int]]:
-    """Yields the device, the index and the replica number of each part of an array."""
+    """Yields the device, the index and the replica number of each shard."""
     replicas: Counter[tuple] = Counter()
     indices = shard_indices(sharding, shape)
     for device, index in zip(sharding._device_assignment, indices, strict=True):
@@ -112,12 +112,12 @@ def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index,
 
 
 def addressable_shards(array: Any) -> list[Shard]:
-    """Returns the parts of an array on devices of this process, in the sharding's device order."""
+    """Returns the shards of an array on this process's devices, in the sharding's device order."""
     return [shard for shard in global_shards(array) if shard._position is not None]
 
 
 def gather(array: Any) -> np.ndarray:
-    """Returns an array whose parts are all in this process as one NumPy array."""
+    """Collects the shards of an array, all of which are in this process, in a NumPy array."""
     parts = array._arrays
     for part in parts:
         part._copy_single_device_array_to_host_async()

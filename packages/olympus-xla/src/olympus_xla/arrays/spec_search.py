@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition specs of shardings that the compiler chose.
+"""Search for partition specs that express shardings chosen by the compiler.
 
 XLA reports a result's sharding as tiles over numbered devices. This module expresses it over the
 user's mesh.
@@ -23,9 +23,9 @@ _specs: dict[Any, PartitionSpec | None] = {}
 
 
 def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    """Returns the spec over a mesh that is equal to an `HloSharding`; None if there is none.
+    """Returns the spec over a mesh that is equivalent to an `HloSharding`, or None.
 
-    Tries the ways to write each dimension's number of tiles as a product of mesh axes.
+    Tries all ways to write each dimension's number of tiles as a product of mesh axes.
     """
     key = (hlo, mesh, ndim)
     if key not in _specs:

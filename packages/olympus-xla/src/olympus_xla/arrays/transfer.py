@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving data: from the host to devices, between devices, and back.
+"""Transfers of data from the host to devices, between devices, and back.
 
-Host values are copied to devices: an array never shares memory that can be written to, unless the
-caller asks for it (``may_alias=True``).
+Host values are copied to devices. An array shares writable memory only if the caller requests it
+(``may_alias=True``).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ __all__ = [
     "sharding_of_place",
 ]
 
-# Maps a type of values that are not plain arrays, such as arrays of typed keys, to a function
-# `(value, place)` that puts such a value on devices. `place` is as in `put_leaf`.
+# Maps a type of values other than plain arrays, such as arrays of typed keys, to a function
+# `(value, place)` that puts such a value on devices. See `put_leaf` for `place`.
 put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 
@@ -76,7 +76,7 @@ _DONATE = ArrayCopySemantics.DONATE_INPUT
 
 
 def sharding_of_place(place: Any) -> Sharding:
-    """Returns the sharding of a device, sharding, partition spec or None (the default device).
+    """Returns the sharding of a place: a device, sharding, partition spec or None (the default).
 
     Raises:
       ValueError: ``place`` has another type, or is a partition spec while no mesh is set.
@@ -112,7 +112,7 @@ def sharding_of_place(place: Any) -> Sharding:
 
 
 def _in_memory(value: Any, space: MemorySpace) -> Any:
-    """Returns a value's sharding changed to another memory; None if the value need not move."""
+    """Returns a value's sharding with another memory space; None if the value need not move."""
     kind = MEMORY_KINDS.get(space)
     if kind is None:
         return None
@@ -133,11 +133,10 @@ def put_leaf(
       value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
         in `put_handlers`.
       place: a device, a sharding, a partition spec or a memory, to which the result is committed.
-        None leaves an array where it is and puts other values on the default device, uncommitted.
-      donate: whether the result may take the memory of ``value``, which cannot be used
-        afterwards.
-      may_alias: False to never share memory with ``value``. True to share it even if ``value`` is
-        a NumPy array. None to share it only if ``value`` is an array of OLYMPUS.
+        None leaves arrays in place, and puts other values on the default device, uncommitted.
+      donate: whether the result may reuse the memory of ``value``, which cannot be used afterwards.
+      may_alias: whether the result may share memory with ``value``. None allows it only if
+        ``value`` is an OLYMPUS array, and True also if it is a NumPy array.
 
     Raises:
       TypeError: ``value`` is not an array or scalar.
@@ -160,7 +159,7 @@ def put_leaf(
         return handler(value, place)
     aval: Any = get_aval(value)
     if aval.dtype == float0:
-        return value  # has no elements that a device could hold
+        return value  # there are no elements to put on a device
     sharding = sharding_of_place(place)
     if place is not None:
         aval = placed(aval, sharding)
@@ -175,14 +174,14 @@ def put_leaf(
 
 
 def _put_with_layout(value: Any, place: Format, layout: Layout, donate: bool) -> ArrayImpl:
-    """Returns an array on the devices of a format, with its layout."""
+    """Returns an array on the devices of a format, in the format's layout."""
     array = plain_array(put_leaf(value, place.sharding, donate=donate))
     layout.check_compatible_aval(array.aval.shape)
     return compiled_copies.with_layout(array, layout)
 
 
 def _host_operand(value: Any) -> Any:
-    """Returns the value in a form that C++ can put on a device."""
+    """Converts a value to a form that C++ can put on a device."""
     if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         if hasattr(value, "filled"):
             raise ValueError(
@@ -218,7 +217,7 @@ def _put_host(
         value = np.asarray(value)
         indices = zip(sharding._device_assignment, shard_indices(sharding, shape), strict=True)
         local = set(devices)
-        # C++ cannot copy several parts of one buffer during the call. It gets copies to keep.
+        # C++ cannot copy several shards of one buffer during the call, so each is copied here.
         parts = [np.array(value[index]) for device, index in indices if device in local]
         semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
@@ -270,7 +269,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     if type(sharding) is NamedSharding and sharding.spec.unreduced and own != sharding:
         return compiled_copies.with_sharding(array, sharding)
     if type(own) is NamedSharding and own.spec.unreduced and own != sharding:
-        # The terms are added up on their devices, and the sum is moved.
+        # Add up the terms on their devices, then move the sum.
         whole = NamedSharding(own.mesh, PartitionSpec(*own.spec.partitions))
         array = compiled_copies.with_sharding(array, whole)
         own = whole
@@ -283,12 +282,12 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     if _has_same_parts(array, own, sharding):
         if semantics is not _DONATE or own.num_devices == 1:
             return _copy_parts(array, sharding, semantics, True)
-        # A donation between several devices takes the memory without marking the array as deleted.
+        # A donation between several devices reuses the memory without marking the array as deleted.
         result = _copy_parts(array, sharding, _COPY, True)
     elif not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
     elif own._internal_device_list[0].platform == "cpu":
-        # The host cuts the new parts from its own memory.
+        # The host makes the new shards from its memory.
         result = _put_host(host_value(array), array.aval, sharding, True, False)
     else:
         result = compiled_copies.between_devices(array, sharding)
@@ -313,7 +312,7 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
-    """Returns whether two shardings give their n-th devices equal slices, for all n."""
+    """Returns whether two shardings give equal slices to their n-th devices, for all n."""
     if own.num_devices != other.num_devices:
         return False
     if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
@@ -333,12 +332,12 @@ def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:
-    """Returns a copy of an array in memory of its own, on the same devices."""
+    """Returns a copy of an array in new memory on the same devices."""
     check_not_deleted(array)
     return _copy_parts(array, array._sharding, _COPY, array._committed)
 
 
-# ---- trees of values ----
+# ---- pytrees of values ----
 
 
 def device_put(
@@ -354,13 +353,13 @@ def device_put(
     Args:
       x: a pytree of arrays, NumPy arrays and scalars.
       device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
-        them that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
-        arrays where they are and puts other values on the default device, uncommitted.
-      src: the place where ``x`` lies. It may be left out, since arrays hold their sharding.
-      donate: whether results may take the memory of the arrays, a bool or a tree of them that is
+        these that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
+        arrays in place, and puts other values on the default device, uncommitted.
+      src: the current place of ``x``. Optional, because arrays know their sharding.
+      donate: whether results may reuse the memory of the arrays: a bool, or a tree of bools that is
         a prefix of ``x``. Donated arrays cannot be used afterwards.
-      may_alias: whether results may share memory with ``x``, a bool or None or a tree of them that
-        is a prefix of ``x``. NumPy arrays are copied unless it is True, so that later writes to
+      may_alias: whether results may share memory with ``x``: a bool or None, or a tree of these
+        that is a prefix of ``x``. Unless it is True, NumPy arrays are copied, and later writes to
         them do not change the result.
 
     Returns:
@@ -423,7 +422,7 @@ device_put_p.eager = _evaluate_device_put
 
 
 def _mesh_asked_for(params: dict[str, Any]) -> Any:
-    """Returns the mesh of the first `NamedSharding` of a `device_put` equation, or None."""
+    """Returns the mesh of the first `NamedSharding` in a `device_put` equation, or None."""
     meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
     return meshes[0] if meshes else None
 
@@ -436,7 +435,7 @@ def _is_none(value: Any) -> bool:
 
 
 def broadcast_prefix(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
-    """Returns the leaf of a prefix for each leaf of a tree; None is a leaf too."""
+    """Returns the leaf of a prefix for each leaf of a tree. None also counts as a leaf."""
     prefix_leaves, prefix_structure = tree_flatten(prefix, is_leaf=_is_none)
     if len(prefix_leaves) == 1 and prefix_leaves[0] is prefix:
         return (prefix,) * count
@@ -455,7 +454,7 @@ def device_get(x: Any) -> Any:
 
     Args:
       x: a pytree; tracers, typed random keys and leaves without an ``__array__`` method are
-        returned as they are.
+        returned unchanged.
 
     Returns:
       ``x`` with read-only NumPy arrays in place of arrays.
@@ -505,7 +504,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Starts copying the arrays of a pytree to the host, so that a later conversion is quick.
+    """Starts copying the arrays of a pytree to the host, so a later conversion is fast.
 
     Args:
       x: a pytree; leaves that are not arrays are ignored.
@@ -523,7 +522,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def _to_device(self: ArrayImpl, device: Any, *, stream: Any = None) -> ArrayImpl:
-    """Returns the array on another device or sharding."""
+    """Returns the array on another device or with another sharding."""
     if stream is not None:
         raise NotImplementedError(
             "to_device does not take a stream: transfers are ordered by the runtime. Leave out "
@@ -537,23 +536,23 @@ def _deepcopy(self: ArrayImpl, memo: Any) -> ArrayImpl:
 
 
 def _reduce(self: ArrayImpl) -> tuple:
-    # A pickle does not name devices, since the process that reads it may have other devices.
+    # A pickle does not store devices, because the reading process may have other devices.
     return (_rebuild, (host_value(self), self.aval.weak_type))
 
 
 def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
-    # The process that wrote the pickle may have had 64-bit types enabled.
+    # The writing process may have had 64-bit types enabled.
     value = value.astype(canonicalize_dtype(value.dtype), copy=False)
     return make_array(value, ShapedArray(value.shape, value.dtype, weak_type), default_sharding())
 
 
 def _copy(self: ArrayImpl) -> ArrayImpl:
-    """Returns a copy in memory of its own, on the same devices."""
+    """Returns a copy in new memory on the same devices."""
     return copy_array(self)
 
 
 def _format(self: ArrayImpl) -> Format:
-    """Layout and sharding of the array."""
+    """The layout and sharding of the array."""
     return Format(layout_of(self), self.sharding)
 
 

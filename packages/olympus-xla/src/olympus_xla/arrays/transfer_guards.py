@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer guards: the configured levels are set in the runtime, which enforces them.
+"""Transfer guards. The runtime enforces the configured levels.
 
-Explicit transfers (``device_put``, ``device_get``) set a mark while they run. The runtime tells
-them from implicit transfers by this mark.
+Explicit transfers (``device_put``, ``device_get``) set a mark while they run, by which the runtime
+distinguishes them from implicit transfers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of lowered programs into executables that can be called."""
+"""Compilation of lowered programs to executables that can be called."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Compiled", "compile_lowered"]
 
 
 class Compiled:
-    """An executable with its module, its placement and the constants passed to it."""
+    """An executable with its module, its placement and the constants that are passed to it."""
 
     __slots__ = ("constants", "executable", "lowered", "placement")
 
@@ -49,7 +49,7 @@ class Compiled:
         self.constants = constants
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
-        """Returns the `Fastpath` for further calls by C++; None if calls must enter Python."""
+        """Returns the `Fastpath` for later calls by C++; None if calls must enter Python."""
         if layouts_in_use.in_use:
             # C++ does not check the layouts of operands.
             kept = zip(leaves, self.lowered.kept, strict=True)
@@ -58,7 +58,7 @@ class Compiled:
         return self.executable.fastpath(out_tree, self.lowered.kept, self.constants)
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
-        """Runs the executable, given all flat operands; unused operands are dropped."""
+        """Runs the executable on all flat operands. Unused operands are dropped."""
         kept = self.lowered.kept
         operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
         donates = any(self.lowered.donated)
@@ -70,7 +70,7 @@ class Compiled:
         return results
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
-        """Raises ValueError if a donated array is an operand twice, which would crash XLA."""
+        """Raises ValueError if a donated array is an operand twice, because XLA would crash."""
         places: dict[int, int] = {}
         for place, leaf in enumerate(leaves):
             first = places.setdefault(id(leaf), place)
@@ -81,9 +81,9 @@ class Compiled:
                 )
 
     def _delete_moved(self, leaves: Sequence[Any]) -> None:
-        """Deletes the donated operands that the call has moved to other devices.
+        """Deletes donated operands that the call has copied to other devices.
 
-        The computation took the memory of the copies, not that of these operands.
+        The computation reused the memory of the copies, not of these operands.
         """
         devices = set(self.placement.devices)
         for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
@@ -108,8 +108,8 @@ def compile_lowered(
       placement: the devices, and the shardings of operands and results.
       compiler_options: XLA's options by name.
       is_inspected: whether the executable is for inspection; see `compile_module`.
-      keeps_bytes: whether the bytes of an executable that was found on disk are kept, because the
-        executable will be written. Those of executables for inspection always are.
+      keeps_bytes: whether to keep the bytes of an executable that was found on disk, so that it can
+        be written again. Executables for inspection always keep them.
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
@@ -133,7 +133,7 @@ def compile_lowered(
             is_inspected=is_inspected,
         )
     except JaxRuntimeError as error:
-        cause = find_cause(error)  # an exception raised by a function that inspects shardings
+        cause = find_cause(error)  # an exception of a function that inspects shardings
         if cause is not None:
             raise cause from error
         raise
@@ -170,7 +170,7 @@ def _placed_aval(aval: Any, sharding: Any) -> Any:
 
 
 def _in_memory_of(aval: Any, sharding: Any) -> Any:
-    """Returns a sharding changed to the memory space that a type names."""
+    """Returns a sharding in the memory space of a type."""
     if getattr(aval, "memory_space", None) is not MemorySpace.Host:
         return sharding
     return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
@@ -182,13 +182,13 @@ def _spans_processes(devices: Sequence[Any]) -> bool:
 
 
 def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
-    """Returns the shardings of results: the requested ones, else those reported by the compiler."""
+    """Returns the shardings of results: as requested, or else as reported by the compiler."""
     if placement.mesh is None:
         replicated = placement.replicated
         if not on_host(lowered.out_avals):
             return [replicated] * len(lowered.out_avals)
         return [_in_memory_of(aval, replicated) for aval in lowered.out_avals]
-    # XLA reports no shardings on one device.
+    # XLA reports no shardings for a single device.
     reported = loaded.get_output_shardings() if len(placement.devices) > 1 else None
     if reported is not None:
         reported = reported[len(lowered.ordered_effects) :]
@@ -209,7 +209,7 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
 
 
 def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
-    """Converts a reported sharding of a result, to a sharding over the mesh if possible."""
+    """Converts a result's reported sharding, if possible to a sharding over the mesh."""
     spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
     if spec is not None:
         return NamedSharding(placement.mesh, spec)
@@ -217,7 +217,7 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
-    """Returns the sharding of a result's type if it is equivalent to a given one, else None."""
+    """Returns the sharding in a result's type if it is equivalent to a given one, else None."""
     layout = getattr(aval, "layout", None)
     if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
         return None
@@ -226,9 +226,9 @@ def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
-    """Returns the equivalent sharding that the user gave for an operand, or the sharding itself.
+    """Returns the user's form of an operand's sharding if there is an equivalent one.
 
-    The user's form of it, such as ``P('x', None)``, is kept.
+    For example, the user's form may be ``P('x', None)``.
     """
     for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (

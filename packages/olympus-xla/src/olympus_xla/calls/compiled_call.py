@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of ahead-of-time compiled functions.
 
-A call goes through jaxlib's C++ call path. It enters Python if the types or shardings of the
-arguments are new. Python checks them against the types and shardings of the compilation.
+A call goes through jaxlib's C++ call path. If the arguments' types or shardings are new, the call
+enters Python, which compares them with the compiled types and shardings.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from .compiled import Compiled
 from .cpp_functions import make_cpp_function
 from .operand_layouts import check_layouts_compiled_for
 from .result_checks import check_results, checks_results
+
+# Arguments of one type may be NumPy arrays, committed or uncommitted device arrays.
+_MOST_KINDS_OF_ARGUMENTS = 16
 
 
 def make_compiled_call(
@@ -56,7 +59,9 @@ def make_compiled_call(
             fastpath = compiled.fastpath(program.out_tree, pytrees.tree_leaves((args, kwargs)))
         return result, fastpath, False
 
-    return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
+    return make_cpp_function(
+        program.params["name"], run, cache_miss, own_capacity=_MOST_KINDS_OF_ARGUMENTS
+    )
 
 
 def _check_high_arguments(
@@ -116,7 +121,7 @@ def _check_arguments(
         )
 
 
-# The check of arguments for each kind of program. The kind is known when it is compiled.
+# The check of arguments for each kind of program. The kind is known at compilation.
 _CHECKS = {
     "arrays": _check_array_arguments,
     "references": _check_arguments,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of arrays by compiled programs. `olympus_xla.evaluator` hands them to `arrays`."""
+"""Copies of arrays by compiled programs. `olympus_xla.evaluator` installs them in `arrays`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def copy_with_sharding(value: Any, sharding: Any) -> ArrayImpl:
 def copy_between_devices(array: ArrayImpl, sharding: Any) -> ArrayImpl:
     """Returns an array with the contents of ``array`` on other devices, with ``sharding``.
 
-    Devices cut the parts and send them to each other. Where the sets of devices differ, each device
-    of ``array`` holds the whole array during the copy.
+    The devices cut the shards and exchange them. If the sets of devices differ, each device of
+    ``array`` holds the whole array during the copy.
     """
     own = array._sharding
     if own.device_set == sharding.device_set:
@@ -73,7 +73,7 @@ def copy_with_layout(array: ArrayImpl, layout: Layout) -> ArrayImpl:
 def _copy_program(
     aval: ShapedArray, sharding: Any, committed: bool, source: Layout, target: Layout
 ) -> Any:
-    """Returns the executable of the identity from one layout to another."""
+    """Returns the executable that copies an array from one layout to another."""
     trace = StagingTrace()
     value = trace.new_input(aval.strip_layout())
     closed = ClosedOlympuspr(*trace.to_olympuspr([value]))

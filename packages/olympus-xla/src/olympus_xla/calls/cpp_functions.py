@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Function objects of jaxlib, whose repeated calls never enter Python.
+"""Function objects of jaxlib. Repeated calls of such an object never enter Python.
 
-They flatten and look up the arguments in C++ and run the executable there. The lookup finds the
-`Fastpath` that an earlier cache miss returned.
+The object flattens the arguments, looks up the `Fastpath` that an earlier cache miss returned, and
+runs the executable, all in C++.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..arrays.transfer import put_leaf
 __all__ = ["Fastpath", "clear_call_caches", "make_cpp_function"]
 
 
-# Not a `NamedTuple`, which takes twice as long to create at import.
+# Not a `NamedTuple`, whose class takes twice as long to create at import.
 class Fastpath(
     namedtuple(
         "Fastpath",
@@ -27,7 +27,7 @@ class Fastpath(
         "kept_var_bitvec in_device_local_layouts const_args",
     )
 ):
-    """Record that the C++ call path needs to run an executable without Python.
+    """Data with which the C++ call path runs an executable without Python.
 
     Attributes:
       xla_executable: the loaded executable.
@@ -44,19 +44,22 @@ class Fastpath(
     __slots__ = ()
 
 
-_CACHE_CAPACITY = 8192
+_CACHE_CAPACITY = 4096
 # The cache shared by all function objects. The Python function and the key identify an entry, so a
 # function that is jitted twice is compiled once.
 _shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
 
 
 def clear_call_caches() -> None:
-    """Empties the cache that shared function objects use."""
+    """Empties the cache of shared function objects."""
     _shared_cache.clear()
 
 
 def _put_argument(argument: Any, sharding: Any, layout: Any) -> Any:
-    """Puts an operand on devices; C++ calls this function for operands that it cannot place."""
+    """Puts an operand on devices.
+
+    C++ calls this function for operands that it cannot place itself.
+    """
     return put_leaf(argument, sharding)
 
 
@@ -68,19 +71,20 @@ def make_cpp_function(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     key: Hashable = "call",
-    shared: bool = True,
+    own_capacity: int | None = None,
 ) -> Any:
     """Returns a function object of jaxlib that runs compiled calls without entering Python.
 
     Args:
       name: the function's name.
-      fun: the function called while ``disable_jit`` is set.
-      cache_miss: called with the arguments if no executable is known; returns the result, a
-        `Fastpath`, or None to be called again next time, and whether to drop the entry.
+      fun: the function, which is called directly while ``disable_jit`` is set.
+      cache_miss: called with the arguments if no executable is known. It returns the result; a
+        `Fastpath`, or None to be called again next time; and whether to drop the cache entry.
       static_argnums: positions of arguments that are compared by value.
       static_argnames: names of keyword arguments that are compared by value.
       key: identifies the function in the shared cache, together with ``fun``.
-      shared: whether to share entries with other objects of the same ``fun`` and ``key``.
+      own_capacity: the number of entries of a cache of the object's own. None shares entries with
+        other objects of the same ``fun`` and ``key``.
     """
     return pjit_function(
         name,
@@ -91,5 +95,5 @@ def make_cpp_function(
         key,
         call_registry,
         _put_argument,
-        _shared_cache if shared else None,
+        _shared_cache if own_capacity is None else PjitFunctionCache(own_capacity),
     )

@@ -21,6 +21,7 @@ from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
 from olympus_ir.programs.wide_constants import with_wide_constants
 from olympus_ir.settings import config
+from olympus_ir.trees.function_caches import keep
 from olympus_ir.trees.pytrees import tree_structure
 from olympus_ir.types.avals import operand_avals
 
@@ -42,6 +43,10 @@ else:
 
 _DEFAULT_OPTIONS = JitOptions()
 _LEAF = tree_structure(0)
+# The numbers of programs that are kept for a primitive. The second is for primitives whose
+# parameters are programs, such as loops, because their programs are larger.
+_MOST_PROGRAMS = 4096
+_MOST_WITH_FUNCTIONS = 256
 
 
 def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -54,7 +59,7 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     return eager(*args, **params)
 
 
-# The compiled calls of primitives that have another evaluation rule.
+# Compiled calls of primitives that also have another evaluation rule.
 _compiled_calls: WeakKeyDictionary[Primitive, Any] = WeakKeyDictionary()
 
 
@@ -72,6 +77,7 @@ def compile_and_run(primitive: Primitive, args: Sequence[Any], params: dict[str,
 def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     programs: dict[Any, TracedProgram] = {}
     known = frozenset(names)
+    most = _MOST_WITH_FUNCTIONS if primitive.has_functions else _MOST_PROGRAMS
 
     def run(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
         _refuse_tracers(primitive, args)
@@ -80,19 +86,17 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         has_wide = any(arg is not each for arg, each in zip(args, given, strict=True))
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
-            results = _evaluate_with_refs(primitive, args, avals, params, programs)
+            results = _evaluate_with_refs(primitive, args, avals, params, programs, most)
             return (results if primitive.multiple_results else results[0]), None, False
         key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
             program = _program(primitive, avals, params)
-            if len(programs) > 4096:
-                programs.clear()
-            programs[key] = program
+            keep(programs, key, program, most)
         options = _options(primitive, params, program)
         results, compiled = program.run(_run_arrays, options, args)
         called = None if compiled is None else (program, compiled)
-        if has_wide:  # the C++ function object would narrow the constants
+        if has_wide:  # the C++ function object would narrow constants to 32 bits
             called = None
         result = results if primitive.multiple_results else results[0]
         return result, called, program.is_cold
@@ -104,7 +108,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
         result, called, is_cold = run(*args, **params)
         if called is None:
-            # C++ would never ask again for a `Fastpath` of an entry that had none at first.
+            # C++ never requests a `Fastpath` again for an entry that had none at first.
             return result, None, is_cold
         program, compiled = called
         if known.issuperset(params) and not checks_results():
@@ -114,7 +118,11 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         return result, fastpath, False
 
     return make_cpp_function(
-        primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
+        primitive.name,
+        evaluate_uncached,
+        cache_miss,
+        static_argnames=names,
+        own_capacity=most,
     )
 
 
@@ -128,7 +136,7 @@ def _refuse_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
 def _run_arrays(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Runs a program of arrays; returns the flat results, and the executable if it was used."""
+    """Runs a program of arrays. Returns the flat results, and the executable if one was used."""
     cold_results = cold_evaluation.evaluate(program, options, operands)
     if cold_results is not None:
         return cold_results, None
@@ -155,9 +163,10 @@ def _evaluate_with_refs(
     avals: tuple,
     params: dict[str, Any],
     programs: dict[Any, TracedProgram],
+    most: int,
 ) -> list[Any]:
-    """Applies a primitive to operands among which are references; a reference may be repeated."""
-    # The operands without repeated references, and the index of each operand among them.
+    """Applies a primitive to operands that include references, possibly repeated."""
+    # The operands without repeated references, and the index of each original operand among them.
     operands: list[Any] = []
     places: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
@@ -168,7 +177,8 @@ def _evaluate_with_refs(
     key = (avals, tuple(places), tuple(params.items()), config.trace_context())
     program = programs.get(key)
     if program is None:
-        program = programs[key] = _program(primitive, avals, params, places)
+        program = _program(primitive, avals, params, places)
+        keep(programs, key, program, most)
     results, _ = program.run(_run_arrays, _DEFAULT_OPTIONS, operands)
     return results
 
@@ -183,20 +193,20 @@ def _program(
 
     Args:
       primitive: the equation's primitive.
-      avals: the types of its operands.
-      params: its parameters.
-      places: for each operand, the index of its input of the program; by default in order.
+      avals: the types of the operands.
+      params: the parameters of the equation.
+      places: for each operand, the index of the program's input; by default in order.
 
     Raises:
-      NotImplementedError: the primitive has no rules with which to compile it.
+      NotImplementedError: the primitive has no rules for compilation.
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
         return traced_program(params["jaxpr"], out_tree, params, [])
     if primitive._shape_rule is None:
         raise NotImplementedError(
-            f"Evaluation rule for '{primitive.name}' not implemented: it has neither one "
-            f"(`{primitive.name}_p.def_impl`) nor rules to be compiled by."
+            f"Evaluation rule for '{primitive.name}' not implemented: it has neither an "
+            f"evaluation rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
         )
     trace = StagingTrace()
     if places is None:
@@ -226,7 +236,7 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
 
 
 def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Returns the function with its exceptions converted as compiled programs convert them."""
+    """Returns the function with its exceptions converted like those of compiled programs."""
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of ordered effects: they make each call wait for the previous one."""
+"""Tokens of ordered effects, by which each call waits for the previous call."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ..foreign.callback_errors import in_callback, raise_callback_error
 
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
-# Tokens of computations with unordered effects, the oldest first. A token cannot be asked
-# whether it is ready, so `watch` waits for the older tokens when there are many.
+# Tokens of computations with unordered effects, oldest first. There is no test whether a token is
+# ready, so `watch` waits for the oldest tokens if there are many.
 _pending: list[Any] = []
 _MOST_PENDING = 1024
 
-# A token crosses the boundary of a computation as an empty array.
+# At the boundary of a computation, an empty array stands for a token.
 carrier = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def _place(devices: tuple) -> Any:
-    """Returns the sharding of tokens: replicated over the devices of a computation."""
+    """Returns the sharding of tokens: replicated over a computation's devices."""
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
 
 
 def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
-    """Returns the tokens that a computation on some devices must wait for."""
+    """Returns the tokens for which a computation on some devices must wait."""
     place = _place(devices)
     tokens = []
     for effect in effects:
@@ -51,23 +51,23 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
 
 
 def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
-    """Returns the result handlers for the tokens that a computation returns."""
+    """Returns the handlers of the tokens among a computation's results."""
     place = _place(devices)
     return [array_result_handler(carrier, place, True) for _ in effects]
 
 
 def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:
-    """Keeps the tokens that a call returned, for the next call to wait for."""
+    """Stores the tokens that a call returned. The next call will wait for them."""
     for effect, token in zip(effects, tokens, strict=True):
         _tokens[effect] = token
 
 
 def watch(token: Any) -> None:
-    """Remembers a computation with unordered effects until the next barrier."""
+    """Stores the token of a computation with unordered effects until the next barrier."""
     with lock:
         _pending.append(token)
         if len(_pending) < _MOST_PENDING or in_callback():
-            return  # a callback must not wait for the computation that it may be part of
+            return  # a callback must not wait for the computation that called it
         oldest = _pending[: _MOST_PENDING // 2]
         del _pending[: _MOST_PENDING // 2]
     for token in oldest:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded executables and their calls from Python.
 
-A call puts the operands in place, runs the executable, and gives the results their types. Calls
-that C++ can make by itself take the path of `cpp_functions` from the second time on.
+A call places the operands, runs the executable, and gives the results their types. If C++ can make
+a call by itself, repeated calls use `cpp_functions` instead.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ from .operand_layouts import as_executable_expects
 
 __all__ = ["Executable"]
 
-# Some tens of multi-device CPU programs in flight crash jaxlib 0.10. A few are enough to keep the
-# devices busy.
+# Dozens of multi-device CPU programs in flight crash jaxlib 0.10. A few keep the devices busy.
 _MOST_IN_FLIGHT = 4
 _in_flight: collections.deque[Any] = collections.deque()
 _launch_lock = threading.Lock()
 
 
 def _has_collectives(loaded: Any) -> bool:
-    """Returns whether an executable has collectives on the CPU."""
+    """Returns whether an executable runs collectives on CPUs."""
     if loaded.local_devices()[0].platform != "cpu":
         return False
     text = "".join(module.to_string() for module in loaded.hlo_modules())
@@ -61,8 +60,8 @@ _COLLECTIVES = (
 )
 
 
-# Arrays of dtype float0, the tangents of integers, have no contents. An executable has arrays of
-# bools in their place. A token crosses the boundary of a computation as an empty array.
+# Arrays of dtype float0, the tangents of integers, have no contents. In an executable, arrays of
+# bools stand for them, and an empty array stands for a token.
 
 
 def _is_trivial(aval: Any) -> bool:
@@ -70,7 +69,7 @@ def _is_trivial(aval: Any) -> bool:
 
 
 def _carrier(aval: Any) -> Any:
-    """Returns the type of the array by which an executable represents a result."""
+    """Returns the type of the array that stands for a result in an executable."""
     if aval is abstract_token:
         return effect_tokens.carrier
     if _is_trivial(aval):
@@ -88,7 +87,7 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
 
 
 def _explain_lack_of_memory(error: JaxRuntimeError, loaded: Any) -> None:
-    """Adds a report on the memory of an executable to the error that there is too little."""
+    """Adds a report on an executable's memory to an out-of-memory error."""
     if "RESOURCE_EXHAUSTED" in str(error):
         explain = reports.report_named("out_of_memory")
         note = None if explain is None else explain(loaded)
@@ -103,13 +102,13 @@ def _result_of_type(array: Any, aval: Any) -> Any:
 
 
 def _tree_of_plain_arrays(out_tree: Any, avals: Sequence[Any]) -> Any:
-    """Returns the tree structure by which C++ builds a result from plain arrays."""
+    """Returns the tree structure with which C++ builds a result from plain arrays."""
     result = pytrees.tree_unflatten(out_tree, [array_of_type(object(), aval) for aval in avals])
     return call_registry.flatten(result)[1]
 
 
 class Executable:
-    """A loaded executable with the types and shardings of its operands and results."""
+    """A loaded executable, with the types and shardings of its operands and results."""
 
     __slots__ = (
         "calls_python",
@@ -146,7 +145,7 @@ class Executable:
         serialized: bytes | None = None,
     ) -> None:
         self.loaded = loaded
-        self.serialized = serialized  # the bytes of an executable from disk
+        self.serialized = serialized  # the bytes of an executable that was loaded from disk
         self.spans_processes = spans_processes
         self.calls_python = calls_python
         self.in_avals = in_avals
@@ -168,7 +167,7 @@ class Executable:
         ]
 
     def call(self, operands: Sequence[Any]) -> list[Any]:
-        """Puts the operands in place and runs the executable."""
+        """Places the operands, and runs the executable."""
         if no_execution.value:
             raise RuntimeError(
                 f"{naming.library} tried to execute the function "
@@ -177,7 +176,7 @@ class Executable:
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
         if not self.num_devices:
-            self.loaded.execute_sharded()  # raises the error for devices that are only described
+            self.loaded.execute_sharded()  # raises the error for compile-only devices
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding
@@ -209,7 +208,7 @@ class Executable:
         return results
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
-        """Runs the executable with the tokens of the last call, and keeps the returned tokens."""
+        """Runs the executable with the last call's tokens, and stores the returned tokens."""
         effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
         with effect_tokens.lock:
             tokens = effect_tokens.take(effects, devices)
@@ -237,9 +236,9 @@ class Executable:
         """Returns the `Fastpath` for calls by C++; None if each call must enter Python."""
         if (
             self.ordered_effects
-            or any(map(_is_trivial, self.in_avals))  # C++ does not support their dtype
+            or any(map(_is_trivial, self.in_avals))  # C++ does not support float0
             or any(map(_is_trivial, self.out_avals))
-            or self.calls_python  # `call` raises the exceptions of the Python functions
+            or self.calls_python  # `call` raises the exceptions of Python functions
             or self.needs_bound
         ):
             return None

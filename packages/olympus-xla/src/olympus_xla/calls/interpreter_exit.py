@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exit of the interpreter while daemon threads still compute.
 
-A daemon thread may ask for the interpreter's lock after the interpreter has ended. Before version
-3.14, Python ends such a thread by unwinding its stack. If the stack has C++ frames, the C++ runtime
-or the C library then aborts the process. This module makes such threads sleep until the process
-has ended.
+A daemon thread may request the interpreter's lock after the interpreter has ended. Before version
+3.14, Python ends such a thread by unwinding its stack. If the stack has C++ frames, this aborts the
+process. This module makes such threads sleep until the process has ended.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import threading
 
 __all__ = ["park_daemon_threads"]
 
-# SIGALRM ends the process if its exit takes longer than this many seconds. A sleeping thread may
-# hold a C++ lock for which the exit waits.
+# SIGALRM ends the process if the exit takes longer than this many seconds. The exit may wait for a
+# C++ lock that a sleeping thread holds.
 _PATIENCE = 60
 _DEFAULT_ACTION = 0  # SIG_DFL
 
 
 def park_daemon_threads() -> None:
-    """Makes threads sleep that would otherwise abort the process.
+    """Puts threads to sleep that would otherwise abort the process.
 
-    Call it when the interpreter ends.
+    Called when the interpreter ends.
     """
     if sys.platform != "linux" or sys.version_info >= (3, 14) or not _daemons_are_alive():
         return
@@ -40,12 +39,12 @@ def park_daemon_threads() -> None:
 
 
 def _daemons_are_alive() -> bool:
-    # Only this dictionary has the threads that were not started by `threading`.
+    # Only this dictionary includes threads that `threading` did not start.
     return len(sys._current_frames()) > 1 or threading.active_count() > 1
 
 
 def _terminate_handlers(library: ctypes.CDLL) -> list:
-    """Returns the functions ``std::set_terminate`` of the C++ runtimes in use."""
+    """Returns the function ``std::set_terminate`` of each C++ runtime in use."""
     found = []
     for holder in (library, "libstdc++.so.6"):
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`jit`: functions compiled by XLA at their first call for each signature.
 
-`jit` returns a C++ function object of jaxlib. C++ looks up and runs a repeated call. The Python
-code of this module runs if a signature is new, and while a function is being traced.
+`jit` returns a C++ function object of jaxlib. C++ handles repeated calls. The Python code of this
+module runs for new signatures, and while a function is being traced.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from olympus_ir.settings.sentinels import NOT_GIVEN, NotGiven
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.function_caches import clear_function_caches
+from olympus_ir.trees.pickled_functions import name_in_module
 from olympus_ir.types import known_types
 from olympus_ir.types.known_types import ClosedOverMutableError
 
@@ -38,8 +39,8 @@ from .operand_layouts import check_layouts
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
-# These modules are imported late, to keep the import of OLYMPUS quick: `stages` loads MLIR and the
-# lowering rules, and the others load the rules of all transformations.
+# Imported late for a fast import of OLYMPUS: `stages` loads MLIR and the lowering rules, and the
+# others load the rules of all transformations.
 if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types
@@ -94,40 +95,39 @@ def jit(
     """Compiles a function with XLA when it is called.
 
     The function is traced once for each signature of its arguments: their tree structures, shapes
-    and dtypes, and the values of static ones. It must be pure; what it prints or stores happens
-    while it is traced.
+    and dtypes, and the values of static arguments. It must be pure: prints and other side effects
+    happen only during tracing.
 
     Args:
-      fun: a function of arrays, scalars and pytrees of them, whose results are the same kinds
-        of values. If it is left out, `jit` returns a decorator.
-      in_shardings: the shardings of operands; None to keep the shardings that they have.
+      fun: a function of arrays, scalars and pytrees of them, whose results are the same kinds of
+        values. If not given, `jit` returns a decorator.
+      in_shardings: the shardings of operands; None to keep their current shardings.
       out_shardings: the shardings of results; None to leave them to the compiler.
       static_argnums: positions of arguments whose values are compiled in. They must be hashable.
       static_argnames: names of arguments whose values are compiled in.
-      donate_argnums: positions of arguments whose memory the results may take; such arguments
+      donate_argnums: positions of donated arguments, whose memory the results may reuse. They
         cannot be used afterwards.
-      donate_argnames: names of arguments whose memory the results may take.
-      keep_unused: whether arguments that the function does not use are passed to the executable.
+      donate_argnames: names of donated arguments.
+      keep_unused: whether to pass arguments to the executable that the function does not use.
       device: the device to run on.
       backend: the platform to run on.
-      inline: whether a call under another `jit` is written out instead of kept as a call.
+      inline: whether to inline the function when another `jit` traces a call of it.
       compiler_options: options of XLA by name.
       control_flow: whether Python's control flow may depend on traced values: ``if``, ``while``,
         ``for`` over ranges, ``and``, ``or``, ``not`` and conditional expressions become operations
         of the program. The source of the function must be available.
       max_traces: the number of times that the function may be traced; None for no limit.
-      compile_budget: the compile time to aim at, in seconds. The compiler of CPUs takes very long
-        for code that is written out many times, such as the steps of a solver; parts of such a
-        program are kept apart, so that it is expected to compile within the budget.
-        ``compiled.report()`` says where. "auto" does so where it saves much. `float("inf")` leaves
-        all programs as they are.
-      cache: whether a process may use, in place of tracing the function, a program that another
-        process has left on disk. It does so if the function and all that it reads are provably the
-        same (docs/caches.md). None for the flag ``olympus_program_cache``.
+      compile_budget: the compile time to aim at, in seconds. XLA's CPU compiler is slow for code
+        that is repeated many times, such as the unrolled steps of a solver. Such programs are split
+        so that they are expected to compile within the budget; ``compiled.report()`` shows where.
+        "auto" splits programs only if it saves much time. `float("inf")` never splits them.
+      cache: whether a program that another process has stored on disk may replace tracing. It is
+        used only if the function and everything that it reads are provably the same
+        (docs/caches.md). None stands for the flag ``olympus_program_cache``.
       tiers: whether the first calls run on NumPy, equation by equation, while the program compiles
-        in another thread; None for the flag ``olympus_tiers``. The attribute ``tier`` of the
+        in another thread; None stands for the flag ``olympus_tiers``. The attribute ``tier`` of the
         function is "reference" or "compiled", and its method ``wait()`` waits for the compilation.
-        The digits of results may differ between the two as they do between compilers.
+        The last digits of results may differ between tiers, as between compilers.
 
     Returns:
       A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
@@ -204,8 +204,8 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
 
     Args:
       fun: the function.
-      options: its options.
-      eager: whether NumPy may evaluate the first calls, as it does for eager operations.
+      options: the function's options.
+      eager: whether NumPy may evaluate the first calls, as for eager operations.
     """
     jitted = make_cpp_function(
         function_name(fun),
@@ -226,7 +226,7 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
     return jitted
 
 
-# ---- calls that are not in the C++ cache ----
+# ---- cache misses of the C++ call path ----
 
 _SHARDINGS = ("in_shardings", "out_shardings")
 
@@ -237,8 +237,8 @@ def _cache_miss(
     """Returns the function that C++ calls if its cache has no executable for the arguments.
 
     That function returns three values: the result, the `Fastpath` for further calls or None, and
-    whether C++ drops its entry. It does so for a program that is not compiled yet: it would never
-    ask again for a `Fastpath` of an entry that had none at first.
+    whether C++ drops its entry. The entry is dropped if the program is not compiled yet, because
+    C++ never requests a `Fastpath` again for an entry that had none at first.
     """
     fun_inside, sharded = fun, False
     if any(name in _SHARDINGS for name, _ in options.placement):
@@ -265,7 +265,7 @@ def _cache_miss(
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, is_cold
 
     def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        # The trees of shardings have no entries for references. The shardings become constraints
+        # The trees of shardings have no entries for references, so the shardings become constraints
         # inside the program.
         kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
         without_shardings = options.replace(placement=kept)
@@ -291,7 +291,7 @@ def _cache_miss(
 def _run_arrays(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """Runs a program of arrays; returns its flat results and a `Fastpath` for further calls."""
+    """Runs a program of arrays. Returns the flat results, and a `Fastpath` for later calls."""
     if program.hoisted:
         name = program.params["name"]
         raise escaped_tracer_error(program.hoisted[0], f"was used by `{name}` under jit")
@@ -321,7 +321,7 @@ def _run_eagerly(
 
 
 def clear_caches() -> None:
-    """Forgets all traced programs and executables, of compiled functions and eager operations.
+    """Drops all traced programs and executables of compiled functions and eager operations.
 
     Example:
       >>> clear_caches()
@@ -339,8 +339,8 @@ def clear_caches() -> None:
 def _release_devices() -> None:
     """Drops the references to the clients of devices when the interpreter ends.
 
-    A client waits for its computations when it is destroyed. Without this, its threads and its
-    callbacks would still run after the interpreter has ended, which is a segmentation fault.
+    Destroying a client waits for its computations. Otherwise, its threads and callbacks would still
+    run after the interpreter has ended, which causes a segmentation fault.
     """
     if are_backends_initialized():
         try:
@@ -357,7 +357,7 @@ def _release_devices() -> None:
 
 @api_boundary
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
-    """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
+    """Traces the function for arguments with these types: arrays or `ShapeDtypeStruct`s."""
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 
@@ -374,7 +374,7 @@ def _lower(
 
 @api_boundary
 def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns the shapes and dtypes of the result, without running anything."""
+    """Returns the shapes and dtypes of the result without computing it."""
     return _trace(self, *args, **kwargs).out_info
 
 
@@ -388,18 +388,24 @@ def _tier(self: Any) -> str:
 
 
 def _wait(self: Any) -> None:
-    """Waits until all signatures that were called are compiled.
+    """Waits until all signatures that were called have been compiled.
 
-    The error of a compilation that failed is raised by the next call.
+    The next call raises the error of a failed compilation.
     """
     tiered.wait(self.__wrapped__)
 
 
 def _clear_cache(self: Any) -> None:
-    """Forgets the compiled forms of the function."""
+    """Drops the compiled forms of the function."""
     self._clear_cache()
 
 
+def _reduce(self: Any, protocol: Any) -> Any:
+    """Returns what pickles hold: the name of the function, or what it was compiled from."""
+    return name_in_module(self) or (make_jitted, (self.__wrapped__, self._olympus_options))
+
+
+PjitFunction.__reduce_ex__ = _reduce
 PjitFunction.trace = _trace
 PjitFunction.lower = _lower
 PjitFunction.eval_shape = _eval_shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of `jit` and of the functions that it returns, for type checkers alone."""
+"""Types of `jit` and its functions, for type checkers only."""
 
 from __future__ import annotations
 

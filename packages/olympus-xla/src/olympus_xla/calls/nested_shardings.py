@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings of a compiled function that is called inside another program.
 
-The operands and results of such a function are values of the outer program. Its `in_shardings` and
-`out_shardings` therefore become sharding constraints, for which all transformations have rules.
+The operands and results of such a function are values of the outer program, so its `in_shardings`
+and `out_shardings` become sharding constraints. All transformations have rules for these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["with_constraints"]
 
 
 def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    """Returns the function with the sharding constraints of its options on operands and results.
+    """Returns a function that constrains operands and results to the shardings in ``options``.
 
     Args:
       fun: the function.
@@ -64,10 +64,10 @@ def _constrain(values: Any, given: Any, what: str) -> Any:
 
 def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
     if get_aval(leaf).is_ref:
-        return leaf  # a reference stays where it is
+        return leaf  # references do not move
     if isinstance(given, PartitionSpec):
         mesh = concrete_mesh_in_force()
-        # A spec over a mesh of devices determines the devices of the outer program.
+        # A spec over a mesh of devices also determines the devices of the outer program.
         return constrain(leaf, given if mesh is None else NamedSharding(mesh, given), what)
     if type(given) is not Format:
         return constrain(leaf, given, what)

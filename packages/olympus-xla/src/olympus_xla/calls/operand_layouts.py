@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of the operands of executables: comparison, and copies of operands that differ."""
+"""Layouts of executables' operands: comparison, and copies of operands that differ."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 def as_executable_expects(
     loaded: Any, arrays: Sequence[ArrayImpl], skipped: int
 ) -> list[ArrayImpl]:
-    """Returns the operands of an executable in the layouts that it was compiled for.
+    """Returns operands in the layouts for which an executable was compiled.
 
     Args:
       loaded: the executable.
-      arrays: its operands, without tokens.
-      skipped: the number of tokens, which come first.
+      arrays: the operands, without tokens.
+      skipped: the number of tokens, which precede the operands.
     """
     wanted = _parameter_layouts(loaded, skipped, len(arrays))
     return [
@@ -41,19 +41,20 @@ def as_executable_expects(
 
 
 def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
-    """Returns the layouts of an executable's operands after the skipped ones.
+    """Returns the layouts of an executable's operands, without the skipped operands.
 
     None stands for the default layout.
     """
     try:
         return loaded.get_parameter_layouts()[skipped:]
     except JaxRuntimeError:
-        # XLA reports no layouts if operands include tokens. All layouts are then the default one.
+        # XLA reports no layouts if there are tokens among the operands. All layouts are then the
+        # default.
         return [None] * count
 
 
 def _wanted(compiled: Any, count: int) -> Sequence[Any]:
-    """Returns the layouts that an executable expects of its operands; None for the default."""
+    """Returns the layouts that an executable expects of operands; None for the default layout."""
     skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
     return _parameter_layouts(compiled.executable.loaded, skipped, count)
 
@@ -63,7 +64,7 @@ def _default(aval: ShapedArray) -> Layout:
 
 
 def _lies_as(array: ArrayImpl, layout: Any) -> bool:
-    """Returns whether an array has a layout; None stands for the default one."""
+    """Returns whether an array has a layout; None stands for the default layout."""
     if layout is None:
         return same_layout(layout_of(array), _default(array.aval))
     return pjrt_layout_of(array) == layout
@@ -84,7 +85,7 @@ def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
 
 
 def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
-    """Raises ValueError if committed arrays have other layouts than ``in_shardings`` asks for."""
+    """Raises ValueError if committed arrays do not have the layouts in ``in_shardings``."""
     for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
         if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
@@ -105,7 +106,7 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
 
 
 def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
-    """Raises ValueError if committed arrays have other layouts than a function was compiled for."""
+    """Raises ValueError if committed arrays do not have the layouts of the compilation."""
     if not compiled.placement.in_layouts:
         return
     kept = [

@@ -49,7 +49,7 @@ def pjit(
       fun: the function.
       in_shardings: as for `jit`; partition specs refer to the mesh of ``with mesh:`` at the call.
         Under such a mesh, None stands for the spec ``P()``.
-      out_shardings: likewise, for the results.
+      out_shardings: the same for the results.
       static_argnums: as for `jit`.
       static_argnames: as for `jit`.
       donate_argnums: as for `jit`.
@@ -94,7 +94,7 @@ def pjit(
         setattr(called, name, _choice(getattr(without_mesh, name), getattr(over_mesh, name)))
 
     def clear_cache() -> None:
-        """Forgets the compiled forms of the function."""
+        """Drops the compiled forms of the function."""
         without_mesh.clear_cache()
         over_mesh.clear_cache()
 
@@ -117,7 +117,7 @@ def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> 
     @functools.wraps(without_mesh)
     def call(*args: Any, **kwargs: Any) -> Any:
         mesh = config_states.current_scope("mesh")
-        # A manual region determines the devices.
+        # Inside a manual region, the region determines the devices.
         if mesh is None or mesh.empty or get_abstract_mesh().manual_axes:
             return without_mesh(*args, **kwargs)
         with _in_force(mesh):
@@ -128,7 +128,7 @@ def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> 
 
 @contextlib.contextmanager
 def _in_force(mesh: Any) -> Iterator[None]:
-    """Sets the mesh in force as `set_mesh` does, with axes of type `AxisType.Auto`."""
+    """Makes a mesh the current mesh, as `set_mesh` does, with axes of type `AxisType.Auto`."""
     mesh = with_axis_types(mesh, (AxisType.Auto,) * len(mesh.axis_names))
     around = config_states.concrete_mesh.swap_local(mesh)
     abstract_around = config_states.abstract_mesh.swap_local(mesh.abstract_mesh)

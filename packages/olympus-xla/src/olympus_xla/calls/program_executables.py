@@ -6,18 +6,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_ir._jaxlib import config_trace_context
+from olympus_ir.diagnostics import source_info
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.trace_history import Compilation
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import (
+    include_full_tracebacks_in_locations,
+    traceback_in_locations_limit,
+)
 
 from ..compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
 from ..platforms.backends import default_sharding
 
-# MLIR and the lowering rules are imported at the first compilation, to keep the import of OLYMPUS
-# quick.
+# MLIR and the lowering rules are imported at the first compilation, for a fast import of OLYMPUS.
 if TYPE_CHECKING:
     from ..compiling import program_lowering
     from . import compiled as compiled_programs
@@ -25,7 +30,7 @@ else:
     program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
     compiled_programs = deferred(".compiled", milliseconds=200.0)
 
-__all__ = ["compiled_for", "lowered_for", "lowered_module"]
+__all__ = ["compiled_for", "lowered_for", "lowered_module", "staged_module"]
 
 _concrete_mesh = config_states.concrete_mesh
 
@@ -33,7 +38,7 @@ _concrete_mesh = config_states.concrete_mesh
 def compiled_for(
     program: TracedProgram, options: JitOptions, leaves: Sequence[Any]
 ) -> compiled_programs.Compiled:
-    """Returns the executable of a program for operands with these shardings.
+    """Returns a program's executable for the shardings of the given operands.
 
     Args:
       program: the program.
@@ -47,7 +52,7 @@ def compiled_for(
         if isinstance(leaf, Tracer):
             raise escaped_tracer_error(leaf, "was passed to a jitted function")
     shardings = [committed_sharding(leaf) for leaf in leaves]
-    # The placement depends on this key, the program and its options.
+    # The placement depends on this key, on the program and on its options.
     key = (_concrete_mesh.value, default_sharding(), *shardings)
     executables = program.executables
     compiled = executables.get(key)
@@ -77,7 +82,7 @@ def _compile(
 def lowered_for(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
 ) -> program_lowering.Lowered:
-    """Returns the lowered module of a program; placements on other devices share it.
+    """Returns the lowered module of a program. Placements on other devices share the module.
 
     Args:
       program: the program.
@@ -85,19 +90,49 @@ def lowered_for(
       placement: the devices, shardings and layouts.
       options: the options of the function.
     """
-    key = (
-        _LOWERED,
-        platforms,
-        options.keep_unused,
-        options.compile_budget,
-        placement.key_of_module(),
-    )
+    key = (_LOWERED, *_key_of_module(platforms, placement, options))
     lowered = program.executables.get(key)
     if lowered is None:
         lowered = lowered_module(program, platforms, placement, options)
         if not lowered.is_for_devices:
             program.executables[key] = lowered
     return lowered
+
+
+def staged_module(
+    program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
+) -> program_lowering.Lowered:
+    """Returns the lowered module of a program, for a stage that the user requested.
+
+    The debug text of a module has the lines of the caller that lowered it. The module of the last
+    call is shared with this call if both have the same lines and the same configuration.
+
+    Args:
+      program: the program.
+      platforms: the platforms on which the module will run.
+      placement: the devices, shardings and layouts.
+      options: the options of the function.
+    """
+    key = (_STAGED, *_key_of_module(platforms, placement, options))
+    caller = (
+        source_info.capture(),
+        config_trace_context(),
+        include_full_tracebacks_in_locations.value,
+        traceback_in_locations_limit.value,
+    )
+    last_caller, lowered = program.executables.get(key, (None, None))
+    if lowered is None or last_caller != caller:
+        lowered = lowered_module(program, platforms, placement, options)
+        if not lowered.is_for_devices:
+            program.executables[key] = (caller, lowered)
+    return lowered
+
+
+def _key_of_module(
+    platforms: tuple[str, ...], placement: Placement, options: JitOptions
+) -> tuple[Any, ...]:
+    """Returns everything but the program on which a lowered module depends."""
+    return (platforms, options.keep_unused, options.compile_budget, placement.key_of_module())
 
 
 def lowered_module(
@@ -115,5 +150,6 @@ def lowered_module(
     )
 
 
-# Distinguishes the keys of modules from those of executables.
+# Distinguishes the keys of modules from the keys of executables.
 _LOWERED = "lowered"
+_STAGED = "staged"

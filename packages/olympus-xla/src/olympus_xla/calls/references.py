@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of programs with references; such programs are compiled in their pure form.
+"""Calls of programs with references, which are compiled in their pure form.
 
-A reference holds a device array. A compiled program takes the array and returns the updated one
-in the same memory. If other objects hold the array too, as after ``ref[...]``, it is copied first.
+A reference holds a device array. A compiled program takes the array, and returns the updated array
+in the same memory. If other objects use the array too, as after ``ref[...]``, it is copied first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from olympus_ir.types.references import AbstractRef
 
 from ..arrays.transfer import put_leaf
 
-# ---- references outside of traces ----
+# ---- references outside of tracing ----
 
 
 def _new_ref(array: Any, *, memory_space: Any, kind: Any) -> Ref:
@@ -43,7 +43,7 @@ def _free_ref(ref: Ref) -> list[Any]:
 
 
 def define_eager() -> None:
-    """Gives the primitives that make and free references their eager evaluation."""
+    """Defines the eager evaluation of primitives that make and free references."""
     references.new_ref_p.eager = _new_ref
     references.empty_ref_p.eager = _empty_ref
     references.freeze_p.eager = _freeze

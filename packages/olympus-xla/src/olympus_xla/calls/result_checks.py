@@ -36,7 +36,7 @@ def checks_results() -> bool:
 
 
 def _complaint(value: Any) -> str | None:
-    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag for them is set.
+    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag is set.
 
     Returns None otherwise.
     """
@@ -53,7 +53,7 @@ def _complaint(value: Any) -> str | None:
 
 
 def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
-    """Makes the checks of a computation that the debug flags ask for.
+    """Checks a computation as the debug flags request.
 
     Raises:
       FloatingPointError: a result has a NaN or an infinity.
@@ -76,7 +76,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
-    """Returns the first operation with a bad result and the user's line that it comes from."""
+    """Returns the first operation with a bad result, and the user's line that it comes from."""
     environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
     with _debug_nans(False), _debug_infs(False):
@@ -92,7 +92,7 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
     for equation, operands, results in pending:
         if any(_complaint(result) for result in results):
             inner = equation.params.get("jaxpr")
-            # A mapped program runs on each device's part, so it cannot be run on whole arrays.
+            # A mapped program runs on shards, so it cannot be run on whole arrays.
             is_mapped = "mesh" in equation.params
             if (
                 not is_mapped

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from olympus_ir.diagnostics import reports
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
@@ -36,7 +37,12 @@ from ..compiling.placement import (
 from ..compiling.program_lowering import Lowered as LoweredModule
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
-from .program_executables import lowered_module
+from .program_executables import staged_module
+
+if TYPE_CHECKING:
+    from . import serialized
+else:
+    serialized = deferred(".serialized", milliseconds=3.0)
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -47,7 +53,7 @@ _DIALECTS = ("stablehlo", "hlo")
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that can be traced, lowered and compiled ahead of time, as `jit` returns it."""
+    """Protocol of the functions that `jit` returns: they can be traced, lowered and compiled."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function, which is compiled for the types of the arguments."""
@@ -66,9 +72,9 @@ class ArgInfo:
     """Description of an argument.
 
     Attributes:
-      shape: its shape.
-      dtype: its dtype.
-      donated: whether results may take its memory.
+      shape: the argument's shape.
+      dtype: the argument's dtype.
+      donated: whether results may reuse the argument's memory.
     """
 
     __slots__ = ("_aval", "donated")
@@ -106,8 +112,15 @@ class Stage:
     _in_tree: Any
     _program: TracedProgram
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} refers to the Python function that was traced, and cannot be "
+            "pickled. Pickle what its `compile()` returns, for machines of this kind; export the "
+            "function for any other"
+        )
+
     def _repr_html_(self) -> str | None:
-        """Returns a report on the stage, which notebooks show."""
+        """Returns a report on the stage, for notebooks."""
         return reports.html_of(self)
 
     @property
@@ -122,7 +135,7 @@ class Stage:
 
     @property
     def in_avals(self) -> Any:
-        """The types of the arguments, in their structure."""
+        """The types of the arguments, in the structure of the arguments."""
         return pytrees.tree_unflatten(self._in_tree, self._program.closed.in_avals)
 
     @property
@@ -133,7 +146,7 @@ class Stage:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The positions of the flat arguments whose memory results may take."""
+        """The positions of the donated flat arguments."""
         donated = self._program.params["donated_invars"]
         return tuple(position for position, given in enumerate(donated) if given)
 
@@ -163,7 +176,7 @@ class Traced(Stage):
 
     @property
     def lojax(self) -> Traced:
-        """The program in terms of plain arrays: the stage itself."""
+        """The stage itself; its program uses plain arrays only."""
         return self
 
     @property
@@ -173,12 +186,12 @@ class Traced(Stage):
 
     @property
     def out_avals(self) -> Any:
-        """The types of the results, in their structure."""
+        """The types of the results, in the structure of the result."""
         return pytrees.tree_unflatten(self._program.out_tree, self._program.closed.out_avals)
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        """Shapes, dtypes, weak types and known shardings, in the structure of the result."""
         asked = asked_out_shardings(self._options, self._program)
         structs = [
             aval
@@ -195,17 +208,16 @@ class Traced(Stage):
 
     @property
     def _compiled_program(self) -> TracedProgram:
-        """The program that is compiled: in terms of arrays, without references."""
+        """The program to compile, which has only arrays and no references."""
         return self._program.array_program()
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lowers the program to StableHLO.
 
         Args:
-          lowering_platforms: the platforms to lower for, such as ``("cpu", "cuda", "tpu")``, which
-            need not be present; by default the platform of the devices on which the
-            program would run. A program for several platforms takes the index of the platform as
-            its first operand.
+          lowering_platforms: the platforms to lower for, such as ``("cpu", "cuda", "tpu")``. They
+            need not be available. The default is the platform of the program's devices. A program
+            for several platforms takes the index of the platform as its first operand.
 
         Raises:
           TypeError: ``lowering_platforms`` is not a sequence of strings.
@@ -221,8 +233,7 @@ class Traced(Stage):
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
     def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> LoweredModule:
-        # Stages do not share modules, so that the debug text has the source lines of this caller.
-        return lowered_module(self._compiled_program, platforms, placement, self._options)
+        return staged_module(self._compiled_program, platforms, placement, self._options)
 
 
 def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
@@ -250,7 +261,7 @@ class Lowered(Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        """Shapes, dtypes, weak types and known shardings, in the structure of the result."""
         return self._traced.out_info
 
     def __init__(self, traced: Traced, lowered: LoweredModule, placement: Placement) -> None:
@@ -261,7 +272,7 @@ class Lowered(Stage):
         self._lowered = lowered
 
     def with_in_tree(self, in_tree: Any) -> Lowered:
-        """Returns the stage of a function whose arguments have another structure.
+        """Returns a stage with another structure of the arguments.
 
         Args:
           in_tree: the structure of ``(args, kwargs)``; its leaves are the flat arguments of this
@@ -283,8 +294,7 @@ class Lowered(Stage):
         """Returns the module as text.
 
         Args:
-          dialect: ``"stablehlo"``, the default, or ``"hlo"``: as XLA reads it, before any
-            optimisation.
+          dialect: ``"stablehlo"``, the default, or ``"hlo"``, XLA's form before optimisation.
           debug_info: whether to show source positions.
 
         Raises:
@@ -315,7 +325,7 @@ class Lowered(Stage):
     def cost_analysis(self) -> dict[str, float]:
         """Estimates costs such as ``flops`` and ``bytes accessed``, before optimisation.
 
-        The body of a loop counts once.
+        The body of a loop is counted once.
         """
         client = self._placement.devices[0].client
         return hlo_module_cost_analysis(client, self.compiler_ir("hlo"))
@@ -326,15 +336,15 @@ class Lowered(Stage):
         *,
         device_assignment: Sequence[Any] | None = None,
     ) -> Compiled:
-        """Compiles the module for the devices of its operands, or the default one.
+        """Compiles the module for the devices of its operands, or for the default device.
 
         Args:
-          compiler_options: options of XLA by name, besides those given to `jit`.
-          device_assignment: the devices on which the program must be placed; only checked.
+          compiler_options: options of XLA by name, in addition to those of `jit`.
+          device_assignment: the devices on which the program must be placed. Only checked.
 
         Raises:
-          ValueError: the program was lowered for platforms other than that of its devices, or
-            for devices other than ``device_assignment``.
+          ValueError: the program was not lowered for the platform of its devices, or its devices
+            are not ``device_assignment``.
         """
         options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
         placement, lowered = self._placement, self._lowered
@@ -362,10 +372,10 @@ class Lowered(Stage):
 class Compiled(Stage):
     """An executable for given types of arguments.
 
-    It is called like the function, without the static arguments.
+    Call it like the function, without the static arguments.
     """
 
-    # A function object of jaxlib takes the place of the method, so that a call never enters Python.
+    # A function object of jaxlib replaces the method ``__call__``, so calls do not enter Python.
     __slots__ = ("__call__", "_compiled")
 
     def __init__(self, traced: Traced, compiled: compiled_programs.Compiled) -> None:
@@ -392,7 +402,7 @@ class Compiled(Stage):
         return self
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the executable; the same as calling the object."""
+        """Runs the executable, like calling the object."""
         return self.__call__(*args, **kwargs)
 
     def as_text(self) -> str:
@@ -409,9 +419,9 @@ class Compiled(Stage):
         return self._compiled.executable.loaded.get_compiled_memory_stats()
 
     def report(self) -> compile_report.CompileReport:
-        """Returns what was done to the program so that it compiles quickly, with source lines.
+        """Reports changes that make the program compile faster, with source lines.
 
-        The result prints as text. A function that was deserialized has no program to report on.
+        The result prints as text. A deserialized function has no program to report on.
 
         Returns:
           A record with ``cuts``, the source lines whose values are kept in memory, and ``blocks``,
@@ -430,16 +440,20 @@ class Compiled(Stage):
             raise ValueError("a deserialized function has no program to report on")
         return compile_report.report_of(self._compiled.lowered)
 
+    def __reduce__(self) -> Any:
+        contents = serialized.serialized_bytes(self._program, self._compiled)
+        return _loaded, (contents, self.in_tree, self.out_tree)
+
     def runtime_executable(self) -> Any:
-        """Returns the executable of jaxlib."""
+        """The executable, an object of jaxlib."""
         return self._compiled.executable.loaded
 
-    # ---- where operands and results are ----
+    # ---- placement of operands and results ----
 
     def _of_operands(self, kept_values: Sequence[Any], missing: Any) -> Any:
-        """Puts values for the kept operands into the structure of all arguments.
+        """Arranges values for the operands in the structure of all arguments.
 
-        Operands that the executable does not take get ``missing``.
+        Operands that the executable does not take get the value ``missing``.
         """
         values = iter(kept_values)
         flat = [next(values) if kept else missing for kept in self._compiled.lowered.kept]
@@ -450,18 +464,18 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, in their structure; None for unused arguments."""
+        """The shardings of the arguments, in the arguments' structure; None for unused ones."""
         return self._of_operands(self._flat_input_shardings(), None)
 
     @property
     def output_shardings(self) -> Any:
-        """The shardings of the results, in their structure."""
+        """The shardings of the results, in the structure of the result."""
         shardings = self._compiled.executable.out_shardings
         return pytrees.tree_unflatten(self._program.out_tree, list(shardings))
 
     @property
     def input_formats(self) -> Any:
-        """The layouts and shardings of the arguments, in their structure."""
+        """The layouts and shardings of the arguments, in the structure of the arguments."""
         skipped = len(self._compiled.lowered.ordered_effects) + len(self._compiled.constants)
         layouts = self._compiled.executable.loaded.get_parameter_layouts()[skipped:]
         formats = map(Format, map(Layout.from_pjrt_layout, layouts), self._flat_input_shardings())
@@ -475,12 +489,12 @@ class Compiled(Stage):
 
     @property
     def output_formats(self) -> Any:
-        """The layouts and shardings of the results, in their structure."""
+        """The layouts and shardings of the results, in the structure of the result."""
         return pytrees.tree_unflatten(self._program.out_tree, self._flat_output_formats())
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes and shardings of the results, in their structure."""
+        """Shapes, dtypes and shardings of the results, in the structure of the result."""
         shardings = self._compiled.executable.out_shardings
         structs = [
             ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
@@ -489,8 +503,14 @@ class Compiled(Stage):
         return pytrees.tree_unflatten(self._program.out_tree, structs)
 
 
+def _loaded(contents: bytes, in_tree: Any, out_tree: Any) -> Compiled:
+    """Returns the compiled function of a pickle."""
+    program, inner = serialized.load(contents, out_tree)
+    return Compiled.of_executable(program, in_tree, inner)
+
+
 def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
-    """Traces a function for arrays or `ShapeDtypeStruct`s."""
+    """Traces a function for arguments that are arrays or `ShapeDtypeStruct`s."""
     program, leaves = trace_call(fun, options, args, kwargs, abstract=True)
     for value in program.hoisted:
         if isinstance(value, Tracer):
@@ -502,7 +522,7 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
     _, in_tree = flatten_operands((args, kwargs))
     operands = program.placed_operands([*program.hoisted, *leaves])
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
-    layouts = [getattr(each, "_layout", None) for each in operands]
+    layouts = [each._layout if isinstance(each, ShapeDtypeStruct) else None for each in operands]
     if any(isinstance(layout, Layout) for layout in layouts):
         traced._layouts = tuple(layouts)
     return traced

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's cache folder: its location, and the checks that only its owner can write to it.
+"""The user's cache folder: its location, and checks that only the owner can write to it.
 
-Loading an executable runs its machine code. So the folder is used only if nobody but the user (and
-the administrator) could have written to it: it must be a real directory, owned by the user of this
-process, that neither its group nor others can write to. Each file is checked in the same way when
-it is opened.
+Loading an executable runs its machine code. The folder is therefore used only if nobody else
+(except the administrator) could have written to it. It must be a real directory, owned by the user
+of this process, and not writable by the group or by others. Each file is checked in the same way
+when it is opened.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from olympus_ir.settings.naming import logger_name
 
 __all__ = ["CacheFolderError", "check_file", "folder_location", "prepared_folder", "warn_quietly"]
 
-# Windows has neither owners nor modes in this sense; a user's profile is closed to other users.
+# Windows has no such owners and modes. A user's profile is closed to other users there.
 _HAS_OWNERS = hasattr(os, "geteuid")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class CacheFolderError(OSError):
-    """Error for a cache folder that may not be used; the message says why and how to mend it."""
+    """Error for a cache folder that must not be used.
+
+    The message gives the reason and the repair.
+    """
 
 
 def folder_location() -> Path:
     """Returns the path of the user's cache folder, which may not exist.
 
-    It is the flag ``olympus_cache_dir`` (``OLYMPUS_CACHE_DIR`` in the environment). Otherwise it is
-    ``olympus`` in ``XDG_CACHE_HOME``, or in the platform's folder for caches: ``~/.cache``,
-    ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows.
+    The path is the value of the flag ``olympus_cache_dir`` (``OLYMPUS_CACHE_DIR`` in the
+    environment). Otherwise it is ``olympus`` in ``XDG_CACHE_HOME``, or in the platform's folder for
+    caches: ``~/.cache``, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows.
 
     Raises:
       CacheFolderError: the user has no home directory.
@@ -59,14 +62,14 @@ def folder_location() -> Path:
 
 
 def prepared_folder(name: str) -> Path:
-    """Returns a folder inside the user's cache folder; makes both if they do not exist.
+    """Returns a folder inside the user's cache folder. Creates both if necessary.
 
     Args:
       name: the name of the inner folder.
 
     Raises:
       CacheFolderError: one of the folders is not safe to use.
-      OSError: one of the folders cannot be made.
+      OSError: one of the folders cannot be created.
     """
     folder = folder_location()
     if not folder.exists():
@@ -85,8 +88,7 @@ def check_folder(path: Path) -> None:
     """Checks that a folder is a directory to which only this user can write.
 
     Raises:
-      CacheFolderError: it is not.
-      FileNotFoundError: it does not exist.
+      CacheFolderError: the folder fails the check. FileNotFoundError: the folder does not exist.
     """
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
@@ -99,7 +101,7 @@ def check_folder(path: Path) -> None:
 
 
 def warn_quietly(message: str) -> None:
-    """Warns of a failure of the user's folder; no filter for warnings makes it an error."""
+    """Warns of a failure of the user's folder. Warning filters cannot turn it into an error."""
     try:
         warn_user(message)
     except UserWarning:
@@ -107,14 +109,14 @@ def warn_quietly(message: str) -> None:
 
 
 def check_file(path: Path, status: os.stat_result) -> None:
-    """Checks that a file is an ordinary one, to which only this user can write.
+    """Checks that a file is a regular file to which only this user can write.
 
     Args:
       path: the path, for messages.
       status: the status of the open file.
 
     Raises:
-      CacheFolderError: it is not.
+      CacheFolderError: the file fails the check.
     """
     if not stat.S_ISREG(status.st_mode):
         raise CacheFolderError(f"{path} is not an ordinary file; remove it")
@@ -138,9 +140,9 @@ def _check_owner(path: Path, status: os.stat_result, remedy: str) -> None:
 
 
 def _check_parent(folder: Path) -> None:
-    """Checks that the administrator does not make folders in another user's home directory.
+    """Raises if the administrator would create folders in another user's home directory.
 
-    Otherwise that user could not write to the folder later.
+    That user could not write to the folders later.
     """
     if not _HAS_OWNERS or os.geteuid() != 0:
         return

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The key of an executable on disk.
 
-It covers everything on which the compiler's output depends:
+The key covers everything on which the compiler's output depends:
 
 - the module in binary form, without source positions (unless a flag asks for them);
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
 - the build of jaxlib, of the plugin where there is one, and the version of this package;
-- the platform and the kind of the devices; on CPUs the processors' model, features and number, and
-  the number that this process may use.
+- the platform and the kind of the devices; on CPUs also the model, features and number of the
+  processors, and the number that this process may use.
 
-Some programs have no key: those that hold addresses of their process, and those that a pass
-written in Python has changed. For the user's cache folder, which nobody asked for, a program with a
-foreign call has a key only if the call is one of those that are known to hold no addresses.
+Some programs have no key: programs that contain addresses of their process, and programs changed by
+a compiler pass written in Python. The user's cache folder is used without a request. For this
+folder, a program has a key only if all of its foreign calls are known to contain no addresses.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from ..__about__ import __version__
 if TYPE_CHECKING:
     from .lowering import mlir
 else:
-    # A program that is found on disk by its function needs no MLIR.
+    # Programs that the program cache finds on disk need no MLIR.
     mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
-# Must change when the format or the use of entries changes.
+# Must change if the format or the use of entries changes.
 _FORMAT_VERSION = 2
 
-# Calls whose programs hold addresses of this process.
+# Calls that embed addresses of this process in a program.
 _OF_THIS_PROCESS = (
     b"CustomSPMDPartitioning",
     b"InspectSharding",
@@ -49,17 +49,17 @@ _OF_THIS_PROCESS = (
     b"xla_python_",
 )
 
-# Calls that are known to hold no addresses: those that XLA replaces, and jaxlib's routines.
+# Calls that are known to contain no addresses: those that XLA replaces, and jaxlib's routines.
 _WITHOUT_ADDRESSES = re.compile(
     r"Sharding|SPMDFullToShardShape|SPMDShardToFullShape|xla\.sdy\.\w+|LayoutConstraint"
     r"|annotate_device_placement|MoveToHost|MoveToDevice|ApproxTopK|mhlo\.\w+|stablehlo\.\w+"
     r"|shape_assertion|lapack_[a-z0-9_]+_ffi|tridiagonal_solve_perturbed_ffi"
 )
 
-# With these flags a compilation has effects besides an executable, such as dumps.
+# With these flags, a compilation has effects besides an executable, such as dumps.
 _FLAGS_WITH_EFFECTS = ("--xla_dump_to", "--xla_dump_hlo")
 
-# XLA's client for CPUs takes the number of its threads from the last two.
+# XLA's CPU client reads its number of threads from the last two.
 _ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS", "NPROC", "PJRT_NPROC")
 
 
@@ -76,8 +76,8 @@ def executable_key(
       module: the MLIR module.
       devices: the devices, in the order of the partitions.
       options: XLA's compile options.
-      is_asked_for: whether the user has asked for a cache; if so, only foreign calls that are
-        known to hold addresses of this process have no key.
+      is_asked_for: whether the user has requested the cache. If so, only foreign calls that are
+        known to contain addresses of this process prevent a key.
     """
     host = _host_of(devices)
     if host is None or _has_effects() or _jaxlib.compiler_passes:
@@ -94,7 +94,7 @@ def executable_key(
 
 
 def circumstances(devices: Sequence[Any]) -> list[bytes] | None:
-    """Returns all that executables depend on besides the program and the options.
+    """Returns everything on which executables depend besides the program and the options.
 
     Returns:
       The versions, the environment and the machine; None if executables must not be stored.
@@ -111,7 +111,7 @@ def _versions(host: tuple[str, ...]) -> list[bytes]:
 
 
 def digest_of(*parts: bytes) -> str:
-    """Returns a digest of a sequence of bytes in hexadecimal digits."""
+    """Returns a hexadecimal digest of a sequence of bytes objects."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
@@ -120,11 +120,11 @@ def digest_of(*parts: bytes) -> str:
 
 
 def _calls_only_known(module: Any, program: bytes) -> bool:
-    """Returns whether all foreign calls of a module are known to hold no addresses.
+    """Returns whether all foreign calls of a module are known to contain no addresses.
 
     Args:
       module: the MLIR module.
-      program: its bytecode, which names the operations that occur in it.
+      program: the module's bytecode, which contains the names of its operations.
     """
     if b"custom_call" not in program:
         return True
@@ -145,7 +145,7 @@ def _has_effects() -> bool:
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
     """Returns a description of the devices; None if it is incomplete.
 
-    It is None for devices of several processes. Their executables are not stored, because either
+    Devices of several processes also give None. Their executables are not stored, because either
     all processes must compile a program or none.
     """
     first = devices[0]
@@ -169,18 +169,18 @@ def processor_identity() -> str | None:
     except OSError:
         features = ""
     if not features:
-        # On macOS the name of the processor identifies it.
+        # On macOS, the processor's name identifies its features.
         features = platform.processor() if platform.system() == "Darwin" else ""
     return "\n".join((*system, features)) if features else None
 
 
 def _usable_processors() -> str:
-    """Returns the number of processors that the process may use, where the system tells."""
+    """Returns the number of processors that the process may use, if the system reports it."""
     return str(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ""
 
 
 def _features(cpuinfo: str) -> str:
-    """Returns the lines of /proc/cpuinfo that tell which code the processors can run."""
+    """Returns the lines of /proc/cpuinfo that describe the processors' instruction sets."""
     telling = (
         "vendor_id",
         "cpu family",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of entries on disk, which any number of processes may use at the same time.
+"""A directory of cache entries that several processes may use at the same time.
 
-An entry is written under another name first and then renamed, so a reader finds a whole entry or
-none. A checksum finds entries that were damaged later. Where the size is bounded, the entries that
-were used longest ago are removed first.
+An entry is written under a temporary name and then renamed, so readers never find an incomplete
+entry. A checksum detects damaged entries. If the size is bounded, the least recently used entries
+are removed first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import struct
+import sys
 import threading
 import time
 import zlib
@@ -30,25 +31,26 @@ else:
 
 __all__ = ["MAGIC", "SUFFIX", "UNFINISHED", "DirectoryContents", "ProgramCache", "UserCache"]
 
-MAGIC = b"OLYMPUS-EXECUTABLE\n"
+MAGIC = b"OLYMPUS-EXECUTABLE-2\n"
+_EARLIER_MAGIC = b"OLYMPUS-EXECUTABLE\n"
 _HEADER = struct.Struct("<IQd")  # checksum, uncompressed length, compile time in seconds
 SUFFIX = "-cache"
 UNFINISHED = ".unfinished"
-# Unfinished files of processes that died are removed after this many seconds.
+# Unfinished files of dead processes are removed after this many seconds.
 _ABANDONED_AFTER = 3600.0
 
-# Bounds of the user's folder, unless a flag sets the first one.
+# Bounds of the user's folder. A flag may set the first.
 _MOST_BYTES = 1 << 30
 _MOST_ENTRIES = 1 << 14
-# A search of the user's folder for old entries takes up to 0.1 s. One in so many writes does it.
+# One in this many writes searches the user's folder for old entries, which takes up to 0.1 s.
 _WRITES_PER_SEARCH = 32
 
 
 class DirectoryContents:
-    """Entries of a cache directory, and the number of their bytes.
+    """Entries of a cache directory, with their total size in bytes.
 
     Attributes:
-      entries: pairs of the time of the last use, in nanoseconds, the size, and the path.
+      entries: triples of the time of the last use, in nanoseconds, the size, and the path.
       size: the sum of the sizes.
     """
 
@@ -59,7 +61,7 @@ class DirectoryContents:
             for entry in found:
                 try:
                     status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # another process removed it
+                except FileNotFoundError:  # another process removed the file
                     continue
                 if entry.name.endswith(SUFFIX):
                     self.entries.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
@@ -70,13 +72,13 @@ class DirectoryContents:
 
 
 class ProgramCache:
-    """A directory of executables, which the user has chosen by a flag.
+    """A directory of executables that the user has chosen by a flag.
 
     Args:
-      directory: the directory; it is made if it does not exist.
+      directory: the directory, which is created if necessary.
     """
 
-    #: Whether this is a directory that the user has named.
+    #: Whether the user has requested this cache.
     is_asked_for = True
 
     def __init__(self, directory: str) -> None:
@@ -90,58 +92,60 @@ class ProgramCache:
 
     @property
     def most_bytes(self) -> int:
-        """Returns the bound of the size; -1 if there is none."""
+        """The maximal size in bytes; -1 if there is no bound."""
         return flags.compilation_cache_max_size.value
 
     @property
     def least_seconds(self) -> float:
-        """Returns the compile time below which programs are not kept."""
+        """The compile time below which programs are not stored."""
         return flags.persistent_cache_min_compile_time_secs.value
 
     def path_of(self, name: str, key: str) -> Path:
-        """Returns the file of an entry.
+        """Returns the path of an entry's file.
 
-        The key identifies the entry; the name is for human readers.
+        The key identifies the entry. The name is only for readers.
         """
         readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
         return self.directory / f"{readable}-{key}{SUFFIX}"
 
     def get(self, path: Path) -> tuple[bytes, float] | None:
-        """Returns the serialized executable and the compile time of an entry, or None.
+        """Returns an entry's serialized executable and compile time, or None.
 
         Raises:
           OSError: the entry exists but cannot be read.
           ValueError: the entry is damaged.
         """
         contents = self._read(path)
-        if contents is None:
+        if contents is None or contents.startswith(_EARLIER_MAGIC):
             return None
         start = len(MAGIC) + _HEADER.size
         if len(contents) < start or not contents.startswith(MAGIC):
             raise ValueError(f"{path} is not an executable of OLYMPUS's cache")
         checksum, length, seconds = _HEADER.unpack_from(contents, len(MAGIC))
         packed = memoryview(contents)[start:]
-        if zlib.crc32(packed) != checksum:
+        if _checksum(packed, length, seconds) != checksum:
             raise ValueError(f"{path} is damaged: its checksum differs")
-        serialized = zlib.decompress(packed, bufsize=length)
+        serialized = _decompressed(packed, length, path)
         if self.most_bytes >= 0:
             try:
-                os.utime(path)  # makes it the most recently used entry, which is removed last
+                os.utime(path)  # marks the entry as the most recently used
             except OSError:  # another process removed it, or the directory is read-only
                 pass
         return serialized, seconds
 
     def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> bool:
-        """Writes an entry, and removes the least recently used ones if there are too many.
+        """Writes an entry, and removes the least recently used ones if the cache is full.
 
         Returns:
-          Whether the entry was written; an entry larger than the whole cache may be is not.
+          Whether the entry was written. Entries larger than the maximal size of the cache are not
+          written.
 
         Raises:
           OSError: the entry cannot be written.
         """
         packed = zlib.compress(serialized, 1)
-        contents = MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
+        checksum = _checksum(packed, len(serialized), seconds)
+        contents = MAGIC + _HEADER.pack(checksum, len(serialized), seconds) + packed
         most = self.most_bytes
         if 0 <= most < len(contents):
             return False
@@ -158,7 +162,7 @@ class ProgramCache:
         return True
 
     def clear(self) -> int:
-        """Removes all entries; returns their number."""
+        """Removes all entries, and returns their number."""
         if not self.directory.is_dir():
             return 0
         contents = DirectoryContents(self.directory)
@@ -177,7 +181,7 @@ class ProgramCache:
             self._evict(self.most_bytes, keep=written)
 
     def _evict(self, most: int, keep: Path, most_entries: int | None = None) -> None:
-        """Removes entries, the least recently used first, until the size of the rest is allowed."""
+        """Removes entries, least recently used first, until the bounds are met."""
         with self._lock:
             contents = DirectoryContents(self.directory)
             total, count = contents.size, len(contents.entries)
@@ -190,10 +194,10 @@ class ProgramCache:
 
 
 class UserCache(ProgramCache):
-    """Files in the user's cache folder, which is used without being asked for.
+    """A cache in the user's cache folder, used by default.
 
     Args:
-      name: the name of the folder inside it.
+      name: the name of the subfolder.
 
     Raises:
       OSError: the folder cannot be used.
@@ -206,13 +210,13 @@ class UserCache(ProgramCache):
 
     @property
     def most_bytes(self) -> int:
-        """Returns the bound of the size; -1 if the environment says that there is none."""
+        """The maximal size in bytes; -1 if the environment removes the bound."""
         flag = flags.compilation_cache_max_size
         return _MOST_BYTES if flag.origin == "default" else flag.value
 
     @property
     def least_seconds(self) -> float:
-        """Returns the compile time below which programs are not kept."""
+        """The compile time below which programs are not stored."""
         flag = flags.persistent_cache_min_compile_time_secs
         return 0.0 if flag.origin == "default" else flag.value
 
@@ -233,11 +237,27 @@ class UserCache(ProgramCache):
         most = self.most_bytes
         if most < 0:
             return
-        # The name ends with a digest, which is as good as a random number.
+        # The name ends with a digest, which serves as a random number.
         digest = written.name.removesuffix(SUFFIX)
         is_chosen = int(digest[-4:], 16) % _WRITES_PER_SEARCH == 0
         if is_chosen or size > most // _WRITES_PER_SEARCH:
             self._evict(most, keep=written, most_entries=_MOST_ENTRIES)
+
+
+def _checksum(packed: bytes | memoryview, length: int, seconds: float) -> int:
+    """Returns the checksum of an entry and of the rest of its header."""
+    return zlib.crc32(packed, zlib.crc32(_HEADER.pack(0, length, seconds)))
+
+
+def _decompressed(packed: memoryview, length: int, path: Path) -> bytes:
+    """Decompresses an entry; reserves no memory for the length that the entry claims to have."""
+    try:
+        found = zlib.decompressobj().decompress(packed, min(length, sys.maxsize - 1) + 1)
+    except zlib.error as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if len(found) != length:
+        raise ValueError(f"{path} is damaged: it does not have the {length} bytes that it claims")
+    return found
 
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -246,5 +266,6 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 def _remove(path: Path) -> None:
     try:
         path.unlink()
-    except OSError:  # another process removed it, or reads it on a system where this blocks removal
+    # another process removed the file, or is reading it on a system where this blocks removal
+    except OSError:
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of hits and misses in the user's cache folder, over all processes.
+"""Counts of hits and misses in the user's cache folder, over all processes.
 
 Each process appends one line to a file when it ends.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["forget", "total_usage"]
 
-# Numbers of this process, and the directory to whose file they are added.
+# The counts of this process, and the directory whose file they are added to.
 hits = 0
 misses = 0
 directory: Path | None = None
@@ -22,7 +22,7 @@ _MOST_BYTES = 1 << 16
 
 
 def total_usage(directory: Path) -> tuple[int, int]:
-    """Returns the numbers of hits and misses that processes have recorded for a directory."""
+    """Returns the total counts of hits and misses recorded for a directory."""
     try:
         lines = (directory / _FILE).read_text("ascii").splitlines()
     except (OSError, ValueError):
@@ -45,10 +45,10 @@ def _record() -> None:
         if is_long:
             total = "{} {}\n".format(*total_usage(directory))
             path.write_text(total, "ascii")
-    except OSError:  # the disk is full or read-only; the numbers are of interest only
+    except OSError:  # the disk is full or read-only, and the counts are not essential
         pass
 
 
 def forget(directory: Path) -> None:
-    """Removes the numbers that processes have recorded for a directory."""
+    """Removes the counts recorded for a directory."""
     (directory / _FILE).unlink(missing_ok=True)

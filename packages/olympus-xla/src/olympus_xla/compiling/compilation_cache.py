@@ -4,11 +4,11 @@
 Programs for CPUs are kept in the user's cache folder (`cache_folder`), unless a flag names another
 directory, which then serves all platforms: ``olympus_compilation_cache_dir``, or
 ``OLYMPUS_COMPILATION_CACHE_DIR`` in the environment. ``olympus_enable_compilation_cache`` turns
-both off. An entry is found by a key made of everything that the compiler's output depends on
-(`cache_key.executable_key`), so it is never stale.
+both off. The key of an entry covers everything on which the compiler's output depends
+(`cache_key.executable_key`), so entries never become stale.
 
-A cache that nobody asked for must not disturb. A failure to use the user's folder is one warning,
-after which the process goes on without it, and events are not reported to listeners.
+The user's folder is used by default, so it must not disturb. If it fails, the process warns once
+and continues without it. Its events are not reported to listeners.
 
 Loading an entry runs its machine code. Anyone who can write to the directory can run code in the
 processes that use it.
@@ -41,11 +41,11 @@ __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 # ---- the cache of the process ----
 
 _cache: ProgramCache | None = None
-_told_disabled = False  # whether listeners know that a flag turns the cache off
+_told_disabled = False  # whether listeners have been told that a flag turns the cache off
 
 
 def cache_in_use(platform: str = "") -> ProgramCache | None:
-    """Returns the cache that the flags configure; None if programs are not kept.
+    """Returns the cache chosen by the flags; None if programs are not stored.
 
     Args:
       platform: the platform of the program; the user's folder holds programs for ``"cpu"``.
@@ -71,9 +71,9 @@ def cache_in_use(platform: str = "") -> ProgramCache | None:
 
 
 def is_initialized() -> bool:
-    """Returns whether a directory that a flag names has been used.
+    """Returns whether a directory named by a flag has been used.
 
-    It counts from the beginning of the process, or from `reset_cache`.
+    Uses before the last `reset_cache` do not count.
     """
     return _cache is not None
 
@@ -95,7 +95,7 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
 
 
 def reset_cache() -> None:
-    """Forgets the cache's state in this process; the entries stay.
+    """Resets the cache's state in this process. The entries stay on disk.
 
     Example:
       >>> reset_cache()
@@ -109,8 +109,7 @@ def reset_cache() -> None:
 
 # ---- the user's folder ----
 
-# The cache in the user's folder, and the value of the flag for which it was found; the cache is
-# None if the folder cannot be used.
+# The flag's value and the cache in the user's folder, which is None if the folder cannot be used.
 _user: tuple[str | None, UserCache | None] | None = None
 _user_lock = threading.Lock()
 
@@ -142,10 +141,10 @@ def _opened_user_cache() -> UserCache | None:
     return cache
 
 
-# ---- compiling through the cache ----
+# ---- compilation through the cache ----
 
 _EVENTS = "/jax/compilation_cache/"
-# The kinds of failures that have occurred with a cache, as pairs of the directory and the kind.
+# Kinds of failures that have occurred, as pairs of the cache's directory and the kind.
 _failed: set[tuple[Path, str]] = set()
 
 
@@ -156,14 +155,14 @@ def load_or_compile(
     options: Any,
     compile_module: Callable[[Any], Any],
 ) -> tuple[Any, bytes | None]:
-    """Returns an executable from the cache and its bytes, or compiles it and returns None for them.
+    """Loads an executable and its bytes from the cache, or compiles it (bytes: None).
 
     A new executable is stored if its compilation took long enough.
 
     Args:
       cache: the cache.
       module: the MLIR module.
-      devices: the devices that it runs on.
+      devices: the devices on which the module runs.
       options: XLA's compile options.
       compile_module: a function that compiles the module with the options.
     """
@@ -204,7 +203,7 @@ def load_or_compile(
 
 
 def note_host_callbacks(cache: ProgramCache, module: Any) -> None:
-    """Reports a cache request for a program that cannot be stored, as it calls Python functions."""
+    """Reports a cache request for a program that is not stored because it calls Python."""
     _record(cache, "compile_requests_use_cache")
     name = mlir.module_name(module)
     _log(cache, "compiler", _NOT_WRITTEN + "it uses host callbacks", name)
@@ -241,7 +240,7 @@ def _record_seconds(cache: ProgramCache, event: str, seconds: float) -> None:
 
 
 def _report_failure(cache: ProgramCache, kind: str, name: str, error: Exception) -> None:
-    """Warns of the first failure of a kind; a flag makes it an error."""
+    """Warns of the first failure of each kind. A flag turns the warning into an error."""
     if flags.raise_persistent_cache_errors.value:
         raise error
     message = f"Error {kind} persistent compilation cache entry for '{name}': {error}"
@@ -256,7 +255,7 @@ def _report_failure(cache: ProgramCache, kind: str, name: str, error: Exception)
 
 
 class CacheContentsError(RuntimeError):
-    """Error for a cached executable that differs from the compiler's present result."""
+    """Error for a cached executable that differs from the compiler's current output."""
 
 
 def _check_same(name: str, cached: Any, compiled: Any) -> None:

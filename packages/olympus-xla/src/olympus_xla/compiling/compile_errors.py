@@ -15,7 +15,7 @@ _UNREGISTERED = re.compile(
 
 
 def raise_clear_error(error: Any, platform: str) -> None:
-    """Raises an error with advice in place of a compiler error without advice."""
+    """Raises an error with advice in place of the compiler's error."""
     found = _UNREGISTERED.search(str(error))
     if found is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's compile options, for compiled functions and for callers that compile modules themselves."""
+"""XLA's compile options, also for callers that compile modules themselves."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def compile_options(
     Args:
       device_ids: the devices' numbers; None if they are not fixed.
       partitions: the number of devices over which the computation is divided.
-      replicas: the number of copies that run on different data; by default, as many as the devices
-        allow.
+      replicas: the number of copies that run on different data; by default, the largest number that
+        the devices allow.
       options: XLA's options by name.
-      disabled_passes: passes that must not run, besides those that the options or flags disable.
+      disabled_passes: passes to disable, in addition to those disabled by options or flags.
 
     Raises:
-      TypeError: a compiler option has a value that XLA does not take.
+      TypeError: a compiler option has a value that XLA does not accept.
     """
     result = CompileOptions()
+    result.profile_version = config_flags.xla_profile_version.value
     build = result.executable_build_options
     if replicas is None:
         replicas = 1 if device_ids is None else len(device_ids) // partitions
@@ -89,12 +90,12 @@ def _set_build_option(build: Any, name: str, value: Any) -> None:
         setattr(build, name, value)
 
 
-# XLA's numbers for levels of effort.
+# XLA's numbers for effort levels.
 _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 
 def _set_efforts(build: Any) -> None:
-    """Sets the levels of effort of the compiler from the flags."""
+    """Sets the compiler's effort levels from the flags."""
     build.optimization_level = _LEVELS[config_flags.optimization_level.value]
     build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
     for flag in (config_flags.exec_time_optimization_effort, config_flags.memory_fitting_effort):
@@ -130,10 +131,11 @@ def get_compile_options(
     Args:
       num_replicas: the number of copies that run on different data.
       num_partitions: the number of devices over which each copy is divided.
-      device_assignment: the numbers of the devices, one row for each replica. With one partition it
-        may be one number for each replica. None leaves the devices to the client.
+      device_assignment: the numbers of the devices, one row for each replica. With a single
+        partition, a flat sequence with one number for each replica is allowed. If None, the client
+        chooses the devices.
       env_options_overrides: XLA's options by name.
-      fdo_profile: a profile of earlier runs, by which the compiler optimises.
+      fdo_profile: a profile of earlier runs, which guides optimisation.
       detailed_logging: whether the compiler logs in detail.
       backend: the client that will compile; the options are the same for all.
 
@@ -182,9 +184,9 @@ def create_compile_options(
 
     Args:
       computation: the module; the options do not depend on it.
-      tuple_args: whether the program takes one tuple instead of its operands.
+      tuple_args: whether the program takes its operands as one tuple.
       allow_prop_to_inputs: for each operand, whether the compiler may choose its sharding.
-      allow_prop_to_outputs: likewise for each result.
+      allow_prop_to_outputs: for each result, whether the compiler may choose its sharding.
       backend: the client that will compile.
       np_dev: the devices, an array.
       compiler_options: XLA's options by name.

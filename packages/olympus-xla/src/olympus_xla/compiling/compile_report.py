@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of what was done to a program so that it compiles quickly."""
+"""Reports of changes that make programs compile faster."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["CompileReport", "report_of"]
 
 
 class CompileReport(Record):
-    """Record of what was done to a program so that it compiles quickly.
+    """Report of changes that make a program compile faster. Prints as text.
 
     Attributes:
       name: the name of the program.
-      equations: its number of equations.
-      cuts: pairs of a source line and the number of its values that are kept in memory, where the
-        compiler would have computed them again in each place that uses them.
-      operations_before: the estimated number of operations that the compiler would have had to
-        compile without cuts; 0 if there are none.
-      operations: likewise, with the cuts.
+      equations: the number of equations.
+      cuts: pairs of a source line and the number of its values that are kept in memory. Without a
+        cut, the compiler would compute a value again at each use.
+      operations_before: the estimated number of operations to compile without cuts; 0 if there are
+        no cuts.
+      operations: the estimated number of operations with the cuts.
       blocks: triples of the source line of a repeated block, the number of its equations, and the
         number of its repetitions. These blocks became calls of one function.
     """

@@ -32,9 +32,9 @@ class CompiledModule(NamedTuple):
     """Loaded executable of jaxlib.
 
     Attributes:
-      loaded: the executable; it cannot run if its devices are only described.
-      serialized: its bytes if it was found on disk, else None. jaxlib cannot write such an
-        executable again: it would leave out the machine code.
+      loaded: the executable. It cannot run on compile-only devices.
+      serialized: the bytes of an executable that was found on disk, else None. They are kept
+        because jaxlib would serialize it without the machine code.
     """
 
     loaded: Any
@@ -42,13 +42,13 @@ class CompiledModule(NamedTuple):
 
 
 class CompiledProgram(NamedTuple):
-    """Record of a program that was compiled, or loaded from disk.
+    """Record of a program that was compiled or loaded from disk.
 
     Attributes:
       name: the name of the computation.
       source: the function and its source line, such as ``f at file.py:3``.
       equations: the number of equations of the program.
-      seconds: the time that compiling or loading took.
+      seconds: the time of compiling or loading.
       from_disk: whether the executable was found on disk.
     """
 
@@ -59,8 +59,8 @@ class CompiledProgram(NamedTuple):
     from_disk: bool
 
 
-#: The last programs that this process compiled or loaded, in order.
-compiled_programs: collections.deque[CompiledProgram] = collections.deque(maxlen=10_000)
+#: The programs that this process has compiled or loaded most recently, in order.
+compiled_programs: collections.deque[CompiledProgram] = collections.deque(maxlen=2_000)
 
 
 def compile_module(
@@ -86,16 +86,17 @@ def compile_module(
       compiler_options: XLA's options by name.
       disabled_passes: passes of XLA that must not run on the module.
       host_callbacks: the Python functions that the computation calls.
-      source: the function that the computation comes from, for reports.
+      source: the function from which the computation comes, for reports.
       equations: the number of equations of the program, for reports.
-      is_inspected: whether the executable is for inspection. If so, it comes from disk only if the
-        user has named a directory: it may have other source positions, and cannot be written.
+      is_inspected: whether the executable is for inspection. If so, it is loaded from disk only if
+        the user has named a directory, because a loaded executable may have other source positions
+        and cannot be written.
 
     Returns:
       The loaded executable.
 
     Raises:
-      TypeError: a compiler option has a value that XLA does not take.
+      TypeError: a compiler option has a value that XLA does not accept.
       JaxRuntimeError: XLA refuses the module.
     """
     options = compile_options(
@@ -136,7 +137,7 @@ def compile_module(
 
 
 def _may_be_on_disk(device: Any, is_inspected: bool) -> bool:
-    """Returns whether the flags let programs for a device be kept on disk."""
+    """Returns whether the flags allow storing programs for a device on disk."""
     if is_description(device):
         return False
     if compilation_cache_dir.value:

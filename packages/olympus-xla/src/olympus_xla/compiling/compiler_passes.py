@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes of XLA's compiler that are written in Python, as functions of HLO modules."""
+"""Compiler passes written in Python, as functions of HLO modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PipelineStage(enum.Enum):
     POST_SCHEDULER = 1
 
 
-# Passes for platforms that have no client yet: (platform, name, stage, callback).
+# Passes for platforms that have no client yet, as tuples (platform, name, stage, callback).
 _waiting: list[tuple[str, str, PipelineStage, Callable[[bytes], bytes | None]]] = []
 
 
@@ -43,10 +43,10 @@ def register_hlo_module_transformation(
     Programs that are already compiled do not change.
 
     Args:
-      callback: takes a module, a serialized ``HloModuleProto``, and returns a changed one, or None
-        if it has changed nothing.
+      callback: takes a module, a serialized ``HloModuleProto``, and returns the changed module, or
+        None for no change.
       name: the pass's name.
-      stage: where in the pipeline it runs; passes of one stage run in the order of registration.
+      stage: the stage of the pipeline. Passes of one stage run in the order of registration.
       platforms: the platforms, or the one platform, whose compiler gets the pass; None for all.
 
     Raises:
@@ -78,7 +78,7 @@ def clear_hlo_module_transformation(
 
     Args:
       name: the pass's name.
-      stage: where in the pipeline it runs.
+      stage: the stage of the pipeline.
       platforms: the platforms, or the one platform, whose compiler has the pass; None for all.
 
     Returns:
@@ -119,13 +119,13 @@ def _platforms(asked: Sequence[str] | str | None) -> list[str]:
 
 
 def _register_waiting(clients: dict[str, Any]) -> None:
-    """Registers the passes that were added before their platform had a client."""
+    """Registers passes that were added before their platform had a client."""
     for platform, name, stage, callback in _waiting:
         client = clients.get(platform)
         if client is not None:
             try:
                 register_compiler_pass(client, name, stage.value, callback)
-            except RuntimeError as error:  # the plugin does not support passes in Python
+            except RuntimeError as error:  # the plugin does not support passes written in Python
                 logger = logging.getLogger(logger_name("compiler"))
                 logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
     _waiting.clear()

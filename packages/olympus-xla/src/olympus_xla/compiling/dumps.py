@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of compiled programs, in the folder that ``olympus_dump_ir_to`` names."""
+"""Dumps of compiled programs, in the folder named by ``olympus_dump_ir_to``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _olympuspr(lowered: Any) -> str:
     return f"{lowered.closed}\n"
 
 
-# For each mode, the file name ending and the function that returns the contents.
+# For each mode, the ending of the file name and a function that returns the contents.
 _MODES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "stablehlo": ("mlir", _stablehlo),
     "jaxpr": ("olympuspr.txt", _olympuspr),
@@ -35,7 +35,7 @@ _MODES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def dump_program(lowered: Any) -> list[Path]:
-    """Writes a lowered program in the forms that the flag ``olympus_dump_ir_modes`` names.
+    """Writes a lowered program in the forms named by the flag ``olympus_dump_ir_modes``.
 
     Args:
       lowered: the program, with its olympuspr and its module.
@@ -47,7 +47,7 @@ def dump_program(lowered: Any) -> list[Path]:
       ValueError: a mode is unknown.
     """
     target = config_flags.dump_ir_to.value
-    if target == "sponge":  # stands for the folder in which a test runner collects files
+    if target == "sponge":  # "sponge" stands for the folder in which a test runner collects files
         target = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
         if not target:
             raise ValueError(

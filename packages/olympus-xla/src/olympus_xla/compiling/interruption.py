@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilations that Ctrl-C can interrupt.
 
-Python handles signals in the main thread, between two instructions of Python. A compilation is one
-call of C++, which may take minutes. So another thread makes the call, and the main thread waits for
-it in a way that signals can interrupt. The compilation itself cannot be stopped: after an
-interrupt it goes on in the background, and its executable is dropped.
+Python handles signals in the main thread, between two bytecode instructions. A compilation is a
+single call of C++, which may take minutes. Another thread therefore makes the call, and the main
+thread waits in a way that signals can interrupt. The compilation itself cannot be stopped. After an
+interrupt it continues in the background, and its executable is dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Call:
-    """A call in another thread.
+    """A call that runs in another thread.
 
     Attributes:
       done: a lock that is held until the call has returned.
@@ -47,19 +47,19 @@ class _Call:
             self.done.release()
 
 
-# Interrupted calls that still use the MLIR context in which programs are built.
+# Interrupted calls that still use the MLIR context for building programs.
 _abandoned: list[_Call] = []
 
 
 def _handles_signals() -> bool:
-    """Returns whether this thread runs Python functions when the user interrupts the process."""
+    """Returns whether this thread handles signals, such as the user's interrupt, in Python."""
     return threading.current_thread() is threading.main_thread() and callable(
         signal.getsignal(signal.SIGINT)
     )
 
 
 def interruptibly(function: Callable[[], T]) -> T:
-    """Calls a function so that signals interrupt the wait for its result.
+    """Calls a function such that signals can interrupt the wait for its result.
 
     Args:
       function: a function whose call releases the interpreter's lock.
@@ -82,7 +82,7 @@ def interruptibly(function: Callable[[], T]) -> T:
 
 
 def await_abandoned() -> None:
-    """Waits for interrupted compilations; they use the context in which programs are built."""
+    """Waits for interrupted compilations, which still use the MLIR context of the process."""
     while _abandoned:
         call = _abandoned[-1]
         call.done.acquire()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands and results of a module's main function, with their attributes.
 
-Each operand and each result has a record. Passes such as `donate` and `annotate_shardings` write
-into the attributes of the records.
+A record stands for each operand and each result. Passes such as `donate` and `annotate_shardings`
+write MLIR attributes into the records.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Operand:
     """Operand of the main function.
 
     Attributes:
-      aval: its type.
-      donated: whether results may take its memory.
-      sharding: its sharding over the mesh of the program; None if it is not known.
+      aval: the type.
+      donated: whether results may reuse the operand's memory.
+      sharding: the sharding over the program's mesh; None if unknown.
       layout: the requested layout: a `Layout`, ``Layout.AUTO``, or None for the default.
-      attributes: its MLIR attributes by name.
+      attributes: the MLIR attributes by name.
     """
 
     __slots__ = ("attributes", "aval", "donated", "layout", "sharding")
@@ -56,10 +56,10 @@ class Result:
     """Result of the main function.
 
     Attributes:
-      aval: its type.
+      aval: the type.
       sharding: the requested sharding; None to leave it to the compiler.
       layout: the requested layout: a `Layout`, ``Layout.AUTO``, or None for the default.
-      attributes: its MLIR attributes by name.
+      attributes: the MLIR attributes by name.
     """
 
     __slots__ = ("attributes", "aval", "layout", "sharding")
@@ -72,17 +72,17 @@ class Result:
 
 
 def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: int) -> None:
-    """Lets results take the memory of donated operands.
+    """Lets results reuse the memory of donated operands.
 
-    An operand gives its memory to a result of the same type whose parts on each device have the
-    same shape. If there is no such result, the compiler may give the memory to a result of as many
-    bytes, or to a result whose sharding it chooses. The function warns of donated operands whose
-    memory no result can take.
+    A result reuses the memory of an operand of the same type if their shards have the same shape.
+    If there is no such result, the compiler may reuse the memory for a result with the same number
+    of bytes, or for a result whose sharding it chooses. Warns of donated operands whose memory no
+    result can reuse.
 
     Args:
       operands: the operands.
       results: the results without tokens.
-      num_tokens: the number of tokens that come before the results.
+      num_tokens: the number of tokens that precede the results.
     """
     free: dict[Any, list[int]] = {}
     several = any(operand.sharding is not None for operand in operands)
@@ -115,14 +115,14 @@ def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: i
 
 
 def _part_aval(value: Operand | Result) -> Any:
-    """Returns the type of the part of an operand or a result on each device."""
+    """Returns the type of the shard of an operand or result on each device."""
     if value.sharding is None or not hasattr(value.aval, "shape"):
         return value.aval
     return value.aval.update(shape=value.sharding.shard_shape(value.aval.shape), sharding=None)
 
 
 def _part(value: Operand | Result) -> tuple[Any, ...]:
-    """Returns the size, memory space, shape and dtype of the part on each device."""
+    """Returns the size, memory space, shape and dtype of the shard on each device."""
     aval = _part_aval(value)
     space = MemorySpace.Host if aval.memory_space is MemorySpace.Host else MemorySpace.Device
     return (math.prod(aval.shape) * aval.dtype.itemsize, space), aval.shape, aval.dtype
@@ -131,7 +131,7 @@ def _part(value: Operand | Result) -> tuple[Any, ...]:
 def annotate_shardings(
     values: Sequence[Operand | Result], mesh_symbol: Callable[[Any], str]
 ) -> None:
-    """Writes the known shardings of operands or results.
+    """Adds the known shardings of operands or results to their attributes.
 
     Args:
       values: the operands or results.
@@ -153,7 +153,7 @@ def annotate_memories(values: Sequence[Operand | Result]) -> None:
 
 
 def annotate_layouts(values: Sequence[Operand | Result]) -> None:
-    """Writes the requested layouts of operands or results."""
+    """Adds the requested layouts of operands or results to their attributes."""
     for value in values:
         layout = value.layout
         if layout is None:
@@ -161,13 +161,13 @@ def annotate_layouts(values: Sequence[Operand | Result]) -> None:
         layouts_in_use.in_use = True
         text = "auto" if layout is Layout.AUTO else layout._to_xla_layout(value.aval.dtype)
         value.attributes["mhlo.layout_mode"] = mlir.string(text)
-        # The compiler finds out whether memory can be shared after it has chosen the layouts.
+        # The compiler decides whether memory can be shared after it has chosen the layouts.
         if value.attributes.pop("tf.aliasing_output", None) is not None:
             value.attributes["jax.buffer_donor"] = mlir.boolean(True)
 
 
 def annotate_paths(results: Sequence[Result], paths: Sequence[str] | None) -> None:
-    """Writes the paths of results in the function's result tree, if each result has a path."""
+    """Adds the results' paths in the function's result tree, if each result has a path."""
     if paths is None or len(paths) != len(results):
         return
     for result, path in zip(results, paths, strict=True):

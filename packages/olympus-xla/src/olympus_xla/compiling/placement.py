@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement of computations: their devices, and the shardings of operands and results.
 
-The placement of a call is determined by the user's options and by the committed operands.
-Uncommitted operands are moved to it.
+The user's options and the committed operands determine the placement of a call. Uncommitted
+operands are moved to the devices of the placement.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Placement:
 
     Attributes:
       devices: the devices in the order of the partitions.
-      mesh: the mesh that the shardings refer to; None for a single device without one.
-      in_shardings: the sharding of each operand. None lets an operand be on any device, or be
+      mesh: the mesh of the shardings; None for a single device without a mesh.
+      in_shardings: the sharding of each operand. None accepts an operand on any device, or
         replicated over several devices.
-      out_shardings: the sharding of each result; None to leave it to the compiler.
+      out_shardings: the sharding of each result; if None, the compiler chooses.
       committed: whether the results are committed.
       in_layouts: the layout of each operand: a `Layout`, `Layout.AUTO`, or None for the default;
         empty if all are None.
-      out_layouts: likewise for the results.
+      out_layouts: the same for the results.
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class Placement:
     def key_of_module(self) -> tuple:
         """Returns the part of the placement on which a module depends.
 
-        It has everything except the choice of the devices.
+        This is everything except the specific devices.
         """
         return (
             len(self.devices),
@@ -122,19 +122,19 @@ class Placement:
 
     @property
     def single_device(self) -> Any:
-        """The device, if there is only one; otherwise None."""
+        """The device, if there is only one, else None."""
         return self.devices[0] if len(self.devices) == 1 else None
 
     def operand_sharding(self, position: int) -> Any:
-        """Returns the sharding with which an operand is passed."""
+        """Returns the sharding that an operand has when the program is called."""
         if self.mesh is None:
             return device_sharding(self.devices[0])
         return self.in_shardings[position] or self.replicated
 
     def constant_sharding(self, value: Any) -> Any:
-        """Returns the sharding with which a constant is passed.
+        """Returns the sharding that a constant has when the program is called.
 
-        This is its present sharding if that is over this mesh.
+        A constant that is already on this mesh keeps its sharding.
         """
         sharding: Any = getattr(value, "sharding", None)
         if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
@@ -150,7 +150,7 @@ class Placement:
 
 
 def _without_devices(sharding: Any) -> Any:
-    """Returns the properties of a sharding that change a module."""
+    """Returns the properties of a sharding on which a module depends."""
     if type(sharding) is NamedSharding:
         return sharding.mesh.shape_tuple, sharding.spec, sharding.memory_kind
     return sharding
@@ -170,13 +170,13 @@ def on_one_device(device: Any, committed: bool) -> Placement:
 
 
 def committed_sharding(value: Any) -> Any:
-    """Returns the sharding of a committed operand; None for an uncommitted one."""
+    """Returns the sharding of a committed operand; None for uncommitted operands."""
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    value = plain_array(getattr(value, "_array", value))  # the array that a reference holds
+    value = plain_array(getattr(value, "_array", value))  # the array in a reference
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    # In ahead-of-time compilation the value may be the type of an array.
+    # In ahead-of-time compilation, the value may be only the type of an array.
     if type(value) is ShapeDtypeStruct:
         sharding = concrete_sharding(value.sharding)
         if type(sharding) is NamedSharding and not isinstance(sharding.mesh, Mesh):
@@ -186,7 +186,7 @@ def committed_sharding(value: Any) -> Any:
 
 
 def _over_devices(sharding: NamedSharding) -> NamedSharding:
-    """Converts a sharding over an abstract mesh, as in exported programs, to actual devices.
+    """Converts a sharding over an abstract mesh, as in exported programs, to real devices.
 
     Raises:
       ValueError: there are too few devices.
@@ -206,13 +206,12 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     """Returns the placement of a call.
 
     Args:
-      options: the options that the user gave.
+      options: the user's options.
       program: the traced program.
       shardings: the shardings of committed operands; see `committed_sharding`.
 
     Raises:
-      ValueError: committed operands lie on different devices, or contradict the user's
-        options.
+      ValueError: committed operands are on different devices, or contradict the user's options.
     """
     several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
     several = several or any(map(_is_on_several_devices, program.closed.consts))
@@ -247,7 +246,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
 
 
 def _check_fits_one_device(program: Any) -> None:
-    """Raises if a result is sharded over a mesh whose devices nothing determines."""
+    """Raises if a result is sharded over a mesh whose devices are unknown."""
     for aval in program.closed.out_avals:
         layout = getattr(aval, "layout", None)
         if layout is not None and layout.mesh.size > 1:
@@ -337,11 +336,11 @@ def _resolve_shardings(
     placed_in = [
         sharding
         if sharding is None or _is_over_devices_of(sharding, mesh)
-        else NamedSharding(mesh, PartitionSpec())  # the call moves the operand there
+        else NamedSharding(mesh, PartitionSpec())  # the call moves the operand to the mesh
         for sharding in placed_in
     ]
     if mesh.are_all_axes_explicit:
-        # With explicit axes, the types of results have shardings.
+        # With explicit axes, the results' types include shardings.
         placed_out = [
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
@@ -352,9 +351,9 @@ def _resolve_shardings(
 
 
 def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
-    """Returns whether two shardings cut arrays into the same parts, on the same or other devices.
+    """Returns whether two shardings have the same shards, on the same or other devices.
 
-    A call moves the parts of an operand to the devices that ``in_shardings`` asks for.
+    A call moves the shards of an operand to the devices of ``in_shardings``.
     """
     if own == given or own.is_equivalent_to(given, ndim):
         return True
@@ -364,7 +363,7 @@ def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
 
 
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
-    """Raises ValueError if an operand is in a memory other than that of its requested sharding."""
+    """Raises ValueError if an operand is not in the memory of its requested sharding."""
     for given, aval in zip(in_given, avals, strict=True):
         space = getattr(aval, "memory_space", None)
         if given is not None and space_of_kind(given.memory_kind) is not space:
@@ -377,10 +376,10 @@ def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
 
 
 def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
-    """Returns the mesh and the devices of all known shardings.
+    """Returns the mesh and the devices that all known shardings have in common.
 
     Args:
-      mesh: the mesh that the program or its context requires; None if they require none.
+      mesh: the mesh that the program or its context requires, or None.
       what: a description of the origin of ``mesh``, for errors.
       known: pairs of a description and a sharding.
     """
@@ -393,14 +392,14 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
             raise incompatible_devices(description, own_devices, what, devices)
         if mesh is None and type(sharding) is NamedSharding:
             mesh = sharding.mesh
-            devices = own_devices  # numbers partitions in the order of the mesh
+            devices = own_devices  # partitions are numbered in the order of the mesh
     if devices is None:  # all given shardings are None
         devices = (default_device_for(None),)
     return mesh, devices
 
 
 def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
-    """Converts a sharding to this mesh, so that all annotations refer to one mesh."""
+    """Converts a sharding to this mesh, because all annotations must refer to one mesh."""
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
         return sharding
     ndim = getattr(aval, "ndim", 0)
@@ -459,7 +458,7 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
 
 
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
-    """Returns the requested shardings, one or None for each leaf of the result."""
+    """Returns the requested shardings: one, or None, for each leaf of the result."""
     given = dict(options.placement).get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
@@ -492,7 +491,7 @@ def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> Non
 
 
 def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
-    """Spreads a tree of shardings over the leaves of a target of which it is a prefix.
+    """Expands a tree of shardings to the leaves of a target, of which the tree is a prefix.
 
     Args:
       given: the tree of shardings, as a pair of structure and leaves.
@@ -522,14 +521,14 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
 
 
 def check_constrained(what: str, shardings: Sequence[Any]) -> None:
-    """Checks that shardings of a jitted function's operands or results leave no dimension open.
+    """Checks that all shardings of a jitted function's operands or results are constrained.
 
     Args:
       what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
       shardings: the leaves of the argument.
 
     Raises:
-      ValueError: one of them has an unconstrained dimension.
+      ValueError: one of the shardings has an unconstrained dimension.
     """
     for given in shardings:
         sharding: Any = given.sharding if isinstance(given, Format) else given
@@ -570,6 +569,6 @@ _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "ro
 
 
 def platform_of(device: Any) -> str:
-    """Returns the platform of a device, with the name that lowering rules use."""
+    """Returns the platform of a device, under the name that lowering rules use."""
     platform: str = device.platform
     return _PLATFORM_OF_BACKEND.get(platform, platform)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of jitted functions on disk, by which a process need not trace them.
+"""Cache of compiled programs on disk, which spares a process the tracing of functions.
 
-The key of an entry covers all that tracing, lowering and compilation depend on: a digest of the
-function and of everything that it reads (`olympus_ir.programs.calls.identity`), static arguments,
-the types and the structure of the others, the configuration, the versions of the libraries, and all
-that the compiler depends on. A function without a digest is traced, and so is a call that is not an
-ordinary one: on another device than the default one, with custom nodes of pytrees, under a mesh,
-and so on. A log message of level DEBUG says why.
+The key of an entry covers everything on which tracing, lowering and compilation depend: a digest of
+the function and of everything that it reads (`olympus_ir.programs.calls.identity`), the static
+arguments, the types and the structure of the other arguments, the configuration, the versions of
+the libraries, and everything on which the compiler depends. Functions without a digest are traced.
+So are unusual calls, for example on a device other than the default one, with custom pytree nodes,
+or under a mesh. A log message of level DEBUG gives the reason.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ __all__ = ["Request", "find", "keep", "request"]
 _FORMAT_VERSION = 1
 _PLAIN_LEAVES = (bool, int, float, complex)
 _PLAIN_NODES = (tuple, list, dict, type(None))
-# Flags that do not change programs.
+# Flags that do not affect programs.
 _WITHOUT_EFFECT = frozenset(
     flag.flag_name for flag in vars(config_cache_flags).values() if hasattr(flag, "flag_name")
 )
 
 
 class _IneligibleError(Exception):
-    """Signal that a call cannot use the cache; the message says why."""
+    """Signals that a call cannot use the cache; the message gives the reason."""
 
 
 class Request(NamedTuple):
-    """Call that may find its program on disk.
+    """A call that may find its program on disk.
 
     Attributes:
       name: the name of the function.
       key: the key of the entry; None if the program was found earlier in this process.
       leaves: the flat operands.
-      memo: the programs of the function that were found earlier in this process.
-      memo_key: the key of this call's program among them.
+      memo: the function's programs that this process has already found.
+      memo_key: the key of this call's program in ``memo``.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Request(NamedTuple):
 
 
 class _LoadedProgram(NamedTuple):
-    """Program that was found on disk."""
+    """A program that was found on disk."""
 
     executable: Any
     constants: list[Any]
@@ -106,7 +106,7 @@ def request(
 
     Args:
       fun: the function.
-      options: its options.
+      options: the function's options.
       args: the positional arguments.
       kwargs: the keyword arguments.
     """
@@ -130,16 +130,16 @@ def request(
     except (_IneligibleError, UnknownIdentityError) as error:
         _log("%s is traced: %s", name, error)
         return None
-    except Exception as error:  # tracing raises it again if the arguments are wrong
+    except Exception as error:  # tracing raises the error again if the arguments are wrong
         _log("%s is traced after an error: %s", name, error)
         return None
     return Request(name, key, leaves, memo, memo_key)
 
 
 def find(asked: Request | None, executable_type: Any) -> tuple[Any, Any, bool] | None:
-    """Returns the result of a call by a program on disk, as `jit`'s function for C++ returns it.
+    """Calls a program from disk. Returns the result in the form of `jit`'s cache-miss function.
 
-    It returns None if there is no such program.
+    Returns None if there is no such program.
 
     Args:
       asked: the request of the call; None if the function must be traced.
@@ -167,12 +167,12 @@ def find(asked: Request | None, executable_type: Any) -> tuple[Any, Any, bool] |
 
 
 def keep(asked: Request, program: TracedProgram, compiled: Any) -> None:
-    """Writes the program of a call that has been traced.
+    """Stores the program of a call that has been traced.
 
     Args:
       asked: the request of the call.
       program: the traced program.
-      compiled: its compiled form.
+      compiled: the compiled form of the program.
     """
     cache = _cache()
     if cache is None or asked.key is None or (cache.directory, "failed") in _told:
@@ -188,7 +188,7 @@ def keep(asked: Request, program: TracedProgram, compiled: Any) -> None:
         _report(f"the program of {asked.name} cannot be written: {error}")
 
 
-# ---- what a call must be like ----
+# ---- conditions on a call ----
 
 
 def _check_circumstances(options: JitOptions) -> None:
@@ -206,7 +206,7 @@ def _check_circumstances(options: JitOptions) -> None:
 
 
 def _is_committed(leaf: Any, device: Any) -> bool:
-    """Returns whether an operand is committed; raises if it is no ordinary array or number."""
+    """Returns whether an operand is committed. Raises if it is not an ordinary array or number."""
     if type(leaf) is _jaxlib.ArrayImpl:
         if leaf._sharding != backends.device_sharding(device):
             raise _IneligibleError("an argument is on another device")
@@ -224,7 +224,7 @@ def _type_text(aval: Any) -> str:
 
 
 def _tree_text(tree: Any) -> str:
-    """Returns a text that determines a tree structure of tuples, lists and dictionaries."""
+    """Returns a text that identifies a tree structure of tuples, lists and dictionaries."""
     data = tree.node_data()
     if data is None:
         return "*"
@@ -292,9 +292,9 @@ _versions: list[str] = []
 
 
 def _library_versions() -> list[str]:
-    """Returns the versions of Python and of the libraries whose functions count by their names.
+    """Returns the versions of Python and of the libraries whose functions are identified by name.
 
-    It does not use `importlib.metadata`, whose import takes longer than all the rest of a look-up.
+    Does not use `importlib.metadata`, whose import takes longer than the rest of a look-up.
     """
     if not _versions:
         found = [sys.version, f"numpy {np.__version__}"]
@@ -314,10 +314,10 @@ _OLYMPUS = (
 
 
 def _version_of_folder(folder: str) -> list[str]:
-    """Returns texts that determine the contents of the folder of a package.
+    """Returns texts that identify the contents of a package's folder.
 
-    They are the time at which it was installed and its version. A version in development does not
-    determine them, so the times at which its files were changed are added.
+    These are the time of installation and the version. For a development version, the modification
+    times of the files are added.
     """
     about = os.path.join(folder, "__about__.py")
     version = Path(about).read_text("utf-8") if os.path.exists(about) else ""
@@ -337,7 +337,7 @@ def _version_of_folder(folder: str) -> list[str]:
 
 
 def _state(program: TracedProgram, compiled: Any) -> dict[str, Any]:
-    """Returns what an entry holds; raises if the program cannot be kept."""
+    """Returns the contents of an entry. Raises if the program cannot be stored."""
     lowered, placement, executable = compiled.lowered, compiled.placement, compiled.executable
     device = backends.default_device()
     for reason, holds in (
@@ -403,7 +403,7 @@ _told: set[tuple[Path, str]] = set()
 
 
 def _cache() -> UserCache | None:
-    """Returns the folder of programs; None if it is turned off or cannot be used."""
+    """Returns the folder of programs; None if it is disabled or cannot be used."""
     global _opened
     if not config_cache_flags.enable_compilation_cache.value:
         return None
@@ -418,7 +418,7 @@ def _cache() -> UserCache | None:
 
 
 def _report(message: str) -> None:
-    """Warns of the first failure to read or write a program; others are logged."""
+    """Warns of the first failure to read or write a program. Later failures are only logged."""
     cache = _cache()
     mark = (Path() if cache is None else cache.directory, "failed")
     if mark in _told:

@@ -19,7 +19,10 @@ from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
-from olympus_ir.settings.config_flags import captured_constants_warn_bytes
+from olympus_ir.settings.config_flags import (
+    captured_constants_report_frames,
+    captured_constants_warn_bytes,
+)
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import allocation_effect
 from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
@@ -55,23 +58,27 @@ else:
 
 __all__ = ["Lowered", "has_symbolic_shapes", "lower"]
 
-# Constants up to this many bytes are written into the module; larger constants are passed as
-# operands, so that the compiler does not read or fold them.
+# Constants up to this many bytes are written into the module. Larger constants are passed as
+# operands, so the compiler does not have to read or fold them.
 _LARGEST_INLINE_CONSTANT = 1024
+
+# The number of constants that a warning lists, and of frames if a flag requests all frames.
+_MOST_REPORTED = 5
+_ALL_FRAMES = 1000
 
 
 class Lowered:
-    """A program lowered to a StableHLO module, with the facts needed to call it.
+    """A program lowered to a StableHLO module, with the data needed to call it.
 
     Attributes:
       module: the MLIR module.
       name: the name of the computation.
-      kept: for each operand, whether the computation takes it.
+      kept: for each operand, whether the module takes it.
       constants: arrays passed before the operands.
       cuts: the cuts that limit fused functions.
       in_avals: the types of all operands.
       out_avals: the types of the results.
-      donated: for each operand, whether its memory is given away.
+      donated: for each operand, whether it is donated.
       effects: all effects of the program.
       ordered_effects: the effects whose tokens are the first operands and results.
       host_callbacks: Python functions that the computation calls.
@@ -79,8 +86,8 @@ class Lowered:
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
       program: the program whose equations were lowered, after the passes that change it.
-      needs_refinement: whether it has dynamic shapes, which must be inferred from the shapes of the
-        operands.
+      needs_refinement: whether the module has dynamic shapes, which must be inferred from the
+        shapes of the operands.
     """
 
     __slots__ = (
@@ -127,14 +134,15 @@ def lower(
       closed: the program.
       name: the name of the computation.
       platforms: the platforms on which the module will run.
-      donated: for each operand, whether results may take its memory.
-      keep_unused: whether the computation takes operands that it does not use.
+      donated: for each operand, whether results may reuse its memory.
+      keep_unused: whether the module takes operands that it does not use.
       placement: the devices, and the shardings and layouts of operands and results; None for one
         device.
       inline_constants: whether the module holds all constants, including large ones.
       portable: whether other processes must be able to run the module.
       compile_budget: the wanted compile time in seconds; None for the default.
-      name_of_operand: returns the name, for error messages, of the operand at a position.
+      name_of_operand: a function that returns the name of the operand at a position, for error
+        messages.
 
     Raises:
       UnexpectedDimVar: results have symbolic dimensions although operands have none.
@@ -142,7 +150,7 @@ def lower(
     closed = _prepared(closed, placement)
     in_avals, out_avals = closed.in_avals, closed.out_avals
     is_symbolic = has_symbolic_shapes(in_avals)
-    # An unused operand may determine the value of a dimension variable.
+    # Even an unused operand may determine a dimension variable.
     pruned, kept = _pruned(closed.jaxpr, keep_unused or is_symbolic)
     pruned = prepared(pruned, platforms, compile_budget, cuts := [])
     program, constants = _with_constant_operands(closed, pruned, inline_constants)
@@ -212,11 +220,11 @@ def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) 
     )
 
 
-# ---- the program ----
+# ---- preparation of the program ----
 
 
 def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOlympuspr:
-    """Returns the program without references, with its results in the requested memories."""
+    """Returns the program without references, and with its results in the requested memories."""
     if allocation_effect in closed.effects:
         closed = discharge.discharge_closed(closed).closed
     if placement is not None and placement.out_shardings:
@@ -228,7 +236,7 @@ def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOly
 
 
 def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any]) -> ClosedOlympuspr:
-    """Returns the program with its results in the memories that the shardings name."""
+    """Returns the program with its results moved to the memories of the shardings."""
     spaces = [
         getattr(aval, "memory_space", None)
         if sharding is None
@@ -270,7 +278,7 @@ def _variables_of(aval: Any) -> set[str]:
 
 
 def _pruned(olympuspr: Olympuspr, keep_unused: bool) -> tuple[Olympuspr, tuple[bool, ...]]:
-    """Returns the program without dead code, and for each input whether it is kept."""
+    """Returns the program without dead code, and for each input whether it was kept."""
     pruned, used = dce_olympuspr(
         olympuspr, [True] * len(olympuspr.outvars), instantiate=keep_unused
     )
@@ -283,16 +291,16 @@ def _pruned(olympuspr: Olympuspr, keep_unused: bool) -> tuple[Olympuspr, tuple[b
 def _with_constant_operands(
     closed: ClosedOlympuspr, pruned: Olympuspr, inline_all: bool
 ) -> tuple[ClosedOlympuspr, list[Any]]:
-    """Returns the program with its large constants as first operands, and these constants.
+    """Returns the program with large constants as first operands, and these constants.
 
     Args:
       closed: the program.
       pruned: the program without dead code, which is lowered.
-      inline_all: whether large constants also stay constants.
+      inline_all: whether to keep large constants inside the program.
     """
     values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     constants = [(var, values[var]) for var in pruned.constvars]
-    _warn_of_large_constants(constants)
+    _warn_of_large_constants(constants, pruned)
     inline, passed = [], []
     for constant in constants:
         (inline if inline_all or _is_inline(constant[1]) else passed).append(constant)
@@ -306,8 +314,11 @@ def _with_constant_operands(
     )
 
 
-def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
-    """Warns if constants have more bytes than the flag ``captured_constants_warn_bytes`` allows."""
+def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]], program: Olympuspr) -> None:
+    """Warns if constants have more bytes than the flag ``captured_constants_warn_bytes`` allows.
+
+    The flag ``captured_constants_report_frames`` adds the lines that use the largest constants.
+    """
     limit = captured_constants_warn_bytes.value
     if limit < 0 or not constants:
         return
@@ -321,7 +332,27 @@ def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
             f"A large amount of constants were captured during lowering ({total / 1e6:.2f}MB "
             "total). Pass them as arguments; or, if this is intentional, disable this warning by "
             "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1."
+            f"{_uses_of_constants([var for var, _ in constants], program)}"
         )
+
+
+def _uses_of_constants(variables: Sequence[Any], program: Olympuspr) -> str:
+    """Lists the largest constants and the user's lines that first use them, if a flag asks."""
+    frames = captured_constants_report_frames.value
+    arrays = [var for var in variables if isinstance(var.aval, ShapedArray)]
+    if not frames:
+        return ""
+    largest = sorted(arrays, key=lambda var: var.aval.size * var.aval.dtype.itemsize, reverse=True)
+    lines = []
+    for var in largest[:_MOST_REPORTED]:
+        use = next((eqn for eqn in program.eqns if var in eqn.invars), None)
+        lines.append(f"\n  {var.aval.str_short()}, which the function returns")
+        if use is not None:
+            shown = source_info.summarize(use.source_info, frames if frames > 0 else _ALL_FRAMES)
+            lines[-1] = f"\n  {var.aval.str_short()}, first used by `{use.primitive}` at\n    " + (
+                shown.replace("\n", "\n    ")
+            )
+    return "".join(lines)
 
 
 def _is_over_mesh(value: Any) -> bool:
@@ -333,7 +364,7 @@ def _is_inline(value: Any) -> bool:
     if type(value) in constant_handlers or type(value) is Token:
         return True
     if type(value) is ArrayImpl and value._sharding.num_devices > 1:
-        return False  # it stays on its devices
+        return False  # the constant stays on its devices
     if type(value) is ShapeDtypeStruct:
         raise TypeError(f"{value!r} has no value and cannot be a constant of a compiled function")
     aval = get_aval(value)
@@ -349,14 +380,14 @@ def _operands(
     donated: Sequence[bool],
     placement: Placement | None,
 ) -> list[Operand]:
-    """Returns a record for each operand that the computation takes, except constants."""
+    """Returns a record for each operand that the module takes, except constants."""
     count = len(avals)
     shardings: Sequence[Any] = (None,) * count
     layouts: Sequence[Any] = (None,) * count
     if placement is not None:
         if placement.mesh is not None and len(placement.devices) > 1:
             shardings = [each or placement.replicated for each in placement.in_shardings]
-        # Operands that the function closes over come first. They have no requested layouts.
+        # Closed-over operands come first. They have no requested layouts.
         given = placement.in_layouts
         layouts = (*(None,) * (count - len(given)), *given)
     return [
@@ -414,7 +445,7 @@ def _attributes(values: Sequence[Operand | Result]) -> list[dict[str, Any]] | No
     return attributes if any(attributes) else None
 
 
-# ---- the module ----
+# ---- the module and its names ----
 
 
 def _empty_module(
@@ -439,11 +470,11 @@ def _empty_module(
 
 
 def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
-    """Gives operands the names of the function's arguments, which compiled programs show."""
+    """Names the operands after the function's arguments, for readers of compiled programs."""
     names = info.arg_names
     if not names or len(names) > len(kept):
         return
-    # Values that the function closes over come before its arguments.
+    # Closed-over values precede the arguments.
     flags = kept[len(kept) - len(names) :]
     shown = [name for name, keep in zip(names, flags, strict=True) if keep]
     main = next(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device mesh that a program uses inside, or that is set around the program."""
+"""The mesh of devices that a program requires, or that is set around it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["incompatible_devices", "mesh_of"]
 
 
 def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
-    """Returns the mesh of a program's devices, and a description of the mesh's origin.
+    """Returns the mesh that a program requires, and a description of the mesh's origin.
 
-    Equations of the program take precedence over `set_mesh`. A primitive that needs a mesh has
-    an attribute ``placement_mesh``, a function from an equation's parameters to the mesh.
+    Equations of the program take precedence over `set_mesh`. A primitive that needs a mesh has an
+    attribute ``placement_mesh``, a function that returns the mesh for an equation's parameters.
 
     Returns:
-      The mesh, or None if nothing requires one, and the description, for error messages.
+      The mesh or None, and the description, for error messages.
 
     Raises:
       ValueError: parts of the program require different devices.
@@ -74,7 +74,7 @@ def _meshes_in(olympuspr: Olympuspr, seen: set[int]) -> Iterator[tuple[Equation,
             if isinstance(mesh, Mesh) and mesh.size:
                 yield equation, mesh
         for inner in olympusprs_in_params(equation.params):
-            if id(inner) not in seen:  # a program that is called many times is checked once
+            if id(inner) not in seen:  # each called program is checked once
                 seen.add(id(inner))
                 yield from _meshes_in(inner, seen)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress line on the terminal for a compilation that takes more than a few seconds."""
+"""Progress line on the terminal for compilations that take more than a few seconds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ __all__ = ["shown", "watching_threads"]
 _SHOWN_AFTER = 3.0
 _REFRESHED_EVERY = 1.0
 
-# The compilations under way, in the order in which they began. Each has its name with its size, and
-# its start time.
+# The running compilations, in the order of their start: the name with the size, and the start time.
 _running: dict[int, tuple[str, float]] = {}
 _began = threading.Event()
 _watcher: threading.Thread | None = None
@@ -26,7 +25,7 @@ _lock = threading.Lock()
 
 
 def watching_threads() -> int:
-    """Returns the number of threads that only watch compilations."""
+    """Returns the number of threads that do nothing but watch compilations."""
     return 0 if _watcher is None else 1
 
 
@@ -39,7 +38,7 @@ def _output() -> TextIO | None:
 
 @contextmanager
 def shown(name: str, equations: int) -> Iterator[None]:
-    """Context manager that shows the compilation of a program once it has taken long.
+    """Context manager that shows the progress of a compilation if it takes long.
 
     Args:
       name: the name of the program.
@@ -79,7 +78,7 @@ def _watch() -> None:
                 _write("")
                 written = False
             _began.clear()
-            if not _running:  # otherwise a compilation began before the event was cleared
+            if not _running:  # a compilation may have begun before `clear`
                 _began.wait()
         time.sleep(_REFRESHED_EVERY)
         line = _line()
@@ -89,7 +88,7 @@ def _watch() -> None:
 
 
 def _line() -> str:
-    """Returns the text to show, with the longest compilation and the number of the others."""
+    """Returns the text to show: the longest compilation, and the number of others."""
     now = time.monotonic()
     slow = [(now - began, name) for name, began in list(_running.values())]
     slow = sorted((each for each in slow if each[0] >= _SHOWN_AFTER), reverse=True)
@@ -107,5 +106,5 @@ def _write(line: str) -> None:
         try:
             output.write(f"\r\x1b[K{line}")
             output.flush()
-        except (OSError, ValueError):  # the output has been closed
+        except (OSError, ValueError):  # the output was closed
             pass

@@ -24,10 +24,11 @@ def symbolic_module(
 
     Args:
       name: the name of the module.
-      platforms: the platforms that it is lowered for.
+      platforms: the platforms for which it is lowered.
       effects: the ordered effects of the program.
       shapes: the shapes of the operands.
-      name_of_operand: returns the name, for error messages, of the operand at a position.
+      name_of_operand: a function that returns the name of the operand at a position, for error
+        messages.
 
     Raises:
       ValueError: the sizes of operands do not determine the dimension variables.
@@ -42,7 +43,7 @@ def refined(lowered: Any) -> Any:
     """Returns the module with its shapes inferred from the shapes of its operands.
 
     Raises:
-      ValueError: operands have symbolic shapes, or sizes do not fit together.
+      ValueError: operands have symbolic shapes, or sizes are inconsistent.
     """
     for aval in lowered.in_avals:
         if mlir.has_symbolic(getattr(aval, "shape", ())):

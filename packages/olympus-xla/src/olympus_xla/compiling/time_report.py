@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of the time that the process has spent before computations run."""
+"""Report of the time spent before computations run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with rules of their own for any of the interpreters: `custom_rule`.
+"""Functions with custom rules for any of the interpreters: `custom_rule`.
 
 The modules import `calls`, `compiling` and `foreign`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`custom_rule`: a function with rules of its own for any of the interpreters."""
+"""`custom_rule`: a function with custom rules for any of the interpreters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Rule = Callable[..., Any]
 
 
 class custom_rule(CustomRuleFunction):
-    """Wraps a function with rules of its own; rules that are missing follow from the given ones.
+    """Wraps a function with custom rules. Missing rules follow from the given rules.
 
     Rules are keyword arguments, or are set later by methods that serve as decorators: `def_jvp`,
     `def_vjp`, `def_linearize`, `def_transpose`, `def_batch`, `def_partition`, `def_lower` and
@@ -41,13 +41,14 @@ class custom_rule(CustomRuleFunction):
     * Forward mode uses ``jvp``, else ``linearize``, else the transpose of the backward pass of
       ``vjp``. Reverse mode uses ``vjp``, else the transpose of the rule for forward mode.
     * A linear function needs only ``transpose``.
-    * Without a rule for derivatives, those of ``reference`` are used, or those of the function.
-    * Without ``batch``, a rule for derivatives is batched operation by operation, and a function
-      with ``lower`` or ``partition`` by batching ``reference``, or the function.
+    * Without a derivative rule, the derivatives of ``reference`` are used, or else those of the
+      function.
+    * Without ``batch``, `vmap` batches derivative rules operation by operation. For a function with
+      ``lower`` or ``partition``, it batches ``reference``, or else the function itself.
 
-    A derivative rule comes first: `vmap` of a derivative batches the rule. Where the forward pass
-    calls the function itself, its rules apply there, too. `custom_jvp` and `custom_vjp` are the
-    special cases of one rule.
+    Derivative rules take precedence over ``batch``: `vmap` of a derivative batches the derivative
+    rule. If the forward pass calls the function itself, its rules apply there, too. `custom_jvp`
+    and `custom_vjp` are special cases with a single rule.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
@@ -58,22 +59,22 @@ class custom_rule(CustomRuleFunction):
       transpose: for linear functions, ``(*other_args, cotangent) -> cotangents`` of the linear
         arguments.
       batch: ``(axis_size, in_batched, *args) -> (result, out_batched)``, as for `custom_vmap`.
-      partition: ``(mesh, arg_shapes, result_shape) -> (mesh, function of the parts, shardings of
-        the result, shardings of the arguments)``, as for `custom_partitioning`; or a sharding rule
-        such as ``"i j -> i"`` alone, if each device calls the function on its parts.
-      sharding_rule: the sharding rule beside a function ``partition``.
+      partition: ``(mesh, arg_shapes, result_shape) -> (mesh, function of the shards, shardings of
+        the result, shardings of the arguments)``, as for `custom_partitioning`; or only a sharding
+        rule such as ``"i j -> i"``, if each device calls the function on its shards.
+      sharding_rule: the sharding rule that accompanies a function ``partition``.
       lower: ``(context, *operands) -> results``, a rule that builds the operations of the compiled
         program, as for `interpreters.mlir.register_lowering`; or a dictionary of rules by platform.
         Other platforms compile ``reference``, or the function.
-      reference: the same function in ordinary operations, from which missing rules follow, and
-        with which `olympus.testing.check_rule` compares.
-      linear_argnums: the positions of the arguments that a function with ``transpose`` is linear
-        in; all by default.
-      nondiff_argnums: the positions of arguments that are not arrays. ``jvp`` and ``bwd`` get them
-        first, other rules in their places.
+      reference: the same function, written in ordinary operations. Missing rules follow from it,
+        and `olympus.testing.check_rule` compares with it.
+      linear_argnums: the positions of the arguments in which a function with ``transpose`` is
+        linear; by default all.
+      nondiff_argnums: the positions of arguments that are not arrays. ``jvp`` and ``bwd`` take
+        these arguments first; other rules take them at their positions.
 
     Raises:
-      AttributeError: in the call: there is no rule.
+      AttributeError: the function is called before any rule is given.
 
     Example:
       >>> import numpy as np
@@ -118,40 +119,40 @@ class custom_rule(CustomRuleFunction):
             self.lower.update(lower if isinstance(lower, Mapping) else {None: lower})
         self.reference = reference
         self.linear_argnums = None if linear_argnums is None else tuple(linear_argnums)
-        # The function with all rules, if no argument is fixed.
+        # The function with all rules applied, for calls without fixed arguments.
         self._ready: Callable[..., Any] | None = None
 
-    # ---- rules ----
+    # ---- definition of rules ----
 
     def def_jvp(self, rule: Rule) -> Rule:
-        """Sets the rule for tangents; returns it."""
+        """Sets the jvp rule, and returns it."""
         return self._set("jvp", rule)
 
     def def_vjp(self, fwd: Rule, bwd: Rule) -> None:
-        """Sets the rule for cotangents: a forward and a backward pass."""
+        """Sets the vjp rule: a forward and a backward pass."""
         self._set("vjp", (fwd, bwd))
 
     def def_linearize(self, rule: Rule) -> Rule:
-        """Sets the rule that returns the result and the linear function of tangents; returns it."""
+        """Sets the rule that returns the result and its linear map, and returns the rule."""
         return self._set("linearize", rule)
 
     def def_transpose(self, rule: Rule) -> Rule:
-        """Sets the transpose of a linear function; returns it."""
+        """Sets the transpose of a linear function, and returns it."""
         return self._set("transpose", rule)
 
     def def_batch(self, rule: Rule) -> Rule:
-        """Sets the rule for `vmap`; returns it."""
+        """Sets the batching rule for `vmap`, and returns it."""
         return self._set("batch", rule)
 
     def def_partition(self, rule: Rule | str, sharding_rule: Any = None) -> Any:
-        """Sets the rule for several devices; returns it."""
+        """Sets the partitioning rule for several devices, and returns it."""
         self.sharding_rule = sharding_rule
         return self._set("partition", rule)
 
     def def_lower(self, rule: Rule | None = None, *, platform: str | None = None) -> Any:
-        """Sets the lowering rule for one platform, or for all; returns it.
+        """Sets the lowering rule for one platform or for all platforms, and returns it.
 
-        Without ``rule`` it returns a decorator.
+        Without ``rule``, returns a decorator.
         """
         if rule is None:
             return lambda given: self.def_lower(given, platform=platform)
@@ -160,8 +161,11 @@ class custom_rule(CustomRuleFunction):
         return rule
 
     def def_reference(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """Sets the function from which missing rules follow; returns it."""
+        """Sets the reference function, from which missing rules follow, and returns it."""
         return self._set("reference", fun)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ready": None}  # made again from the rules
 
     def _set(self, name: str, rule: Any) -> Any:
         setattr(self, name, rule)
@@ -181,7 +185,7 @@ class custom_rule(CustomRuleFunction):
         return self._with_rules(fixed)(*differentiated)
 
     def _with_rules(self, fixed: Sequence[tuple[int, Any]]) -> Callable[..., Any]:
-        """Returns the function of the arguments that are not fixed, with all rules."""
+        """Returns the function of the non-fixed arguments, with all rules applied."""
         closed = functools.partial(_closed, fixed)
         definition = closed(self.reference or self.fun)
         core = closed(self.fun)
@@ -207,7 +211,7 @@ class custom_rule(CustomRuleFunction):
         return core
 
     def _derivative(self, fixed: Sequence[Any], closed: Callable[..., Any]) -> Rule | None:
-        """Returns the rule for tangents that follows from the given derivative rules."""
+        """Returns the jvp rule that follows from the given derivative rules."""
         jvp = None if self.jvp is None else functools.partial(self.jvp, *fixed)
         if jvp is None and self.linearize is not None:
             jvp = jvp_of_linearization(closed(self.linearize))
@@ -220,7 +224,7 @@ class custom_rule(CustomRuleFunction):
 def _closed(
     fixed: Sequence[tuple[int, Any]], fun: Callable[..., Any], shift: int = 0
 ) -> Callable[..., Any]:
-    """Returns a function with fixed arguments inserted, behind the first ``shift`` arguments."""
+    """Returns a function with fixed arguments inserted after its first ``shift`` arguments."""
     if not fixed:
         return fun
 
@@ -231,7 +235,7 @@ def _closed(
             values.insert(place + shift, value)
         return fun(*values)
 
-    del called.__wrapped__  # the signature is that of the remaining arguments
+    del called.__wrapped__  # the signature of ``fun`` still has the fixed arguments
     return called
 
 
@@ -250,7 +254,7 @@ def _differentiated(fun: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
 def _batched(
     fun: Callable[..., Any], definition: Callable[..., Any], rule: Rule | None
 ) -> Callable[..., Any]:
-    """Returns a function with a batching rule: the given one, or that of the definition."""
+    """Adds a batching rule to a function: the given rule, or the batched definition."""
 
     def of_definition(axis_size: int, in_batched: list[Any], *args: Any) -> Any:
         in_axes = tuple(

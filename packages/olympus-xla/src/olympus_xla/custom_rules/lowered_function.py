@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with lowering rules: each is a primitive of its own."""
+"""Functions with lowering rules. Each function becomes a separate primitive."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def with_lowering(
     rules: Mapping[str | None, Callable[..., Any]],
     name: str,
 ) -> Callable[..., Any]:
-    """Returns a function that is lowered by given rules.
+    """Returns a function that is lowered by the given rules.
 
     Args:
-      fun: the function; it is compiled for platforms without a rule.
-      definition: the function that tells the types of the results.
-      rules: lowering rules by platform; that of None is for all other platforms. A rule takes a
+      fun: the function, which is compiled for platforms without a rule.
+      definition: a function from which the results' types are inferred.
+      rules: lowering rules by platform; the key None stands for all other platforms. A rule takes a
         context and the flat operands, and returns the flat results.
       name: the name of the function in programs.
     """

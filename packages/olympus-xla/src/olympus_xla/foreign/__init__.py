@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Foreign code called by programs or the compiler: foreign functions, callbacks, partitioners.
 
-This package has the primitives and the public functions; the lowering rules are in
+This folder has the primitives and the public functions. The lowering rules are in
 `compiling.lowering.rules`. May import `arrays` and below.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that work on the buffers of devices and write results in place."""
+"""Callbacks that access device buffers, and write results in place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 buffer_callback_p = instruction("buffer_callback", multiple_results=True, family="buffer_callbacks")
 
 reference_rules.exempt(
-    buffer_callback_p, reason="what it works on are buffers of devices, which NumPy arrays are not"
+    buffer_callback_p, reason="it works on buffers of devices, not on NumPy arrays"
 )
 
 
@@ -39,7 +39,7 @@ def buffer_callback(
     input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
 ) -> Callable[..., Any]:
-    """Turns a function that fills the buffers of its results into a function of arrays.
+    """Converts a function that fills its results' buffers to a function of arrays.
 
     The function runs on CPUs and GPUs. On a CPU, ``numpy.asarray`` of a buffer is a view of it.
 
@@ -49,14 +49,14 @@ def buffer_callback(
         the arguments. It must not change the arguments. Its result is ignored.
       result_shape_dtypes: the types of the results, a pytree of objects with ``shape`` and
         ``dtype``.
-      has_side_effect: whether it must be called even if its results are not used.
+      has_side_effect: whether the function must be called even if its results are not used.
       vmap_method: the behaviour under `vmap`; see `ffi.ffi_call`.
-      input_output_aliases: maps the index of an argument to the index of the result that takes its
-        memory. The result's buffer begins with the argument's values.
+      input_output_aliases: maps the index of an argument to the index of the result that reuses its
+        memory. The result's buffer initially has the argument's values.
       command_buffer_compatible: whether a GPU may record and repeat the callback's commands.
 
     Raises:
-      ValueError: an argument is not as described.
+      ValueError: an argument has another form than described.
 
     Example:
       >>> import numpy as np

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads and exceptions of Python functions that compiled programs call.
+"""Threads and exceptions of Python functions called by compiled programs.
 
-XLA turns an exception into a message. The wrapper of the function keeps the exception with the
-user's traceback. The kept exception becomes the cause of the error that has the message.
+XLA turns an exception into a message. The function's wrapper therefore stores the exception with
+the user's traceback, which becomes the cause of the error that XLA raises.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_KEPT = 16
 
 @contextmanager
 def calling_back() -> Iterator[None]:
-    """Marks the thread as calling Python from a compiled program; keeps exceptions."""
+    """Context manager around a call of Python from a compiled program. Stores exceptions."""
     outer, _calls.active = in_callback(), True
     try:
         yield
@@ -36,16 +36,16 @@ def in_callback() -> bool:
 
 
 def remember(error: BaseException) -> None:
-    """Keeps an exception that a callback raised."""
+    """Stores an exception that a callback raised."""
     with _lock:
         _raised.append(error)
         del _raised[:-_MOST_KEPT]
 
 
 def raise_callback_error(error: Exception) -> None:
-    """Raises a runtime error, with the callback's exception as its cause if a callback failed.
+    """Raises a runtime error, with the callback's exception, if any, as its cause.
 
-    An exception that ends the program, such as `SystemExit`, is raised in place of the error.
+    If the callback's exception ends the program, such as `SystemExit`, raises it instead.
     """
     original = find_cause(error)
     if isinstance(original, Exception):
@@ -55,7 +55,7 @@ def raise_callback_error(error: Exception) -> None:
 
 
 def find_cause(error: Exception) -> BaseException | None:
-    """Returns the callback exception that caused a runtime error, and drops the stored one."""
+    """Returns the callback exception that caused a runtime error, and drops it from the store."""
     text = str(error)
     if "callback" not in text.lower():
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduling order of operations that do not depend on one another."""
+"""Control dependencies, which order operations that do not depend on each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["control_dep", "schedule"]
 def control_dep(src: Any, dst: Any) -> None:
     """Schedules the operation that made ``src`` before the operation that made ``dst``.
 
-    TPU compilers understand such dependencies and remove the call that states them.
+    TPU compilers support such dependencies, and remove the call that declares them.
 
     Args:
       src: an array of the function that is traced.
@@ -28,7 +28,7 @@ def control_dep(src: Any, dst: Any) -> None:
 
 
 def schedule(ops: Sequence[Any]) -> None:
-    """Schedules the operations that made the values in the order of the values.
+    """Schedules the operations that made some values in the order of the values.
 
     Args:
       ops: arrays of the function that is traced: ``schedule([a, b, c])`` is ``control_dep(a, b)``

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with user-defined rules for partitioning over devices."""
+"""Functions with user-defined partitioning rules."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ reference_rules.define(
 propagation_rules.define(custom_partitioning_p, declared_types)
 jvp_rules.exempt(
     custom_partitioning_p,
-    reason="how a derivative is divided is not known; give the function one with custom_vjp, made "
-    "of functions that say how they are divided",
+    reason="the partitioning of derivatives is not known; define the derivative with custom_vjp, "
+    "by functions with custom_partitioning",
 )
 batching_rules.exempt(
     custom_partitioning_p,
-    reason="how a function of batches is divided is not known; call custom_vmap around it",
+    reason="the partitioning of batches is not known; call custom_vmap around it",
 )
 
 
@@ -57,10 +57,10 @@ def _types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> tuple[Any, froz
 
 @boundary_class
 class custom_partitioning:
-    """Function with user-defined rules for its partitioning and for each device's computation.
+    """Function with user-defined rules that partition it over devices.
 
     Args:
-      fun: the function; on one device it runs unchanged.
+      fun: the function. On a single device, it runs unchanged.
       static_argnums: the positions of arguments that are not arrays. They come first among the
         arguments of the functions passed to `def_partition`.
 
@@ -102,19 +102,19 @@ class custom_partitioning:
         Args:
           partition: takes ``(mesh, arg_shapes, result_shape)``. The latter two are types with
             shardings in the structure of arguments and result. It returns the mesh, the function
-            that each device runs on its parts, the shardings of the result, and the shardings of
+            that each device runs on its shards, the shardings of the result, and the shardings of
             the arguments. The function may use collectives over the axes of the mesh.
-          infer_sharding_from_operands: takes the same and returns the sharding of the result; used
-            if there is no ``sharding_rule``.
-          propagate_user_sharding: likewise, but given the sharding with which the result is used.
-          decode_shardings: whether shardings are given as `NamedSharding` rather than in XLA's
-            form.
+          infer_sharding_from_operands: takes the same arguments, and returns the sharding of the
+            result; used if there is no ``sharding_rule``.
+          propagate_user_sharding: takes ``(mesh, result_shape)``, where ``result_shape`` has the
+            sharding with which the result is used, and returns the sharding of the result.
+          decode_shardings: whether the functions get `NamedSharding`s rather than XLA's form.
           sharding_rule: a rule such as ``"i j, j k -> i k"``, an `SdyShardingRule`, or a function
             of mesh, operand types and result types that returns either.
           reduction_factors: factors of the rule over which devices hold partial sums of results.
-          need_replication_factors: factors that must not be divided.
-          permutation_factors: factors along which devices exchange their parts.
-          **factor_sizes: the sizes of factors that the sizes of dimensions do not determine.
+          need_replication_factors: factors that must not be sharded.
+          permutation_factors: factors along which devices exchange shards.
+          **factor_sizes: the sizes of factors that do not follow from the sizes of dimensions.
         """
         self.partition = partition
         self.propagate_user_sharding = propagate_user_sharding
@@ -189,7 +189,7 @@ class custom_partitioning:
 
 
 def _positional(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """Returns all arguments by position, defaults included."""
+    """Returns all arguments by position, including defaults."""
     bound = inspect.signature(fun).bind(*args, **kwargs)
     if bound.kwargs:
         raise TypeError(

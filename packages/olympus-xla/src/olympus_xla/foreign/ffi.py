@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Foreign functions: compiled code in other languages, called from OLYMPUS programs.
 
-A handler made with XLA's headers (`include_dir`) wraps a C++ or CUDA function. Its address is
-registered under a name (`register_ffi_target`). `ffi_call` calls it by this name, eagerly and in
-compiled programs.
+A handler, made with XLA's headers (`include_dir`), wraps a C++ or CUDA function.
+`register_ffi_target` registers the handler's address under a name. `ffi_call` calls the handler by
+this name, eagerly and in compiled programs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 
 # ---- registration ----
 
-# The names under which XLA keeps the functions of a platform.
+# XLA's names for the platforms of registered functions.
 _XLA_PLATFORMS = {"cpu": "cpu", "gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM"}
 
 
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
-    """Registers a foreign function under the name by which `ffi_call` finds it.
+    """Registers a foreign function under a name, for `ffi_call`.
 
     Args:
       name: the name, valid in the whole process.
@@ -104,12 +104,12 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Registers a type by only the capsule of its ``XLA_FFI_TypeId``; see `register_ffi_type`."""
+    """Registers a type by its ``XLA_FFI_TypeId`` alone; see `register_ffi_type`."""
     register_ffi_type(name, {"type_id": obj}, platform)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declares that a function may run on each part of an array split over leading dimensions.
+    """Declares that a function may run on each shard along leading dimensions separately.
 
     The partitioner then does not gather operands that are sharded over these dimensions.
     """
@@ -161,8 +161,8 @@ def ffi_call(
 ) -> Callable[..., Any]:
     """Returns a function that calls a registered foreign function.
 
-    It can be called eagerly and under `jit` and `vmap`. It has no derivative: define one with
-    `custom_vjp` or `custom_jvp`.
+    The returned function can be called eagerly and under `jit` and `vmap`. It has no derivative;
+    define one with `custom_vjp` or `custom_jvp`.
 
     Args:
       target_name: the name under which the function is registered.
@@ -171,24 +171,24 @@ def ffi_call(
       has_side_effect: whether the function must be called even if its results are not used.
       vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
         batch element. ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
-        dimension on all operands. On an operand that is not batched, this dimension has size one
+        dimension on all operands. For an operand that is not batched, this dimension has size one
         (``"expand_dims"``) or the size of the batch (``"broadcast_all"``).
       input_layouts: the layouts that the function expects of its operands: for each operand a
         `Layout`, the dimensions from major to minor, or None for row-major order.
-      output_layouts: likewise for the results.
-      input_output_aliases: maps the index of an operand to the index of the result that takes its
+      output_layouts: the same for the results.
+      input_output_aliases: maps the index of an operand to the index of the result that reuses its
         memory.
-      custom_call_api_version: the version of XLA's custom call interface; 4 is the typed one.
+      custom_call_api_version: the version of XLA's custom call interface; 4 is the typed interface.
       legacy_backend_config: with a version below 4, the text passed to the function.
 
     Returns:
-      A function of arrays, with the attributes of the call as keyword arguments: scalars of Python
-      or NumPy, strings, NumPy arrays, tuples and dictionaries of them. A Python int arrives as a
-      64-bit integer and a float as a double: pass ``numpy.float32(x)`` where the handler binds a
+      A function of arrays, with the attributes of the call as keyword arguments: Python or NumPy
+      scalars, strings, NumPy arrays, and tuples and dictionaries of these. A Python int arrives as
+      a 64-bit integer and a float as a double: pass ``numpy.float32(x)`` where the handler binds a
       ``float``.
 
     Raises:
-      ValueError: an argument is not as described.
+      ValueError: an argument has another form than described.
 
     Example:
       >>> import numpy as np

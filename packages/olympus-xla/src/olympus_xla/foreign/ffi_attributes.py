@@ -10,7 +10,7 @@ import numpy as np
 
 
 class HashableArray:
-    """A NumPy array that does not change, compared by its elements."""
+    """An immutable NumPy array that is compared by its elements."""
 
     __slots__ = ("_hash", "val")
 
@@ -35,7 +35,7 @@ class HashableArray:
 
 
 class FrozenDict:
-    """A dictionary that does not change."""
+    """An immutable, hashable dictionary."""
 
     __slots__ = ("_items",)
 
@@ -56,7 +56,7 @@ class FrozenDict:
 
 
 class TypedScalar:
-    """A scalar compared by type and bits; in Python ``1``, ``1.0`` and ``True`` would be equal."""
+    """A scalar compared by type and bits. In Python, ``1``, ``1.0`` and ``True`` are equal."""
 
     __slots__ = ("_key", "val")
 

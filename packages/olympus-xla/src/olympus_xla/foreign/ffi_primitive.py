@@ -27,7 +27,7 @@ reference_rules.exempt(
 
 
 class FfiEffect(Effect):
-    """Effect of a foreign function with side effects."""
+    """Effect of foreign functions with side effects."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ def _batch(
 
 
 def _with_leading_dim(layout: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns a layout, minor to major, with an added leading dimension that varies slowest."""
+    """Returns a layout, minor to major, with an added leading dimension that is most major."""
     return (*(dim + 1 for dim in layout), 0)
 
 
@@ -88,7 +88,7 @@ def _differentiate(
     primals: Sequence[Any], tangents: Sequence[Any], *, target_name: str, **params: Any
 ) -> Any:
     raise ValueError(
-        f"The FFI call to `{target_name}` cannot be differentiated: nothing is known of the "
-        "function's derivative. Give it one with `olympus.custom_vjp` or `olympus.custom_jvp`, or "
+        f"The FFI call to `{target_name}` cannot be differentiated: the derivative of the "
+        "function is not known. Define it with `olympus.custom_vjp` or `olympus.custom_jvp`, or "
         "wrap its operands in `lax.stop_gradient`."
     )

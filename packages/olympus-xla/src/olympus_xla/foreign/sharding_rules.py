@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharding rules: the correspondence of dimensions of an operation's operands and results.
+"""Sharding rules: which dimensions of an operation's operands and results correspond.
 
-A rule such as ``"i j, j k -> i k"`` gives each dimension a factor. Dimensions with the same factor
-are divided over devices in the same way. ``"(a b) c -> a b c"`` has a compound factor, a product
-of several factors, and ``"..."`` stands for any number of leading dimensions.
+A rule such as ``"i j, j k -> i k"`` assigns a factor to each dimension. Dimensions with the same
+factor are sharded in the same way. ``"(a b) c -> a b c"`` has a compound factor, a product of
+several factors, and ``"..."`` stands for any number of leading dimensions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _check_factor(name: Any) -> str:
 
 
 class CompoundFactor(tuple[str, ...]):
-    """The product of several factors, of which the first varies slowest.
+    """The product of several factors. The first factor is the most major.
 
     Args:
       *factors: the names of the factors, at least two.
@@ -83,18 +83,18 @@ class ArrayMapping(tuple[Any, ...]):
 
 
 class SdyShardingRule:
-    """Correspondence of the dimensions of operands and results.
+    """Correspondence of the dimensions of an operation's operands and results.
 
     Args:
-      operand_mappings: for each operand, its factors.
-      result_mappings: for each result, its factors.
+      operand_mappings: the factors of each operand.
+      result_mappings: the factors of each result.
       reduction_factors: factors over which devices hold partial sums of results.
-      need_replication_factors: factors that must not be divided.
-      permutation_factors: factors along which devices exchange their parts.
-      **factor_sizes: the sizes of factors that the sizes of dimensions do not determine.
+      need_replication_factors: factors that must not be sharded.
+      permutation_factors: factors along which devices exchange shards.
+      **factor_sizes: the sizes of factors that do not follow from the sizes of dimensions.
 
     Raises:
-      ValueError: factors and their sizes do not fit together.
+      ValueError: factors and their sizes are inconsistent.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class SdyShardingRule:
             f"SdyShardingRule({self.operand_mappings}, {self.result_mappings}, {self.factor_sizes})"
         )
 
-    # ---- for arrays of given shapes ----
+    # ---- rules for arrays of given shapes ----
 
     def attribute_text(
         self, operand_shapes: Sequence[Sequence[int]], result_shapes: Sequence[Sequence[int]]
@@ -251,7 +251,7 @@ class SdyShardingRule:
 def _expanded(
     mapping: ArrayMapping, shape: Sequence[int], position: int, sizes: Mapping[str, int]
 ) -> list[tuple[Any, int]]:
-    """Returns the dimensions of an array with their factors, including leading dimensions."""
+    """Returns the dimensions of an array with their factors, with leading dimensions expanded."""
     factors: list[Any] = list(mapping)
     if factors and isinstance(factors[0], str) and factors[0].startswith(BATCHING):
         name = factors.pop(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms: clients of devices, plugins for platforms, and descriptions of absent machines.
+"""Platforms: the clients of their devices, plugins, and descriptions of absent machines.
 
 May import `_jaxlib` and the lower packages.
 """

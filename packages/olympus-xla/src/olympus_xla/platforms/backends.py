@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends: one client for each platform. They are made when a computation first needs a device.
+"""Backends: one client for each platform, created when a computation first needs a device.
 
-A platform has a `Platform` record with the function that makes its client. The CPU is built in.
-Plugins for GPUs and TPUs and plugins of third parties register their records with
-`register_platform`. The first use brings up all available platforms. The platform with the highest
-priority is the default.
+A `Platform` record holds the function that makes a platform's client. The CPU is built in. Plugins
+for GPUs and TPUs, and plugins of third parties, register their records with `register_platform`.
+The first use initializes all available platforms. The platform with the highest priority is the
+default.
 """
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir.loading import deferred
@@ -20,9 +22,11 @@ from olympus_ir.settings.config_flags import (
     cpu_enable_async_dispatch,
     cpu_get_global_topology_timeout_minutes,
     cpu_get_local_topology_timeout_minutes,
+    debug_leaked_clients_on_clear_backends,
     num_cpu_devices,
     platform_name,
     platforms,
+    sort_devices_by_process_index,
     xla_backend,
 )
 from olympus_ir.settings.naming import logger_name
@@ -31,6 +35,7 @@ from olympus_sharding.meshes.mesh import set_default_devices
 from .. import _jaxlib
 from .._jax_refusal import refuse_jax
 from .._jaxlib import Client, Device, SingleDeviceSharding
+from .forks import warn_of_forks
 
 if TYPE_CHECKING:
     import logging
@@ -74,24 +79,23 @@ def _logger() -> Any:
     return logging.getLogger(logger_name("xla_bridge"))
 
 
-# "gpu" means the available one of these platforms.
+# "gpu" stands for the available one of these platforms.
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 
 class Platform:
-    """Record with which a platform is brought up.
+    """Record with which a platform is initialized.
 
     Args:
       name: the name for ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
-      make_client: makes the client, or raises an exception that says why it cannot.
+      make_client: makes the client, or raises an exception with the reason.
       is_installed: quickly returns whether the platform's plugin is installed.
-      is_present: quickly returns whether the platform's hardware seems to be present. If it is,
-        the platform is tried even if nobody asked for it by name.
+      is_present: quickly returns whether the platform's hardware seems to be present. If so, the
+        platform is tried even without a request by name.
       priority: the platform with the highest priority is the default.
       hint: returns advice for hardware that seems to be present without its plugin; called when
         the CPU is the default.
-      is_required: whether a failure to make the client is an error even if nobody asked for the
-        platform by name.
+      is_required: whether a failure to make the client is an error even without a request by name.
       is_experimental: whether to warn users of the platform.
       make_topology: returns the description of a machine that may be absent; see `topologies`.
     """
@@ -132,7 +136,7 @@ class Platform:
 
 
 class _Backends:
-    """The clients of the process, and the reasons why platforms that were tried are missing."""
+    """The clients of the process, and the reasons for missing platforms."""
 
     __slots__ = ("clients", "default", "failures")
 
@@ -154,10 +158,10 @@ _bring_up_hooks: list[Callable[[dict[str, Client]], None]] = []
 def register_platform(platform: Platform) -> None:
     """Registers a platform.
 
-    Its client is made when the backends are first used.
+    The platform's client is made when the backends are first used.
 
     Raises:
-      RuntimeError: the backends have already been brought up.
+      RuntimeError: the backends have already been initialized.
     """
     if _current is not None:
         raise RuntimeError(
@@ -168,22 +172,22 @@ def register_platform(platform: Platform) -> None:
 
 
 def on_clear_backends(hook: Callable[[], None]) -> None:
-    """Registers a hook that drops references to the clients; `clear_backends` calls it."""
+    """Registers a hook, called by `clear_backends`, that drops references to the clients."""
     _clearing_hooks.append(hook)
 
 
 def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
-    """Registers a hook that gets a dictionary of clients by platform once they are made."""
+    """Registers a hook that receives a dictionary of clients by platform once they are made."""
     _bring_up_hooks.append(hook)
 
 
 def known_platforms() -> list[str]:
-    """Returns the names of all platforms, including those that cannot be used."""
+    """Returns the names of all platforms, including unavailable platforms."""
     return list(_platforms)
 
 
 def platform(name: str) -> Platform | None:
-    """Returns the record of a platform; None if no platform has this name."""
+    """Returns the record of a platform; None if the platform is unknown."""
     return _platforms.get(name)
 
 
@@ -197,21 +201,21 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> None:
-    """Registers a platform by the function that makes its client, such as that of a PJRT plugin.
+    """Registers a platform by a function that makes its client, for example from a PJRT plugin.
 
     Args:
       name: the platform's name, as in ``devices(name)``.
       factory: makes the client, or returns None if the platform cannot be used.
       priority: the usable platform with the highest priority is the default.
-      fail_quietly: whether a failure to make the client is ignored if nobody asked for the
-        platform.
+      fail_quietly: whether to ignore a failure to make the client if the platform was not
+        requested.
       experimental: whether to warn users of the platform.
       make_topology: called as ``make_topology(name, **options)``; returns the description of a
         machine that may be absent.
       c_api: the plugin's table of functions, which is kept alive.
 
     Raises:
-      RuntimeError: the platform has already been brought up.
+      RuntimeError: the platform has already been initialized.
     """
 
     def make_client() -> Client:
@@ -235,7 +239,7 @@ def register_backend_factory(
         _tables_of_plugins[name] = c_api
 
 
-# The plugins' tables of functions, which are kept alive as long as the process.
+# The plugins' tables of functions, which must live as long as the process.
 _tables_of_plugins: dict[str, Any] = {}
 
 
@@ -244,7 +248,7 @@ def are_backends_initialized() -> bool:
     return _current is not None
 
 
-# ---- bringing up ----
+# ---- initialization ----
 
 
 def _bring_up() -> _Backends:
@@ -253,6 +257,7 @@ def _bring_up() -> _Backends:
         if _current is None:
             refuse_jax()
             _current = _make_backends()
+            warn_of_forks(are_backends_initialized)
             for hook in _bring_up_hooks:
                 hook(_current.clients)
         return _current
@@ -274,7 +279,7 @@ def _make_backends() -> _Backends:
             clients[name] = platform.make_client()
         except Exception as error:
             failures[name] = str(error)
-            # A list such as "cuda,cpu" falls back on the CPU if no plugin for CUDA is installed.
+            # A list such as "cuda,cpu" falls back to the CPU if no CUDA plugin is installed.
             is_optional = len(asked) > 1 and not platform.is_installed()
             is_wanted = asked and not is_optional
             if is_wanted or name == "cpu" or platform.is_required:
@@ -326,7 +331,7 @@ def _make_cpu_client() -> Client:
     count = num_cpu_devices.value
     options: dict[str, Any] = {
         "asynchronous": cpu_enable_async_dispatch.value,
-        # With None the number is --xla_force_host_platform_device_count in XLA_FLAGS, or one.
+        # With None, XLA uses --xla_force_host_platform_device_count in XLA_FLAGS, or one device.
         "num_devices": None if count < 0 else count,
         "get_local_topology_timeout_minutes": cpu_get_local_topology_timeout_minutes.value,
         "get_global_topology_timeout_minutes": cpu_get_global_topology_timeout_minutes.value,
@@ -342,7 +347,7 @@ def _make_cpu_client() -> Client:
     return _jaxlib.make_cpu_client(**options)
 
 
-# `processes.distributed` sets this before the backends are brought up.
+# `processes.distributed` sets this before the backends are initialized.
 distributed_runtime: DistributedRuntime | None = None
 
 
@@ -377,11 +382,11 @@ for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
     _flag.add_validator(_check_not_in_use(_flag))
 
 
-# ---- looking up ----
+# ---- look-up of clients and devices ----
 
 
 def backends() -> dict[str, Client]:
-    """Returns the clients by platform, the default client first; brings them up on first use."""
+    """Returns the clients by platform, default first. The first call initializes the backends."""
     return dict((_current or _bring_up()).clients)
 
 
@@ -389,7 +394,7 @@ def get_backend(platform: str | Client | None = None) -> Client:
     """Returns the client of a platform, or of the default platform.
 
     Raises:
-      RuntimeError: the platform is unknown or could not be brought up.
+      RuntimeError: the platform is unknown or could not be initialized.
     """
     state = _current or _bring_up()
     if platform is None:
@@ -422,13 +427,16 @@ def devices(backend: str | Client | None = None) -> list[Device]:
       backend: the name of a platform, such as "cpu", "gpu" or "tpu"; None for the default.
 
     Raises:
-      RuntimeError: the platform is unknown or could not be brought up.
+      RuntimeError: the platform is unknown or could not be initialized.
 
     Example:
       >>> devices("cpu")[0]
       CpuDevice(id=0)
     """
-    return get_backend(backend).devices()
+    found = get_backend(backend).devices()
+    if sort_devices_by_process_index.value:
+        return sorted(found, key=lambda device: (device.process_index, device.id))
+    return found
 
 
 def local_devices(
@@ -472,17 +480,17 @@ def default_backend() -> str:
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """Returns the number of this process among those that run the program together."""
+    """Returns the number of this process among the processes of the program."""
     return get_backend(backend).process_index()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """Returns the number of processes that run the program together."""
+    """Returns the number of processes of the program."""
     return max(device.process_index for device in devices(backend)) + 1
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """Returns the numbers of the processes that run the program together."""
+    """Returns the numbers of the processes of the program."""
     return sorted({device.process_index for device in devices(backend)})
 
 
@@ -506,12 +514,12 @@ def _check_platform(value: Any) -> None:
 
 
 _default_device_state.add_validator(_check_platform)
-# The sharding of each device. It is made once, since C++ compares identical objects quickly.
+# The sharding of each device, made once because C++ compares identical objects quickly.
 _device_shardings: dict[Device, SingleDeviceSharding] = {}
 
 
 def device_sharding(device: Device) -> SingleDeviceSharding:
-    """Returns the sharding of one device and its default memory; the same object each time."""
+    """Returns the sharding of one device and its default memory; the same object on each call."""
     sharding = _device_shardings.get(device)
     if sharding is None:
         sharding = _device_shardings.setdefault(device, SingleDeviceSharding(device))
@@ -519,14 +527,14 @@ def device_sharding(device: Device) -> SingleDeviceSharding:
 
 
 def default_device_for(backend: str | Client | None) -> Device:
-    """Returns the default device of a backend; for None, `default_device`."""
+    """Returns the default device of a backend; for None, of the default backend."""
     return default_device() if backend is None else get_backend(backend).local_devices()[0]
 
 
 def default_device() -> Device:
-    """Returns the device of computations that name none.
+    """Returns the default device of computations.
 
-    It is the configured default device, or else the first device.
+    This is the configured default device, or else the first device.
     """
     chosen = _default_device_state.value
     if chosen is None or isinstance(chosen, str):
@@ -565,9 +573,29 @@ def clear_backends() -> None:
     """
     global _current, _default_sharding
     with _lock:
+        clients = _client_references() if debug_leaked_clients_on_clear_backends.value else []
         for hook in _clearing_hooks:
             hook()
         _jaxlib.PjitFunctionCache.clear_all()
         _device_shardings.clear()
         _default_sharding = None
         _current = None
+        if clients:
+            _check_clients_are_gone(clients)
+
+
+def _client_references() -> list[weakref.ref]:
+    """Returns weak references to the clients in use."""
+    return [] if _current is None else [weakref.ref(client) for client in _current.clients.values()]
+
+
+def _check_clients_are_gone(clients: Sequence[weakref.ref]) -> None:
+    """Raises RuntimeError if something keeps a cleared client alive."""
+    gc.collect()
+    alive = [client.platform for reference in clients if (client := reference()) is not None]
+    if alive:
+        raise RuntimeError(
+            f"Clients of {', '.join(alive)} are still in use after clear_backends(): arrays, "
+            "compiled functions or devices are referenced. The flag "
+            "olympus_debug_leaked_clients_on_clear_backends asks for this error."
+        )

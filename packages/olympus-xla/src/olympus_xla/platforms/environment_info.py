@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description of the machine and the installation, for reports of problems."""
+"""Description of the machine and the installation, for bug reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def _library_version() -> list[str]:
-    """Returns the version of the library under the name by which the program imports it."""
+    """Returns the version of the library under the name that the program imports."""
     for name in ("jax", "olympus"):
         version = getattr(sys.modules.get(name), "__version__", None)
         if version is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptions of absent machines, as targets of compilation.
 
-The plugin of a platform describes a machine by name. Meshes and shardings can use its devices like
-any others. A program lowered for these devices compiles to an executable that can be inspected but
+A platform's plugin describes a machine by name. Meshes and shardings can use the devices of the
+description. A program lowered for these devices compiles to an executable that can be inspected but
 not run. The plugin must be installed, but the machine may be absent.
 """
 
@@ -56,7 +56,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
       platform: the platform; by default the platform on which computations run.
 
     Returns:
-      The description. Programs compiled for its devices are not loaded onto them.
+      The description. Programs that are compiled for it are not loaded onto devices.
 
     Raises:
       RuntimeError: the platform cannot be used.
@@ -72,7 +72,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: Any
 ) -> TopologyDescription:
-    """Describes a machine by its name; the machine may be absent.
+    """Describes a machine, which may be absent, by name.
 
     Args:
       topology_name: the name that the platform's plugin knows, such as ``"v5e:2x2"`` for TPUs.
@@ -98,7 +98,7 @@ def get_topology_desc(
         cuda.load_plugin()
         platform = "cuda"
     elif platform == "tpu":
-        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # no TPU is present
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # do not search for a TPU
         tpu.load_plugin()
     else:
         raise NotImplementedError(
@@ -115,7 +115,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """Returns a mesh of the devices of a description.
+    """Returns a mesh of the devices in a description.
 
     Args:
       topo: the description.
@@ -133,7 +133,7 @@ def make_mesh(
 
 
 class CompileOnlyExecutable:
-    """Executable for absent devices; it can be inspected but not run."""
+    """Executable for absent devices, which can be inspected but not run."""
 
     def __init__(self, executable: Any) -> None:
         self._executable = executable
@@ -142,7 +142,7 @@ class CompileOnlyExecutable:
         return getattr(self._executable, name)
 
     def local_devices(self) -> list[Any]:
-        """Returns an empty list, since no devices are present."""
+        """An empty list, because there are no devices."""
         return []
 
     def get_hlo_text(self) -> str:
@@ -150,7 +150,7 @@ class CompileOnlyExecutable:
         return "\n\n".join(module.to_string() for module in self._executable.hlo_modules())
 
     def execute_sharded(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raises an error, since the devices are absent."""
+        """Raises an error, because the devices are absent."""
         raise RuntimeError(
             "this program was compiled for a description of devices, and there are none to run it "
             "on. Compile it for devices of olympus.devices()."

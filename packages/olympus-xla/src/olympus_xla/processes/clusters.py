@@ -19,13 +19,13 @@ __all__ = ["Cluster", "complete"]
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Known part of the layout of a program of several processes.
+    """The known part of the layout of a multi-process program.
 
     Attributes:
       coordinator_address: host and port of process 0.
       num_processes: the number of processes.
       process_id: the number of this process.
-      local_device_ids: the devices of the machine that belong to this process; None for all.
+      local_device_ids: the machine's devices that belong to this process; None for all.
     """
 
     coordinator_address: str | None = None
@@ -35,11 +35,11 @@ class Cluster:
 
 
 def complete(given: Cluster, method: str | None) -> Cluster:
-    """Completes a layout from the environment.
+    """Completes a layout of processes from the environment.
 
     Args:
       given: the part that the user gave.
-      method: the name of one method; None for the first one whose launcher is in use.
+      method: the name of a method; None for the first method whose launcher is in use.
 
     Raises:
       ValueError: there is no such method, or its launcher is not in use.
@@ -74,7 +74,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
 
 
 def _environment(variables: Mapping[str, str]) -> Cluster | None:
-    """Reads the variables of OLYMPUS."""
+    """Reads OLYMPUS's environment variables."""
     address = variables.get("OLYMPUS_COORDINATOR_ADDRESS")
     count = variables.get("OLYMPUS_NUM_PROCESSES")
     number = variables.get("OLYMPUS_PROCESS_ID")
@@ -97,7 +97,7 @@ def _slurm(variables: Mapping[str, str]) -> Cluster | None:
     job, nodes, count, number = (variables[name] for name in names)
     port = _FIRST_PORT + int(job) % _PORTS
     local = variables.get("SLURM_LOCALID")
-    # Tasks that share a machine have one device each.
+    # Tasks that share a machine use one device each.
     shares = local is not None and _tasks_here(variables) > 1
     return Cluster(
         f"{_first_node(nodes)}:{port}",
@@ -108,7 +108,7 @@ def _slurm(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _tasks_here(variables: Mapping[str, str]) -> int:
-    # The form "2(x3),1" means three nodes with two tasks each and one node with one task.
+    # For example, "2(x3),1" means three nodes with two tasks each, and one node with one task.
     match = re.match(r"\d+", variables.get("SLURM_STEP_TASKS_PER_NODE", "1"))
     return int(match[0]) if match else 1
 
@@ -122,12 +122,12 @@ def _first_node(nodes: str) -> str:
 
 
 def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
-    """Reads the variables of processes that Open MPI's ``mpirun`` started."""
+    """Reads the variables of processes started by Open MPI's ``mpirun``."""
     count = variables.get("OMPI_COMM_WORLD_SIZE")
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:
         return None
-    # The value has the launcher's job and its addresses, as in
+    # The value names the launcher's job and addresses, for example
     # "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911".
     launcher = variables.get("OMPI_MCA_orte_hnp_uri")
     local_count = variables.get("OMPI_COMM_WORLD_LOCAL_SIZE")
@@ -137,7 +137,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
             raise ValueError(f"OMPI_MCA_orte_hnp_uri is {launcher!r}, which has no address")
         address = f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
     elif local_count == count:
-        # All processes are on this machine. The job's name distinguishes the program from others.
+        # All processes are on this machine. The job's name distinguishes concurrent programs.
         job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
         address = f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
     else:
@@ -150,11 +150,11 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
-    """Asks mpi4py, if it is installed and there are several processes."""
+    """Queries mpi4py, if it is installed and reports several processes."""
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None
-    mpi = importlib.import_module("mpi4py.MPI")  # the import initializes MPI
+    mpi = importlib.import_module("mpi4py.MPI")  # importing it initializes MPI
     world = mpi.COMM_WORLD
     if world.Get_size() == 1:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions that run on the hosts of their arguments.
 
-The devices of this process are on its host, so a function runs in this process directly. Its
-results are put on the devices of its arguments.
+The devices of this process are on its host, so a function runs directly in this process. Results
+are put on the devices of the arguments.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
-    """Returns the CPU devices on the hosts of some devices, or a mesh of these CPU devices.
+    """Returns the CPU devices on the hosts of given devices, or a mesh of these CPU devices.
 
     Args:
       devices_or_mesh: a sequence of devices, or a mesh.
 
     Returns:
-      A CPU device for each device, in the same order. A CPU device is returned itself.
+      A CPU device for each device, in the same order; a mesh for a mesh. CPU devices are returned
+      unchanged.
 
     Raises:
-      ValueError: a device is on another process's host.
+      ValueError: a device belongs to another process.
 
     Example:
       >>> import olympus
@@ -64,9 +65,9 @@ def _colocated(device: Any) -> Any:
 def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a function run on the hosts of the devices of its arguments.
 
-    The function takes and returns arrays. It has an attribute ``specialize(in_specs=None,
-    out_specs_fn=None, devices=None)``, which fixes the types of arguments and results. If the
-    function has no arguments, it runs on the hosts of ``devices``.
+    The function takes and returns arrays. The decorated function has a method
+    ``specialize(in_specs=None, out_specs_fn=None, devices=None)``, which fixes the types of
+    arguments and results. If the function has no arguments, it runs on the hosts of ``devices``.
 
     Args:
       fun: the function.
@@ -156,9 +157,9 @@ def _check_specs(what: str, specs: Any, values: Any) -> None:
 
 
 def colocated_python_class(cls: type) -> Any:
-    """Makes the methods of a class run on the hosts of the devices of their arguments.
+    """Makes a class whose methods run on the hosts of the devices of their arguments.
 
-    An object is made on these hosts at the first call of a method. It lives as long as the local
+    The first call of a method creates the object on these hosts. It lives as long as the local
     object.
 
     Args:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's coordination service in a separate small process, which process 0 starts.
+"""XLA's coordination service in a separate process, which process 0 starts.
 
 If the service ran in process 0 itself, it would die with process 0, and XLA would end all other
 processes at once. A separate service outlives process 0. The other processes can then learn which
 process died and raise an exception.
 
 Run as ``python -m olympus_xla.processes.coordination_service OPTIONS`` with the options as JSON. It
-writes ``listening`` to its standard output as soon as processes can report. Process 0 ends it
-through its standard input, by the line ``shutdown``. The death of process 0 also ends it, since it
-closes the stream.
+writes ``listening`` to its standard output as soon as processes can report. Process 0 ends it by
+the line ``shutdown`` on its standard input. The death of process 0 also ends it, because the stream
+is then closed.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from .rendezvous import receive_all, split_address
 
 __all__ = ["SECRET_VARIABLE", "CoordinationServiceProcess", "greeting"]
 
-# The environment variable that has the secret that the processes share.
+# The environment variable with the secret that the processes share.
 SECRET_VARIABLE = "OLYMPUS_COORDINATOR_SECRET"
 
-# The service process writes its warnings to its standard error, each in a line with this prefix.
+# Prefix of warnings, which the service process writes to its standard error.
 _WARNING = "warning: "
 
 
 def greeting(process_id: int, num_processes: int, heartbeat_timeout: float) -> dict[str, Any]:
-    """Returns the report of a process, whose fields are those that the service asks for."""
+    """Returns the report of a process, with the fields that the service requires."""
     return {
         "process_id": process_id,
         "num_processes": num_processes,
@@ -57,7 +57,7 @@ _FIELDS = {**FIELDS, "jaxlib": (str,), "heartbeat_timeout_seconds": (int, float)
 
 
 class CoordinationServiceProcess:
-    """Handle by which process 0 controls the process that hosts the service.
+    """Process 0's handle of the process that hosts the service.
 
     Args:
       bind_address: the address at which the service listens, as host:port.
@@ -91,7 +91,7 @@ class CoordinationServiceProcess:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "TF_CPP_MIN_LOG_LEVEL": "3",
-            # Other users of the machine can read the command line, and not the environment.
+            # Other users of the machine can read the command line, but not the environment.
             SECRET_VARIABLE: secret or "",
         }
         self._shutdown_timeout = shutdown_timeout
@@ -101,7 +101,7 @@ class CoordinationServiceProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            # A keyboard interrupt is for the program, not for the service.
+            # Keyboard interrupts are for the program, not for the service.
             start_new_session=True,
             text=True,
         )
@@ -115,7 +115,7 @@ class CoordinationServiceProcess:
             raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
 
     def _read_errors(self) -> None:
-        # Reads all the time, since the service would stop at a full pipe.
+        # Read continuously, because the service would block on a full pipe.
         assert self._process.stderr is not None
         logger = logging.getLogger(logger_name("distributed"))
         for line in self._process.stderr:
@@ -126,7 +126,7 @@ class CoordinationServiceProcess:
                 self._errors.append(text)
 
     def _end(self, timeout: float | None) -> None:
-        """Closes the service's input, and waits until the service has ended."""
+        """Closes the service's input, and waits for the service to end."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -135,7 +135,7 @@ class CoordinationServiceProcess:
         self._process.stdout.close()
 
     def stop(self) -> None:
-        """Ends the service process once all other processes are done."""
+        """Ends the service process once all other processes have finished."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._process.stdin.write("shutdown\n")
@@ -144,7 +144,7 @@ class CoordinationServiceProcess:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the service process after a failed start, once it has told the other processes."""
+        """Ends the service process after a failed start, once the other processes know."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._end(5)
         if self._process.poll() is None:
@@ -156,7 +156,7 @@ class CoordinationServiceProcess:
         self._end(None)
 
 
-# ---- inside the process ----
+# ---- code of the service process ----
 
 
 def _serve(options: dict[str, Any]) -> None:
@@ -201,14 +201,14 @@ def _listening(host: str, port: int) -> socket.socket:
     if host == "::" and not socket.has_dualstack_ipv6():
         family, host = socket.AF_INET, "0.0.0.0"
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # The service takes over the port while connections accepted on this listener are still open.
+    # The service takes over the port while connections to this listener are still open.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if family == socket.AF_INET6 and host == "::":
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    # Port sharing would hide that another process listens on the port, so a socket without it is
-    # bound first.
+    # Port sharing would hide that another process uses the port, so first bind a socket without
+    # sharing.
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         _bind(probe, host, port)
@@ -240,7 +240,7 @@ def _wait_for_survivors(port: int, longest: float) -> None:
 
 
 def _connections(port: int) -> int | None:
-    """Returns the number of open connections to a local port; None if it is unknown."""
+    """Returns the number of open connections to a local port; None if unknown."""
     count = 0
     try:
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -255,8 +255,8 @@ def _connections(port: int) -> int | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the service until process 0 releases it."""
-    # A signal to the group of process 0 is meant for process 0.
+    """Runs the service until process 0 ends it."""
+    # Signals to process 0's group are meant for process 0.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(format=f"{_WARNING}%(message)s", stream=sys.stderr, force=True)
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of several processes, on XLA's coordination service.
 
-Every process calls `initialize` before its first computation. From then on `devices` lists the
-devices of all processes. All processes together run the computations over these devices.
+Every process calls `initialize` before its first computation. From then on, `devices` lists the
+devices of all processes, and all processes together run the computations over these devices.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
-from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
+from olympus_ir.settings.config_flags import (
+    check_proxy_envs,
+    cuda_visible_devices,
+    distributed_debug,
+    enable_preemption_service,
+    rocm_visible_devices,
+)
 from olympus_ir.settings.naming import logger_name
 from olympus_sharding.meshes.mesh import set_process_conversions
 
@@ -43,6 +50,8 @@ else:
 
 __all__ = ["DistributedRuntime", "ProcessFailureError", "initialize", "is_initialized", "shutdown"]
 
+# Variables that send connections to a proxy.
+_PROXY_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -54,10 +63,10 @@ class DistributedRuntime:
       client: the client of XLA's coordination service.
       process_id: the number of this process.
       num_processes: the number of processes.
-      slice_index: the number of the slice of devices that this process belongs to.
+      slice_index: the number of this process's slice of devices.
       partition_index: the number of this process's partition within the slice.
       check_same_program: called with a computation's name and text before it is compiled for the
-        devices of several processes; raises an error unless all of them compile it.
+        devices of several processes; raises an error unless all processes compile the same program.
       check_no_failure: raises an error if a process has died.
     """
 
@@ -71,7 +80,7 @@ class DistributedRuntime:
 
 
 class _Membership:
-    """State of this process in a program of several processes."""
+    """State of this process in a multi-process program."""
 
     def __init__(self, timeouts: dict[str, float], **fields: Any) -> None:
         self.timeouts = timeouts
@@ -87,7 +96,7 @@ class _Membership:
             _devices_of,
         )
         self.compilations = 0
-        # The preemption manager, made on first use. It handles the signal that ends processes.
+        # The preemption manager, made on first use. It handles the termination signal.
         self.preemption: Any = None
 
 
@@ -96,7 +105,7 @@ _lock = threading.Lock()
 
 
 def is_initialized() -> bool:
-    """Returns whether this process is part of a program of several processes.
+    """Returns whether this process belongs to a multi-process program.
 
     Example:
       >>> is_initialized()
@@ -128,10 +137,10 @@ def initialize(
     ``OLYMPUS_COORDINATOR_ADDRESS``, ``OLYMPUS_NUM_PROCESSES`` and ``OLYMPUS_PROCESS_ID``, or from
     Slurm, Open MPI or mpi4py.
 
-    The coordinator drops and logs connections that send no proper greeting. With a secret, it also
-    drops those that do not prove that they know the secret. The secret guards the start alone:
-    XLA's service, which follows on the same port, asks for none, so keep the port inside a network
-    that you trust.
+    The coordinator drops and logs connections without a proper greeting. With a secret, it also
+    drops connections that do not prove that they know the secret. The secret protects only the
+    start: XLA's service, which then uses the same port, requires no secret. Keep the port inside a
+    network that you trust.
 
     When a process dies, every other process raises a `ProcessFailureError` in its main thread. This
     takes at most the heartbeat timeout plus a second.
@@ -142,20 +151,20 @@ def initialize(
       process_id: the number of this process, from 0.
       local_device_ids: the GPUs of the machine that belong to this process; by default all.
       cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to use
-        only this source; ``"deactivate"`` to use none.
+        only this source; ``"deactivate"`` to disable detection.
       initialization_timeout: the seconds to wait for the other processes.
       heartbeat_timeout_seconds: the seconds without a heartbeat after which a process counts as
         dead.
       shutdown_timeout_seconds: the seconds that `shutdown` waits for the other processes.
-      coordinator_bind_address: host and port at which process 0 listens; by default the
-        coordinator address alone. ``"[::]:1234"`` listens at all addresses of the machine.
+      coordinator_bind_address: host and port at which process 0 listens; by default the coordinator
+        address alone. ``"[::]:1234"`` stands for all addresses of the machine.
       slice_index: the number of this process's slice of devices, if there are several.
       partition_index: the number of this process's partition within the slice.
       coordinator_secret: the secret that the processes share, a text that is hard to guess; by
-        default the value of ``OLYMPUS_COORDINATOR_SECRET``, if there is one.
+        default the value of ``OLYMPUS_COORDINATOR_SECRET``, if set.
 
     Raises:
-      ValueError: an argument is neither given nor found, or the processes do not agree, also on
+      ValueError: an argument is neither given nor found, or the processes disagree, for example on
         the secret.
       TypeError: the secret is not a string.
       RuntimeError: the function is called twice or too late, or the port is taken.
@@ -183,6 +192,11 @@ def initialize(
             local_device_ids = cluster.local_device_ids
         if local_device_ids is not None:
             _show_devices(local_device_ids)
+        _warn_of_proxies()
+        if distributed_debug.value:
+            _log().warning(
+                "connecting to the coordinator at %s as process %d of %d", address, number, count
+            )
         timeouts = {
             "initialization": initialization_timeout,
             "heartbeat": heartbeat_timeout_seconds,
@@ -190,6 +204,8 @@ def initialize(
         }
         secret = _secret(coordinator_secret)
         _membership = _connect(address, count, number, timeouts, coordinator_bind_address, secret)
+        if distributed_debug.value:
+            _log().warning("process %d of %d is connected", number, count)
         backends.distributed_runtime = DistributedRuntime(
             _membership.client,
             number,
@@ -216,8 +232,23 @@ def _part(array: Any, sharding: Any) -> Any:
     )
 
 
+def _log() -> logging.Logger:
+    return logging.getLogger(logger_name("distributed"))
+
+
+def _warn_of_proxies() -> None:
+    """Warns if variables of the environment may send the processes' connections to a proxy."""
+    found = [name for name in _PROXY_VARIABLES if name in os.environ]
+    if found and check_proxy_envs.value:
+        warn_user(
+            f"olympus.distributed.initialize: the environment variables {', '.join(found)} name "
+            "proxies. Connections between the processes may hang on them; unset the variables, add "
+            "the coordinator to no_proxy, or silence this warning with OLYMPUS_CHECK_PROXY_ENVS=0."
+        )
+
+
 def _show_devices(local_device_ids: int | Sequence[int]) -> None:
-    """Makes the process see only some GPUs of the machine."""
+    """Makes only some of the machine's GPUs visible to the process."""
     ids = [local_device_ids] if isinstance(local_device_ids, int) else local_device_ids
     visible = ",".join(map(str, ids))
     for flag in (cuda_visible_devices, rocm_visible_devices):
@@ -296,7 +327,7 @@ def _connect(
 
 
 def _bind_address(address: str) -> str:
-    """Returns the address of this machine that the coordinator address names."""
+    """Returns the address of this machine that the coordinator address refers to."""
     host, port = split_address(address)
     if host in _LOOPBACK:
         return address
@@ -307,11 +338,11 @@ def _bind_address(address: str) -> str:
             f"the coordinator address {address!r} names no machine: {error}. Pass the address at "
             f"which process 0 listens, such as coordinator_bind_address='[::]:{port}'."
         ) from error
-    # A name may have several addresses. Others may know only the one of IPv4.
+    # A name may have several addresses. Other machines may know only the IPv4 address.
     family, *_, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     number = str(place[0])
     if number != host and (number.startswith("127.") or number == "::1"):
-        logging.getLogger(logger_name("distributed")).warning(
+        _log().warning(
             "%s is %s on this machine, so the coordinator listens for processes of this machine "
             "only. Pass coordinator_bind_address='[::]:%s' to listen at all its addresses.",
             host,
@@ -350,8 +381,7 @@ def shutdown() -> None:
 
 
 def _leave_at_exit() -> None:
-    # If this process ends by an exception, it leaves without waiting, so that the other processes
-    # learn of it at once.
+    # After an exception, this process leaves without waiting, so the others learn of it at once.
     _leave(wait=getattr(sys, "last_value", None) is None)
 
 
@@ -371,8 +401,7 @@ def _leave(wait: bool) -> None:
             if wait and membership.service is None:
                 client.key_value_set(_left(membership.process_id), "1")
         except JaxRuntimeError as error:
-            logger = logging.getLogger(logger_name("distributed"))
-            logger.warning("Not all processes left together: %s", error)
+            _log().warning("Not all processes left together: %s", error)
     monitor.stop()
     monitor.join(timeout=10)
     monitor.restore_signal()
@@ -388,7 +417,7 @@ def _meet_at_the_end(membership: _Membership) -> None:
     client.wait_at_barrier("olympus/shutdown", timeout)
     monitor.stop()
     if membership.service is not None:
-        # XLA ends the processes of a service that goes away, so the service's host leaves last.
+        # XLA ends all processes when the service disappears, so the service's host leaves last.
         for other in range(membership.num_processes):
             if other != membership.process_id:
                 client.blocking_key_value_get(_left(other), timeout)
@@ -402,7 +431,7 @@ def _left(process_id: int) -> str:
 
 
 def live_processes() -> set[int]:
-    """Returns the numbers of the live processes; only that of this process if it runs alone."""
+    """Returns the numbers of the live processes; a single process returns only its own."""
     membership = _membership
     if membership is None:
         return {0}
@@ -417,6 +446,10 @@ def reached_sync_point(step: int) -> bool:
         raise RuntimeError(
             "Preemption sync manager has not been initialized: call "
             "olympus.distributed.initialize first."
+        )
+    if not enable_preemption_service.value:
+        raise RuntimeError(
+            "Preemption sync manager is disabled by the flag olympus_enable_preemption_service."
         )
     if membership.preemption is None:
         membership.preemption = create_preemption_sync_manager()
@@ -440,7 +473,7 @@ _ADDRESSES = re.compile(r"(@InspectSharding\([^)]*\) )\{[^}]*\}")
 def check_same_program(name: str, module_text: str) -> None:
     """Checks that all processes are about to compile the same program.
 
-    Processes that run different programs would wait for each other for ever, or crash.
+    Processes that run different programs would wait for each other forever, or crash.
 
     Args:
       name: the name of the computation.

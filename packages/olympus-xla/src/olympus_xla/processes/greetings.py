@@ -3,8 +3,8 @@
 
 A message is one line of JSON: an object whose values are numbers, strings, booleans or null. The
 first message of a process is its greeting. With a shared secret, the coordinator answers a greeting
-with a challenge, and the process proves that it knows the secret. The coordinator proves the same
-with its last message. The secret itself is never sent.
+with a challenge, and the process proves that it knows the secret. In its last message, the
+coordinator proves that it knows the secret, too. The secret itself is never sent.
 
 The proofs are HMACs (RFC 2104) with SHA-256 of a random challenge, in the manner of RFC 2195.
 """
@@ -36,11 +36,11 @@ _SCALARS: Types = (str, int, float, bool, type(None))
 
 
 class BadMessageError(ValueError):
-    """Error of a message that no process of the program sends."""
+    """Error for a message that no process of the program sends."""
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """Returns a message as a line; the order of its fields does not matter."""
+    """Returns a message as a line that does not depend on the order of the fields."""
     return json.dumps(message, sort_keys=True).encode() + b"\n"
 
 
@@ -64,7 +64,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    # A number that is not a number differs from itself, so processes could never agree on it.
+    # NaN differs from itself, so processes could never agree on it.
     raise ValueError(f"{name} is not JSON")
 
 
@@ -82,7 +82,7 @@ def check_greeting(
       BadMessageError: a field is missing or has another type, or there is no such process.
     """
     for name, types in fields.items():
-        if type(greeting.get(name)) not in types:  # a boolean is not a number here
+        if type(greeting.get(name)) not in types:  # booleans do not count as numbers
             raise BadMessageError(f"the greeting has no proper {name}")
     if not 0 <= greeting["process_id"] < num_processes:
         raise BadMessageError(
@@ -95,7 +95,7 @@ def check_greeting(
 
 
 def nonce() -> str:
-    """Returns a random text that is used once."""
+    """Returns a random text, to be used once."""
     return os.urandom(16).hex()
 
 
@@ -104,10 +104,10 @@ def prove(secret: str, role: str, challenge: str, greeting: Mapping[str, Any]) -
 
     Args:
       secret: the shared secret.
-      role: ``"process"`` or ``"coordinator"``, so that no side can send back the proof of the
-        other side.
+      role: ``"process"`` or ``"coordinator"``. The role prevents one side from sending back the
+        other side's proof.
       challenge: the coordinator's random text.
-      greeting: the greeting of the process, which has a random text of the process.
+      greeting: the greeting of the process, which contains the process's random text.
     """
     text = b"\n".join((role.encode(), challenge.encode(), encode(greeting)))
     return hmac.new(secret.encode(), text, "sha256").hexdigest()

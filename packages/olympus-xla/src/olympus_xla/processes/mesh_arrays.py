@@ -28,7 +28,7 @@ __all__ = [
 
 
 def is_global(value: Any) -> bool:
-    """Returns whether a value is an array with parts on devices of other processes."""
+    """Returns whether a value is an array with shards on devices of other processes."""
     return type(value) is ArrayImpl and not value.is_fully_addressable
 
 
@@ -44,7 +44,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
     """Joins the arrays of the processes into arrays over all devices of a mesh.
 
     Args:
-      local_inputs: a pytree of arrays; each process passes the parts for its devices.
+      local_inputs: a pytree of arrays; each process passes the data for its devices.
       global_mesh: a mesh over the devices of all processes.
       pspecs: a pytree of partition specs that is a prefix of ``local_inputs``.
 
@@ -67,7 +67,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Returns the parts of arrays that are in this process, as arrays over its devices.
+    """Returns this process's data of arrays, as arrays over its devices.
 
     Args:
       global_inputs: a pytree of arrays over the devices of all processes.
@@ -117,7 +117,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tuple[int, ...]:
-    """Returns the shape of the part of an array in this process."""
+    """Returns the shape of this process's block of an array."""
     part = NamedSharding(mesh, spec).shard_shape(shape)
     probe = tuple(mesh.size for _ in shape)
     local_part = NamedSharding(mesh.local_mesh, spec).shard_shape(probe)
@@ -127,12 +127,12 @@ def _local_shape(shape: tuple[int, ...], mesh: Any, spec: PartitionSpec) -> tupl
 
 
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """Returns the type of a global array, given the type of one process's part."""
+    """Returns the type of a global array, given the type of one process's block."""
     return ShapedArray(_global_shape(NamedSharding(global_mesh, pspec), arr.shape), arr.dtype)
 
 
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """Returns the type of one process's part, given the type of the global array."""
+    """Returns the type of one process's block, given the type of the global array."""
     return ShapedArray(_local_shape(arr.shape, global_mesh, pspec), arr.dtype)
 
 
@@ -144,10 +144,10 @@ def ltg_batcher(
     global_mesh: Any,
     pspec: Any,
 ) -> tuple[Any, int]:
-    """Returns the batching rule of `host_local_array_to_global_array`.
+    """Applies the batching rule of `host_local_array_to_global_array`.
 
     Args:
-      insert_axis: whether the examples are divided over the mesh axes that the mapped axis names.
+      insert_axis: whether the examples are sharded over the mesh axes of the mapped axis.
       axis_data: the mapped axis.
       vals_in: the operand.
       dims_in: the operand's batch dimension.

@@ -42,13 +42,13 @@ __all__ = [
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """Brings data of all processes to every process.
+    """Gathers the data of all processes in every process.
 
     Args:
-      in_tree: a pytree. An array over the devices of several processes is returned whole. Of any
-        other array, each process has its own, and all have the same shape.
-      tiled: whether the processes' arrays are joined along the first dimension, rather than stacked
-        along a new one.
+      in_tree: a pytree. An array over the devices of several processes is returned as a whole.
+        Other arrays are local to each process, and must have the same shape in all processes.
+      tiled: whether to join the local arrays along the first dimension, rather than stack them
+        along a new dimension.
 
     Returns:
       A pytree of NumPy arrays, the same in all processes.
@@ -86,7 +86,7 @@ def _everywhere(array: ArrayImpl) -> NamedSharding:
 
 
 def _mesh_of_processes() -> Mesh:
-    """Returns the mesh of the first device of each process; the other devices need no data."""
+    """Returns the mesh of each process's first device; the other devices need no data."""
     firsts: dict[int, Any] = {}
     for device in backends.devices():
         firsts.setdefault(device.process_index, device)
@@ -95,7 +95,7 @@ def _mesh_of_processes() -> Mesh:
 
 
 def _stack_of_processes(value: np.ndarray) -> ArrayImpl:
-    """Returns an array whose n-th slice is the value of the n-th process."""
+    """Returns an array whose n-th slice is the n-th process's value."""
     sharding = NamedSharding(_mesh_of_processes(), PartitionSpec("processes"))
     part = put_leaf(value[None], sharding.mesh.local_devices[0])
     shape = (sharding.mesh.size, *part.shape[1:])
@@ -107,7 +107,7 @@ def _replicate(array: ArrayImpl) -> ArrayImpl:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Brings the data of one process to all processes.
+    """Sends the data of one process to all processes.
 
     Args:
       in_tree: a pytree of arrays, of the same structure and shapes in all processes.
@@ -135,7 +135,7 @@ def _sum_over_processes(parts: Any) -> Any:
 
 
 def _broadcast(value: np.ndarray, is_source: bool) -> np.ndarray:
-    # All processes but the source contribute zeros. A sum of bytes is exact for every dtype.
+    # All processes except the source contribute zeros. Summing bytes is exact for every dtype.
     contents = np.frombuffer(value.tobytes(), np.uint8)
     parts = _stack_of_processes(contents if is_source else np.zeros_like(contents))
     received = host_value(_replicate(_sum_over_processes(parts)))
@@ -153,7 +153,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
       fail_message: the message of the error.
 
     Raises:
-      AssertionError: in the processes whose data differ from those of process 0.
+      AssertionError: raised in the processes whose data differ from process 0's data.
 
     Example:
       >>> assert_equal(1)
@@ -169,7 +169,7 @@ def sync_global_devices(name: str) -> None:
     """Waits until all processes have called this function.
 
     Args:
-      name: a name, the same in all processes; detects processes that wait in different places.
+      name: a name, the same in all processes, by which waits at different places are detected.
 
     Raises:
       AssertionError: another process waits under another name.
@@ -187,10 +187,10 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     """Returns whether the processes should save their state now because of a preemption.
 
     Args:
-      step_id: the number of the step, which is counted the same way in all processes.
+      step_id: the number of the step, which must be the same in all processes.
 
     Returns:
-      True in all processes at the same step, after one of them has received the signal to end.
+      True in all processes at the same step, after one process has received the termination signal.
 
     Raises:
       RuntimeError: `olympus.distributed.initialize` has not been called.
@@ -200,7 +200,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
-    """Context manager that yields the devices of live processes, and checks again at the end.
+    """Context manager that yields the devices of live processes. Checks again at the end.
 
     Args:
       devices: the devices to choose from.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitor that raises an exception in this process when another process dies.
 
-A thread polls the coordination service for the live processes. If a process is missing that did
-not announce its leaving, the thread leaves the service, because the end of the service would end
-this process, too. It then sends the main thread a signal whose handler raises the exception. The
-runtime checks for signals while it waits, so the exception also ends a wait for a collective that
-will never finish.
+A thread polls the coordination service for the live processes. If a process disappears without an
+announcement, the thread leaves the service, because the end of the service would end this process,
+too. It then sends the main thread a signal whose handler raises the exception. The runtime checks
+for signals while it waits, so the exception also ends a wait for a collective that will never
+finish.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ProcessFailureError(RuntimeError):
     def of_processes(
         cls, failed_devices: Collection[Any], failed_processes: Collection[int], message: str
     ) -> ProcessFailureError:
-        """Returns the error for processes whose devices may be known only in part.
+        """Returns the error for failed processes, whose devices may be only partly known.
 
         Args:
           failed_devices: the known devices of these processes.
@@ -64,7 +64,7 @@ class ProcessMonitor:
       process_id: the number of this process.
       num_processes: the number of processes.
       heartbeat_timeout: the seconds after which the service considers a silent process dead.
-      devices_of: returns the known devices of some processes.
+      devices_of: a function that returns the known devices of given processes.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ProcessMonitor:
         self._everybody = list(range(num_processes))
         self._heartbeat_timeout = heartbeat_timeout
         self._devices_of = devices_of
-        # The interval delays the news of a death. It can be short, since polling costs little.
+        # The interval delays the detection of a death. It can be short, because polling is cheap.
         self._interval = min(max(heartbeat_timeout / 20, 0.05), 1.0)
         self._stopping = threading.Event()
         self._signal = _claim_signal(self._raise_failure)
@@ -104,16 +104,16 @@ class ProcessMonitor:
             self._thread.join(timeout)
 
     def restore_signal(self) -> None:
-        """Restores the signal's former handler."""
+        """Restores the previous signal handler."""
         if self._signal is not None and threading.current_thread() is threading.main_thread():
             signal.signal(self._signal, signal.SIG_DFL)
             self._signal = None
 
     def say_good_bye(self) -> None:
-        """Announces to the other processes that this process is going to leave."""
+        """Announces that this process will leave, to the other processes."""
         self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
 
-    # ---- the thread ----
+    # ---- the monitoring thread ----
 
     def _watch(self) -> None:
         incarnations: dict[int, int] = {}
@@ -122,7 +122,7 @@ class ProcessMonitor:
             try:
                 live = self._client.get_live_nodes(self._everybody)
                 missing = {p for p in self._everybody if p not in live} - left
-                # A process that died and was restarted counts as dead.
+                # A process that has died and restarted counts as dead.
                 missing |= {p for p in live if incarnations.setdefault(p, live[p]) != live[p]}
                 left |= {p for p in missing if self._has_said_good_bye(p)}
             except JaxRuntimeError as error:
@@ -161,7 +161,7 @@ class ProcessMonitor:
         )
         # The C++ call paths do not check for failures, so each call must enter Python from now on.
         PjitFunctionCache.clear_all()
-        # XLA ends processes that are still connected when the service goes away.
+        # XLA ends processes that are still connected when the service disappears.
         try:
             self._client.shutdown()
         except JaxRuntimeError:
@@ -179,11 +179,11 @@ def _good_bye(process_id: int) -> str:
 
 
 def _claim_signal(handler: Callable[[int, Any], Any]) -> int | None:
-    """Installs a handler for an unused signal; returns None outside of the main thread."""
+    """Installs a handler for an unused signal; returns None outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return None
     if hasattr(signal, "SIGRTMIN"):
-        # Programs and job schedulers use the named signals. These numbers are usually free.
+        # Programs and job schedulers use the named signals. These numbers are usually unused.
         candidates = list(range(signal.SIGRTMIN + 8, signal.SIGRTMAX))
     else:
         candidates = [signal.SIGUSR2, signal.SIGUSR1]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rendezvous of the processes of a program before XLA's coordination service starts.
 
-XLA's client ends the process if it cannot reach the service or if another process is missing. So
-the processes meet first, on the same port. Each process reports its number. It is told to continue
-once all processes have reported and agree; otherwise it gets an error.
+XLA's client ends the process if it cannot reach the service, or if another process is missing. The
+processes therefore first meet on the same port. Each process reports its number. Once all processes
+have reported and agree, they are told to continue; otherwise they get an error.
 
-Other programs may reach the port. The coordinator drops their connections, logs that, and waits on.
+Other programs may reach the port. The coordinator drops and logs their connections, and continues
+to wait.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from .greetings import BadMessageError
 __all__ = ["join", "receive_all", "split_address"]
 
 _RETRY_SECONDS = 0.1
-# The limits of a connection that has not been admitted: a process reports at once, in 200 bytes.
+# Limits of a connection before admission. A process reports at once, in about 200 bytes.
 _GREETING_SECONDS = 10.0
 _LONGEST_GREETING = 4096
 _LONGEST_ANSWER = 65536
-# The number of connections that may be open without being admitted; more end the oldest one.
+# The maximal number of connections that are not admitted. Beyond it, the oldest is dropped.
 _MOST_GUESTS = 256
-# The number of dropped connections that are logged one by one.
+# The maximal number of dropped connections that are logged individually.
 _MOST_LOGGED = 20
 
 
@@ -51,7 +52,7 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-# ---- each process ----
+# ---- each process's side ----
 
 
 def join(
@@ -110,16 +111,16 @@ def _connect(host: str, port: int, deadline: float) -> socket.socket | None:
         try:
             return socket.create_connection((host, port), timeout=min(left, 5.0))
         except OSError:
-            time.sleep(min(_RETRY_SECONDS, left))  # the coordinator may not have started yet
+            time.sleep(min(_RETRY_SECONDS, left))  # the coordinator may not have started
 
 
 def _converse(
     connection: socket.socket, hello: dict[str, Any], deadline: float, secret: str | None
 ) -> dict[str, Any] | None:
-    """Greets the coordinator; returns its last answer, or None if the connection ends."""
+    """Greets the coordinator. Returns its last answer, or None if the connection ends."""
     greeting = hello if secret is None else {**hello, "nonce": greetings.nonce()}
     connection.sendall(greetings.encode(greeting))
-    # The coordinator knows which processes are missing, so it gets more time to answer.
+    # Wait longer than the deadline, because the coordinator's answer names the missing processes.
     connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
     with connection.makefile("rb") as lines:
         answer = _read_answer(lines)
@@ -142,7 +143,7 @@ def _read_answer(lines: Any) -> dict[str, Any] | None:
     return greetings.decode(line) if line.endswith(b"\n") else None
 
 
-# ---- the coordinator ----
+# ---- the coordinator's side ----
 
 
 def receive_all(
@@ -190,16 +191,16 @@ def receive_all(
 
 @dataclasses.dataclass(eq=False)
 class _Guest:
-    """Connection to the coordinator.
+    """A connection to the coordinator.
 
     Attributes:
-      connection: the socket, which does not block.
+      connection: the non-blocking socket.
       address: the address of the other side, for messages.
       deadline: the time at which the connection is dropped, unless it is admitted.
-      received: the part of a line that has been received.
+      received: the incomplete line received so far.
       greeting: the greeting, once it has been received.
       challenge: the challenge that was sent; None without a secret.
-      admitted: whether the connection is that of a process of the program.
+      admitted: whether the connection belongs to a process of the program.
     """
 
     connection: socket.socket
@@ -211,7 +212,7 @@ class _Guest:
     admitted: bool = False
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Sends a message, if the other side can take it at once."""
+        """Sends a message if this is possible without waiting."""
         with contextlib.suppress(OSError):
             self.connection.sendall(greetings.encode(message))
 
@@ -225,7 +226,7 @@ class _Guest:
 class _Meeting:
     """Coordinator's side of a rendezvous.
 
-    One thread serves all connections, none of which can make it wait.
+    One thread serves all connections, without waiting for any of them.
     """
 
     def __init__(
@@ -236,7 +237,7 @@ class _Meeting:
         fields: Mapping[str, tuple[type, ...]],
     ) -> None:
         self.members: dict[int, _Guest] = {}
-        self._guests: list[_Guest] = []  # those that are not admitted, oldest first
+        self._guests: list[_Guest] = []  # connections not yet admitted, oldest first
         self._listener = listener
         self._num_processes = num_processes
         self._secret = secret
@@ -258,7 +259,7 @@ class _Meeting:
             for key, _ in self._selector.select(soonest - now):
                 if key.data is None:
                     self._accept()
-                elif key.data.connection.fileno() >= 0:  # not dropped since
+                elif key.data.connection.fileno() >= 0:  # not dropped in the meantime
                     self._receive(key.data)
 
     def close(self) -> None:
@@ -279,7 +280,7 @@ class _Meeting:
     def _accept(self) -> None:
         try:
             connection, address = self._listener.accept()
-        except OSError:  # the other side has left, or too many files are open
+        except OSError:  # the other side has left, or there are too many open files
             time.sleep(0.01)
             return
         connection.setblocking(False)
@@ -344,7 +345,7 @@ class _Meeting:
         _check_agreement(self.members, process_id)
 
     def _drop(self, guest: _Guest, reason: str) -> None:
-        """Closes a connection; the process of an admitted one can report again."""
+        """Closes a connection. If it was admitted, its process can report again."""
         self._selector.unregister(guest.connection)
         guest.connection.close()
         if guest.admitted and guest.greeting is not None:
@@ -362,7 +363,7 @@ class _Meeting:
             )
 
 
-# The fields in which processes differ.
+# The fields that differ between processes.
 _OWN_FIELDS = {"process_id", "nonce"}
 
 

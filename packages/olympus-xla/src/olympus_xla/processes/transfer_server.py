@@ -36,12 +36,12 @@ def _client_of(structs: list[Any]) -> Any:
 
 
 def await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
-    """Offers a pytree of arrays under a number, until a connection has pulled it.
+    """Offers a pytree of arrays under a number until another program has pulled the arrays.
 
     Args:
       uuid: the number; each number is used once.
       arrays: the arrays.
-      timeout: the time for which the arrays are offered.
+      timeout: the time during which the arrays are offered.
     """
     self._await_pull_flat(uuid, pytrees.tree_leaves(arrays), timeout)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collection of a profile from another process that has called ``profiler.start_server``.
+"""Collection of a profile from another process, which has called ``profiler.start_server``.
 
     python -m olympus.collect_profile 9999 1000 --log_dir profiles
 
-This command asks the process with the server at port 9999 of this machine for a profile of one
-second. It needs the package ``xprof``, which talks to the server.
+This command requests a profile of one second from the process with a server at port 9999 of this
+machine. It needs the package ``xprof``, which communicates with the server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["collect_profile", "main", "run"]
 
 
 def _client() -> Any:
-    """Returns the part of xprof that talks to servers."""
+    """Returns the module of xprof that communicates with profiler servers."""
     for name in (
         "xprof.convert._pywrap_profiler_plugin",
         "tensorboard_plugin_profile.convert._pywrap_profiler_plugin",
@@ -49,7 +49,7 @@ def collect_profile(
       port: the port of the process's profiler server.
       duration_in_ms: the duration of the profile in milliseconds.
       host: the machine on which the process runs.
-      log_dir: the folder to write to; by default a temporary one.
+      log_dir: the folder for the profile; by default a temporary folder.
       no_perfetto_link: whether to omit the link to Perfetto.
       xprof_options: further options of the profiler.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: traces of the program and the devices, and the contents of the devices' memory.
+"""Profiles: traces of the program and the devices, and profiles of device memory.
 
 A trace is written as ``plugins/profile/<time>/<host>.xplane.pb``, which TensorBoard, XProf and
 `ProfileData` read. It is also written as ``<host>.trace.json.gz``, which Perfetto
@@ -62,7 +62,7 @@ class ProfileOptions(_jaxlib.ProfileOptions):
         2 (the default) for expensive operations of the runtime as well, 3 for all operations.
       python_tracer_level: 1 to record Python calls, 0 not to record them.
       enable_hlo_proto: whether to store the compiled programs with the trace.
-      advanced_configuration: options of the platform's own tracer, by name.
+      advanced_configuration: options of the platform's tracer, by name.
     """
 
 
@@ -92,10 +92,10 @@ def start_trace(
     """Starts to record the activity of the program and the devices.
 
     Args:
-      log_dir: the directory that `stop_trace` writes to.
+      log_dir: the directory to which `stop_trace` writes.
       create_perfetto_link: whether `stop_trace` prints a link that opens the trace in Perfetto, and
         waits until it has been opened.
-      create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` as well.
+      create_perfetto_trace: whether to also write ``perfetto_trace.json.gz``.
       profiler_options: the options of the trace.
 
     Raises:
@@ -120,7 +120,7 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Ends the recording that `start_trace` began, and writes it.
+    """Ends the recording started by `start_trace`, and writes the trace.
 
     Raises:
       RuntimeError: no trace is being recorded.
@@ -144,7 +144,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Context manager that records a trace; its arguments are those of `start_trace`.
+    """Context manager that records a trace; see `start_trace` for the arguments.
 
     Example:
       >>> import tempfile
@@ -197,33 +197,33 @@ def _newest_session(log_dir: str) -> Path:
 
 
 def write_perfetto_trace(log_dir: str) -> Path:
-    """Writes the events of a trace under the name that Perfetto's users expect."""
+    """Writes the events of a trace under the file name that Perfetto users expect."""
     session = _newest_session(log_dir)
     (written,) = session.glob("*.trace.json.gz")
     with gzip.open(written, "rb") as file:
         contents = json.load(file)
     path = session / "perfetto_trace.json.gz"
-    # Perfetto accepts only the events, without the other data that XProf stores.
+    # Perfetto accepts only events, without the other data that XProf stores.
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": contents["traceEvents"]}, file)
     return path
 
 
 _PERFETTO = "https://ui.perfetto.dev"
-_PERFETTO_PORT = 9001  # the port from which Perfetto's page may read
+_PERFETTO_PORT = 9001  # the port that Perfetto's page is allowed to read
 
 
 def serve_to_perfetto(path: Path) -> None:
-    """Serves a trace to Perfetto's page in the user's browser; returns after the first download."""
+    """Serves a trace to Perfetto's page in the browser. Returns after the first download."""
 
     class Server(socketserver.TCPServer):
-        """Serves the trace until it has been asked for."""
+        """Server that serves the trace until it has been downloaded."""
 
         allow_reuse_address = True
         asked_for: str | None = None
 
     class Handler(http.server.SimpleHTTPRequestHandler):
-        """Answers requests for the trace."""
+        """Handler of requests for the trace."""
 
         def __init__(self, *args: Any) -> None:
             super().__init__(*args, directory=os.fspath(path.parent))
@@ -251,7 +251,7 @@ def serve_to_perfetto(path: Path) -> None:
 
 
 class TraceAnnotation(_jaxlib.TraceMe):
-    """A context manager that gives a piece of the program a name in traces.
+    """Context manager that names a piece of the program in traces.
 
     Args:
       name: the name.
@@ -264,7 +264,7 @@ class TraceAnnotation(_jaxlib.TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A context manager that marks a step of a program, such as one of training, in traces.
+    """Context manager that marks a step of a program, such as a training step, in traces.
 
     Args:
       name: the name of the kind of step.
@@ -281,7 +281,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
-    """Returns the function with its calls named in traces.
+    """Returns a function whose calls are named in traces.
 
     Args:
       func: the function.
@@ -305,7 +305,7 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
     return annotated  # type: ignore[return-value]
 
 
-# ---- the server for captures by other programs ----
+# ---- the server for recordings by other programs ----
 
 _server: Any = None
 
@@ -315,7 +315,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
     Args:
       port: the TCP port.
-      requires_backend: whether to bring up the devices first, so that they can be recorded.
+      requires_backend: whether to initialize the devices first, so that they can be recorded.
 
     Returns:
       The server, which runs until `stop_server`.
@@ -354,7 +354,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
       port: the port of the server that the subprocess started with `start_server`.
 
     Returns:
-      A function that ends the registration.
+      A function that undoes the registration.
 
     Raises:
       RuntimeError: the server cannot be reached.
@@ -393,7 +393,7 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """Returns the measured times of a program's instructions, as input for the compiler.
+    """Returns the measured times of a program's instructions, for profile-guided compilation.
 
     Args:
       tensorboard_dir: the folder to which a profile was written.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line ``python -m olympus``.
 
-`installation` gathers what is known of the installation; `doctor` and `info` show it; `caches`
-shows and clears the caches on disk; `examples` lists, copies and runs the examples in the folder of
-that name.
+`installation` gathers the facts about the installation; `doctor` and `info` show it; `caches` shows
+and clears the caches on disk; `frozen` reads files of frozen functions; `examples` lists, copies
+and runs the examples in the folder of that name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from . import caches, doctor, examples, info
+from . import caches, doctor, examples, frozen, info
 
 __all__ = ["main"]
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         "is a problem, 2 if the arguments are not understood.",
     )
     commands = parser.add_subparsers(title="commands", metavar="command")
-    for command in (doctor, info, caches, examples):
+    for command in (doctor, info, caches, frozen, examples):
         command.add_parser(commands)
     parser.set_defaults(run=doctor.run)
     options = parser.parse_args(arguments)

@@ -18,7 +18,7 @@ __all__ = ["add_parser", "described"]
 
 
 def add_parser(commands: Any) -> None:
-    """Adds the command to those of the command line."""
+    """Adds this command to the command line."""
     text = "shows or clears the cache of compiled programs on disk"
     parser = commands.add_parser("cache", help=text, description=text.capitalize() + ".")
     parser.set_defaults(run=_show)

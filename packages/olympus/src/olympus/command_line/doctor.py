@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus doctor``: the installation, and what is wrong with it."""
+"""``python -m olympus doctor``: the installation and its problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["add_parser", "run"]
 
 
 def add_parser(commands: Any) -> None:
-    """Adds the command to those of the command line."""
+    """Adds this command to the command line."""
     text = "shows versions, devices, settings and caches, and what is wrong with them"
     parser = commands.add_parser("doctor", help=text, description=text.capitalize() + ".")
     parser.set_defaults(run=run)

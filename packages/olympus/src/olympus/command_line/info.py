@@ -18,7 +18,7 @@ _VARIABLES = ("OLYMPUS_", "JAX_", "XLA_", "LIBTPU_")
 
 
 def add_parser(commands: Any) -> None:
-    """Adds the command to those of the command line."""
+    """Adds this command to the command line."""
     text = "prints versions, devices and settings, for reports of problems"
     parser = commands.add_parser("info", help=text, description=text.capitalize() + ".")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
 
 
 def facts() -> dict[str, Any]:
-    """Returns what is known of the installation, as values that JSON has.
+    """Returns the facts about the installation, as values for JSON.
 
     Example:
       >>> ", ".join(facts())

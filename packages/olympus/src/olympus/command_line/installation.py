@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the installation, the machine and the settings, and problems among them."""
+"""Facts about the installation, the machine and the settings, and their problems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _LIBRARIES = ("jaxlib", "numpy", "ml-dtypes", "opt-einsum", "scipy")
-# Variables of programs of several processes, which set no flag.
+# Environment variables of programs of several processes. They set no flag.
 _OTHER_VARIABLES = {
     "OLYMPUS_COORDINATOR_ADDRESS",
     "OLYMPUS_COORDINATOR_SECRET",
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
     Attributes:
       text: the defect.
-      remedy: what mends it.
+      remedy: how to mend the defect.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Cache(NamedTuple):
       entries: the number of executables.
       size: the number of bytes of executables and programs.
       hits: the number of programs that processes have found there; None if it is not counted.
-      misses: the number of programs that processes have not found there; None likewise.
+      misses: the number of programs that processes have not found there; None if it is not counted.
       programs: the number of programs that can be found without tracing.
     """
 

@@ -17,7 +17,7 @@ def section(title: str, rows: Mapping[str, str]) -> None:
 
 
 def bytes_text(count: int) -> str:
-    """Returns a number of bytes in the unit that suits it.
+    """Returns a number of bytes in a suitable unit.
 
     Example:
       >>> bytes_text(3 * 1024**2)

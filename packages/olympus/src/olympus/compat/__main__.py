@@ -17,10 +17,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m olympus.compat",
         description="Runs a program that is written for JAX on OLYMPUS.",
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("-m", dest="module", metavar="module", help="run a module")
-    what.add_argument("-c", dest="code", metavar="code", help="run a piece of code")
-    what.add_argument("program", nargs="?", help="run a file")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("-m", dest="module", metavar="module", help="run a module")
+    target.add_argument("-c", dest="code", metavar="code", help="run a piece of code")
+    target.add_argument("program", nargs="?", help="run a file")
     return parser
 
 

@@ -46,7 +46,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
       xs: a pytree of arrays and scalars.
       ys: a pytree of the same structure.
       atol: the absolute tolerance, a number or a dictionary by dtype. Each dtype has a default.
-      rtol: the relative tolerance, likewise.
+      rtol: the relative tolerance, a number or a dictionary by dtype.
       err_msg: text to add to the message.
 
     Raises:

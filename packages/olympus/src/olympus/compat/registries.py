@@ -37,7 +37,7 @@ class _Backends(Mapping[str, Any]):
 class _Membership:
     """The place of this process among the processes of a program.
 
-    Without a distributed program, it is that of the only process.
+    Without a distributed program, this process is the only one.
     """
 
     client = property(lambda self: self._of("client", None))

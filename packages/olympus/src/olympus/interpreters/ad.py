@@ -172,7 +172,7 @@ def defbilinear(
 
     def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> Any:
         if is_undefined_primal(x) == is_undefined_primal(y):
-            raise ValueError(f"transposition of `{prim.name}` by both operands, or by none")
+            raise ValueError(f"`{prim.name}` is transposed in exactly one of its operands")
         if is_undefined_primal(x):
             if type(cotangent) is Zero:
                 return Zero(x.aval), None

@@ -142,7 +142,7 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """Moves the batch dimension to the front, or adds one in front to a value without one."""
+    """Moves the batch dimension to the front, or adds one if the value is not batched."""
     if bdim is None:
         return broadcast(x, size, 0, mesh_axis)
     return to_front(x, bdim)

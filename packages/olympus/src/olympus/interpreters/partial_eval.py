@@ -41,8 +41,8 @@ class _DeadCodeRules(MutableMapping[Primitive, Rule]):
     """View of the dead-code rules as functions with JAX's signature.
 
     Maps a primitive to ``rule(used_outputs, equation)``. The rule returns a flag for each input,
-    which says whether it is used, and the reduced equation. It returns None in place of the
-    equation if nothing is left of it.
+    which says whether the input is used, and the reduced equation. The rule returns None in place
+    of an equation that is removed.
     """
 
     def __getitem__(self, primitive: Primitive) -> Rule:

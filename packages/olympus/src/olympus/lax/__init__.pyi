@@ -119,6 +119,7 @@ from olympus_ir.lax import nextafter_p as nextafter_p
 from olympus_ir.lax import not_p as not_p
 from olympus_ir.lax import optimization_barrier_p as optimization_barrier_p
 from olympus_ir.lax import or_p as or_p
+from olympus_ir.lax import order_statistics_p as order_statistics_p
 from olympus_ir.lax import pad_p as pad_p
 from olympus_ir.lax import pbroadcast_p as pbroadcast_p
 from olympus_ir.lax import platform_index_p as platform_index_p
@@ -357,6 +358,7 @@ from olympus_ir.lax.mathematics import tanh as tanh
 from olympus_ir.lax.named_axes import axis_size as axis_size
 from olympus_ir.lax.named_axes import pvary as pvary
 from olympus_ir.lax.named_axes import varying_like as varying_like
+from olympus_ir.lax.ordered_selection import order_statistics as order_statistics
 from olympus_ir.lax.point_to_point import precv as precv
 from olympus_ir.lax.point_to_point import psend as psend
 from olympus_ir.lax.ragged import ragged_dot as ragged_dot

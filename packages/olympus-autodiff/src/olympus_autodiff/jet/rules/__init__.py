@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Taylor rules of the instruction set, one module a family of primitives.
+"""The Taylor rules of the instruction set, one module for each family of primitives.
 
-Primitives that have none here are pushed along a curve by their jvp rule.
+For a primitive without a Taylor rule, `trace.along_curve` uses the jvp rule.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of callbacks without results: their operands may have terms."""
+"""Taylor rules of callbacks without results, whose operands need not be constant."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of calls: the program in the equation is derived once and memoized."""
+"""Taylor rules of calls. The Taylor program of the called program is memoized."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..trace import jet_flat
 
 
 def _call_jet(primitive: Primitive, key: str, make_params: MakeParams) -> Callable[..., Any]:
-    """Returns the rule of a primitive that calls the program ``params[key]``."""
+    """Returns the Taylor rule of a primitive that calls the program ``params[key]``."""
 
     def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
         order, moving_in = order_of(series), flags_of(series)
@@ -52,7 +52,7 @@ jet_rules.define(lax.closed_call_p, _call_jet(lax.closed_call_p, "call_jaxpr", c
 def _composite_jet(
     primals: Sequence[Any], series: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """Taylor rule of composites: that of the decomposition."""
+    """Taylor rule of composites: applies the rules of the decomposition."""
     return jet_flat(olympuspr_as_fun(jaxpr), primals, series, order_of(series))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of collectives: linear ones, and those that pick elements."""
+"""Taylor rules of collectives: linear collectives, and collectives that select elements."""
 
 from __future__ import annotations
 

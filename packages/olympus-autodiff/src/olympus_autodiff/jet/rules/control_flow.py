@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of control flow: terms are computed and carried along with the values."""
+"""Taylor rules of control flow: the loops and branches carry the terms along with the values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def _types(terms: Sequence[Any]) -> tuple[ShapedArray, ...]:
 
 
 class _Branches(NamedTuple):
-    """The branches of a derived `cond`, which take constants first, and the results with terms."""
+    """The branches of a derived `cond`, which also return terms.
+
+    Constants are the first operands.
+    """
 
     branches: tuple[ClosedOlympuspr, ...]
     consts: list[Any]
@@ -87,7 +90,8 @@ class _Scan(NamedTuple):
     """A scan that carries terms along.
 
     Attributes:
-      body: from constants, their terms, carry, its terms, slices, their terms.
+      body: takes constants, terms of constants, carry, terms of the carry, slices, and terms of
+        slices.
       consts: the values of the body's own constants, which come first.
       moving_carry: for each component of the carry, whether it has terms.
       moving_ys: for each stacked result, whether it has terms.
@@ -100,7 +104,7 @@ class _Scan(NamedTuple):
 
 
 def _terms_of(avals: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
-    """Returns the types of terms: those of the values' tangents."""
+    """Returns the types of the terms, which are the tangent types of the values."""
     return [
         aval.to_tangent_aval()
         for aval, flag in zip(avals, moving, strict=True)

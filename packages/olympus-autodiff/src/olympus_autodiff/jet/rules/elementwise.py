@@ -44,7 +44,7 @@ LOG_2 = float(np.log(2.0))
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
 
 
-# ---- linear functions, and those that are constant or linear near the operands ----
+# ---- functions that are linear, piecewise linear or piecewise constant ----
 
 for _primitive in (
     lax.neg_p,
@@ -159,8 +159,8 @@ def _recurrence(primitive: Primitive, function: Recurrence) -> None:
 
     Args:
       primitive: a primitive of one operand.
-      function: takes the operand, its further coefficients and the value of the result. It returns
-        the coefficients of the result from the zeroth on; the zeroth is not used.
+      function: takes the operand's value, the operand's higher coefficients and the result's value.
+        It returns all coefficients of the result; the zeroth is ignored.
     """
 
     def rule(primals: Terms, series: Terms, **params: Any) -> Any:
@@ -176,7 +176,7 @@ def _one_plus(x: Any) -> Any:
 
 
 def _tangent_series(sign: float) -> Recurrence:
-    """Coefficients of a function with ``y' = (1 + sign y^2) x'``."""
+    """Returns the coefficients of a function with ``y' = (1 + sign y^2) x'``."""
 
     def recurrence(x: Any, terms: Series, value: Any) -> Series:
         moved, result = [None, *velocity(terms)], [value]
@@ -192,7 +192,7 @@ def _tangent_series(sign: float) -> Recurrence:
 
 
 def _logistic_series(x: Any, terms: Series, value: Any) -> Series:
-    """Coefficients of the function with ``y' = y (1 - y) x'``."""
+    """Returns the coefficients of the function with ``y' = y (1 - y) x'``."""
     moved, result = [None, *velocity(terms)], [value]
     slopes: list[Any] = []
     for k in range(1, len(moved)):
@@ -268,10 +268,10 @@ def _pow_jet(primals: Terms, series: Terms) -> Any:
 
 
 def _power_of_moving(x: Any, terms: Series, y: Any, result: Any) -> Series:
-    """Returns the terms of a power with a fixed exponent, from the binomial series at the base.
+    """Returns the terms of a power with a constant exponent, by the binomial series at the base.
 
-    The coefficients are computed as powers, without division by the base, which may be zero. For a
-    small natural exponent the series is finite, although the further powers do not exist.
+    The coefficients are computed as powers, without division by the base, which may be zero. A
+    zero binomial coefficient makes the term zero, even if the power is infinite.
     """
     exponent = y
     if aval_of(y).dtype != aval_of(x).dtype:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taylor rules of the solutions of linear systems.
 
-From ``A x = b`` follows ``A_0 x_k = b_k - sum of A_j x_(k-j)``: one solution with the value of the
-matrix for each order.
+From ``A x = b`` follows ``A_0 x_k = b_k - sum of A_j x_(k-j)``: each order takes one solve with the
+matrix's value ``A_0``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _solved_terms(
       first: the value of the solution.
       right_hand_sides: the terms of the right-hand side.
       solve: solves with the value of the matrix.
-      applied: applies the term of the matrix of some order, counted from one, to an array; None
-        where the matrix does not move.
+      applied: multiplies the matrix's term of a given order, from one on, with an array; None if
+        the matrix is constant.
     """
     solution = [first]
     for k, term in enumerate(right_hand_sides, 1):

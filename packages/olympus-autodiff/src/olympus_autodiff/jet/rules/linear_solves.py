@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rule of linear solves: one solve with the value of the map for each order."""
+"""Taylor rule of linear solves: one solve for each order, with the zeroth-order map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _linear_solve_jet(
     const_lengths: LinearSolveParts,
     jaxprs: LinearSolveParts,
 ) -> Any:
-    """Taylor rule of linear solves: one solve for each term, from the terms of lower order."""
+    """Taylor rule of linear solves: solves for each term, given the terms of lower order."""
     results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, right_hand_sides = split_operands(primals, const_lengths)
     const_series, right_hand_series = split_operands(series, const_lengths)
@@ -38,7 +38,7 @@ def _linear_solve_jet(
     for k in range(1, order + 1):
         changes = [terms[k - 1] for terms in given]
         if not fixed:
-            # The coefficients of the solution below order k, and zero for that of order k.
+            # The solution's coefficients below order k, and zeros as the coefficient of order k.
             known = [terms_or_zeros(x[0], zero_series, k) for x in solutions]
             for x, terms in zip(solutions, known, strict=True):
                 terms[: k - 1] = x[1:]

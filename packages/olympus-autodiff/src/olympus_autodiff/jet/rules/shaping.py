@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of operations that rearrange elements: they apply to each term."""
+"""Taylor rules of operations that rearrange elements, which apply to each term separately."""
 
 from __future__ import annotations
 

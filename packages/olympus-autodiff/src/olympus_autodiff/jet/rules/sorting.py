@@ -11,5 +11,6 @@ for _primitive in (
     lax.sort_p,
     lax.top_k_p,
     lax.approx_top_k_p,
+    lax.order_statistics_p,
 ):
     jet_rules.define(_primitive, bound(termwise, _primitive))

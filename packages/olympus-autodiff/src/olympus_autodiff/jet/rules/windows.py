@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rules of reductions of windows: sums, and those that pick elements."""
+"""Taylor rules of window reductions: sums, and reductions that select elements."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def associative_scan(
 ) -> Any:
     """Returns all partial results of an associative operation along a dimension.
 
-    Element ``i`` of the result is ``fn`` of the elements up to ``i``. Elements are combined in
-    pairs, so that the number of steps grows with the logarithm of their number (G. E. Blelloch,
+    Element ``i`` of the result combines the elements up to ``i``. Elements are combined in pairs,
+    so the number of steps grows with the logarithm of the number of elements (G. E. Blelloch,
     Prefix sums and their applications, 1990).
 
     Args:
@@ -95,11 +95,12 @@ def _partial_results(
     def part(values: list[Any], start: int, stop: int) -> list[Any]:
         return [slice_in_dim(value, start, stop, 1, axis) for value in values]
 
-    # The partial results of combined pairs of neighbours are the results at odd positions.
+    # Combine neighbours in pairs. The partial results of the pairs are the results at odd
+    # positions.
     pairs = combine(every_other(elems, 0, size - 1), every_other(elems, 1, size))
     num_pairs = size // 2
     odd = _partial_results(combine, pairs, num_pairs, axis)
-    # A result at an even position combines the result before it with one more element.
+    # A result at an even position combines the preceding result with one more element.
     before = part(odd, 0, num_pairs - 1) if size % 2 == 0 else odd
     even = combine(before, every_other(elems, 2, size))
     even = [
@@ -110,7 +111,7 @@ def _partial_results(
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """Interleaves the elements of two arrays; the first may have one element more."""
+    """Interleaves two arrays along an axis. The first may have one element more."""
     aval, odd_aval = get_aval(even), get_aval(odd)
     one_more = aval.shape[axis] - odd_aval.shape[axis]
     zero = np.zeros((), aval.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The carry of loops, and the promotion of its weakly typed initial values."""
+"""Types of the carry of loops, and promotion of weakly typed initial values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..values import as_array
 def promoted_carry_avals(
     in_avals: tuple[AbstractValue, ...], out_avals: Sequence[AbstractValue]
 ) -> tuple[AbstractValue, ...]:
-    """The types of the carry: weakly typed inputs take the dtypes of the body's results.
+    """Returns the carry's types: weakly typed inputs take the dtypes of the body's results.
 
     This lets a loop start from ``0`` and carry floats.
     """
@@ -34,7 +34,7 @@ def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
 
 
 def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]) -> list[Any]:
-    """Converts the initial values of the carry to the types that the loop carries."""
+    """Converts the initial carry to the types that the loop carries."""
     if avals == carry_avals:
         return values
     return [
@@ -44,5 +44,5 @@ def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence
 
 
 def unchanged_result(value: Any) -> Any:
-    """The result of a loop for a component of the carry that it returns unchanged."""
+    """Returns the loop's result for a carry component that the body does not change."""
     return value if get_aval(value).is_ref else as_array(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of loops: which states the reverse mode of a loop keeps, and which it recomputes."""
+"""Checkpoints of loops: the states that reverse mode keeps instead of recomputing them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = [
     "checkpoints_of_while",
 ]
 
-# The number of checkpoints where a loop must have some and the caller names no number.
+# The default number of checkpoints of a loop that needs checkpoints.
 DEFAULT_CHECKPOINTS = 32
 
 
 class Checkpoints(NamedTuple):
-    """A plan for the reverse mode of a loop, the parameter ``checkpoints`` of an equation.
+    """A plan for the reverse mode of a loop: the parameter ``checkpoints`` of an equation.
 
-    An equation without the parameter has the derivatives of the primitive.
+    Without the parameter, the primitive's usual derivative rules apply.
 
     Attributes:
       number: the number of states that are kept while the loop runs; an even number.
       block: the number of consecutive states that are recomputed together.
-      inverse: the program that undoes an iteration; then no state is kept. It has the inputs and
-        the results of the body.
-      offloads: whether residuals of every iteration are kept in the memory of the host; then no
-        state is recomputed.
+      inverse: the program that undoes an iteration, with the inputs and results of the body. With
+        an inverse, no state is kept.
+      offloads: whether to keep the residuals of every iteration in host memory. Then no state is
+        recomputed.
     """
 
     number: int
@@ -43,32 +43,32 @@ class Checkpoints(NamedTuple):
     offloads: bool = False
 
     def recomputing(self) -> Checkpoints:
-        """Returns the plan for a loop that is derived from this one: it has no inverse."""
+        """Returns the plan without the inverse, for a loop derived from this loop."""
         if self.inverse is None:
             return self
         return Checkpoints(DEFAULT_CHECKPOINTS, DEFAULT_CHECKPOINTS)
 
 
 def checkpoints_of_while(checkpoints: Any, max_steps: int | None) -> Checkpoints | None:
-    """Returns the plan of a loop with a condition; None if the caller asks for none.
+    """Returns the plan of a loop with a condition; None if no option requests reverse mode.
 
     Raises:
       ValueError: if ``checkpoints`` is not a positive integer.
     """
     if checkpoints is None:
         return None if max_steps is None else Checkpoints(_even(max_steps), 1)
-    if isinstance(checkpoints, Checkpoints):  # of an equation from which this loop is made
+    if isinstance(checkpoints, Checkpoints):  # taken from the equation from which this loop is made
         return checkpoints.recomputing()
     number = checked_number("while_loop", "checkpoints", checkpoints)
     return Checkpoints(_even(number), number)
 
 
 def checkpoints_of_scan(checkpoints: Any, length: Any) -> Checkpoints | None:
-    """Returns the plan of a loop of known length; None if the caller asks for none.
+    """Returns the plan of a loop of known length; None if ``checkpoints`` is None.
 
     Raises:
-      ValueError: if ``checkpoints`` is none of the known names and no positive integer, or the
-        length is symbolic.
+      ValueError: if ``checkpoints`` is neither a known name nor a positive integer, or the length
+        is symbolic.
     """
     if checkpoints is None or isinstance(checkpoints, Checkpoints):
         return checkpoints
@@ -98,8 +98,8 @@ def checked_number(function: str, argument: str, value: Any) -> int:
     """Returns an argument as a positive integer.
 
     Raises:
-      ValueError: if it is no positive integer.
-      ConcretizationTypeError: if it is traced.
+      ValueError: if the argument is not a positive integer. ConcretizationTypeError: if the
+      argument is traced.
     """
     if isinstance(value, Tracer) and value.concrete_or_none() is None:
         raise ConcretizationTypeError(
@@ -115,5 +115,5 @@ def checked_number(function: str, argument: str, value: Any) -> int:
 
 
 def _even(number: int) -> int:
-    """Returns the number of slots: even, because thinning drops every second checkpoint."""
+    """Returns an even number of slots, because thinning drops every second checkpoint."""
     return number + number % 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditionals: `cond` selects one of two functions, `switch` one of any number."""
+"""Conditionals: `cond` selects one of two functions, and `switch` one of several."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def cond(
       pred: a boolean scalar; numbers are compared with zero.
       true_fun: the function applied if ``pred`` is true.
       false_fun: the function applied otherwise; its results must have the same structure and types.
-      *operands: the arguments of both functions, arrays or pytrees of them.
+      *operands: the arguments of both functions, arrays or pytrees of arrays.
       operand: the only argument, as an alternative to ``*operands``.
-      batch: what `vmap` over ``pred`` does: with ``"select"`` or None, both functions run on all
-        examples; with ``"split"``, each function runs on its own examples, some at a time, which is
-        cheaper where a function is expensive and few examples take it. Functions with effects or
-        with collectives over the examples run on all of them.
+      batch: the behaviour under `vmap` over ``pred``. With ``"select"`` or None, both functions run
+        on all examples. With ``"split"``, each function runs only on the examples that select it,
+        several at a time; this is cheaper if an expensive function is rarely selected. Functions
+        with effects, or with collectives over the examples, run on all examples.
 
     Returns:
       The result of the selected function.
 
     Raises:
-      ValueError: if ``batch`` is neither of the two.
+      ValueError: if ``batch`` is another word.
       TypeError: if ``pred`` is not a scalar, or the results differ in structure or types.
 
     Example:
@@ -75,7 +75,8 @@ def cond(
       Array(-2., dtype=float32, weak_type=True)
     """
     if len(operands) == 2 and not callable(true_fun) and callable(operands[1]):
-        # cond(pred, true_operand, true_fun, false_operand, false_fun); operands may be callable too
+        # the older form cond(pred, true_operand, true_fun, false_operand, false_fun); operands may
+        # be callable
         return _cond_of_two_operands(pred, true_fun, false_fun, operands[0], operands[1])
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
@@ -119,7 +120,7 @@ def _predicate(pred: Any) -> Any:
     """Converts the predicate to a boolean scalar.
 
     Raises:
-      TypeError: if it is not a scalar boolean or number.
+      TypeError: if the predicate is not a scalar boolean or number.
     """
     if pred is None:
         raise TypeError("cond predicate is None")
@@ -152,9 +153,9 @@ def switch(
     """Applies one of several functions, chosen by an integer that may be traced.
 
     Args:
-      index: an integer scalar, the position in ``branches``; it is clamped to their range.
+      index: an integer scalar, the position in ``branches``; it is clamped to the valid range.
       branches: the functions; their results must have the same structure and types.
-      *operands: the arguments of all functions, arrays or pytrees of them.
+      *operands: the arguments of all functions, arrays or pytrees of arrays.
       operand: the only argument, as an alternative to ``*operands``.
 
     Returns:
@@ -210,11 +211,13 @@ def switch(
 
 
 class _Choice:
-    """The branches with common operands, without results that are one operand in all branches.
+    """The traced branches of a conditional, with common operands.
+
+    A result that is the same operand in all branches is not returned by the programs.
 
     Attributes:
       branches: the programs, for the parameter of the same name.
-      consts: the values that the functions close over; the first operands of the programs.
+      consts: the values that the functions close over. They are the first operands of the programs.
       out_tree: the structure of the result.
       forwarded: for each result, the operand that every branch returns for it, or None.
     """
@@ -246,8 +249,8 @@ def choose(
       index: the position of the function to apply.
       functions: the functions, in the order of the index.
       order: the order in which they are traced.
-      names: their names in that order, for error messages.
-      operands: their arguments.
+      names: the functions' names in that order, for error messages.
+      operands: the arguments of the functions.
       **params: further parameters of the equation.
     """
     leaves, in_tree = flatten_operands(operands)
@@ -264,7 +267,7 @@ def choose(
             error, operation, index, functions, order, names, operands, params
         )
     for place, subprogram in zip(order, subprograms, strict=True):
-        if subprogram.closed.effects:  # there may be references among the operands
+        if subprogram.closed.effects:  # operands may include references
             check_references(operation, functions[place], in_tree, subprogram.consts, leaves)
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
@@ -288,7 +291,7 @@ def _choose_with_mutables(
     operands: tuple,
     params: dict[str, Any],
 ) -> Any:
-    """Selects between functions that use mutable objects: states become operands and results."""
+    """Selects between functions with mutable objects, whose states become operands and results."""
 
     def run(states: Any, wrap: Any) -> Any:
         wrapped = tuple(wrap(function, may_change=True) for function in functions)
@@ -304,8 +307,8 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # Traced programs are cached with their functions. Their combination is cached with one of
-    # the functions, under the identity of all programs.
+    # Traced programs are cached by function. Their combination is cached by one of the functions
+    # and the identity of all programs.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
     choice = known.get(key)
@@ -320,7 +323,7 @@ def _join(
 
 def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
     consts: list[Any] = []
-    places: dict[int, int] = {}  # from the identity of a closed-over value to its place
+    places: dict[int, int] = {}  # maps the identity of a closed-over value to its position
     const_avals: list[AbstractValue] = []
     for subprogram in subprograms:
         for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
@@ -350,7 +353,7 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
 def _forwarded_in_all(
     subprograms: list[Subprogram], inputs_of: list[list[Var]]
 ) -> list[int | None]:
-    """Returns for each result the position of the input that all programs return, or None."""
+    """Returns for each result the input that all programs return for it, or None."""
     common: list[int | None] | None = None
     for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
         positions = {var: place for place, var in enumerate(inputs)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitive of linear solves, which is differentiated without differentiating the solver.
+"""The primitive of linear solves, whose derivative does not differentiate the solver.
 
 The function that binds it, `custom_linear_solve`, needs transposition and is in olympus-autodiff.
 """
@@ -33,11 +33,11 @@ class LinearSolveParts(NamedTuple):
     transpose_solve: Any
 
     def transposed(self) -> LinearSolveParts:
-        """The parts of the solve with the transposed map."""
+        """Returns the parts of the solve with the transposed map."""
         return LinearSolveParts(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-# Printed programs show the type's name, which is the name in JAX's programs.
+# JAX prints the type under this name.
 LinearSolveParts.__name__ = "_LinearSolveTuple"
 
 # Solves a system of linear equations:
@@ -63,7 +63,10 @@ def _linear_solve_types(
 def split_operands(
     operands: Any, const_lengths: LinearSolveParts
 ) -> tuple[LinearSolveParts, list[Any]]:
-    """Splits operands, or one value for each, into constants by program and right-hand sides."""
+    """Splits operands into the constants of each program and the right-hand sides.
+
+    The values may also be flags or types, one for each operand.
+    """
     groups = []
     start = 0
     for length in const_lengths:
@@ -76,10 +79,10 @@ def split_operands(
 def solve_now(
     *operands: Any, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts
 ) -> list[Any]:
-    """Runs the solver; the other programs serve derivatives only.
+    """Runs the solver. The other programs only serve derivatives.
 
-    The solver runs equation by equation: it is often a new function at each call, so that a
-    compiled program would not be used again.
+    The solver runs equation by equation. It is often a new function at each call, so compiling it
+    would not pay off.
     """
     consts, right_hand_sides = split_operands(operands, const_lengths)
     program = jaxprs.solve

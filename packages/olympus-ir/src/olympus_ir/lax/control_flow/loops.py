@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,10 +55,11 @@ def while_loop(
     max_steps: int | None = None,
     inverse: Callable[[Any], Any] | None = None,
     progress: Any = None,
+    batch: str | Sequence[int] | None = None,
 ) -> Any:
     """Applies a function repeatedly while a condition holds.
 
-    The result is that of::
+    The result equals the result of::
 
         def while_loop(cond_fun, body_fun, init_val):
             val = init_val
@@ -68,7 +69,7 @@ def while_loop(
 
     The loop is traced once and becomes one operation of the program. Its number of iterations is
     not known, so by default it can be differentiated in forward mode only. Each of the options
-    ``checkpoints``, ``max_steps`` and ``inverse`` gives it a reverse mode.
+    ``checkpoints``, ``max_steps`` and ``inverse`` enables reverse mode.
 
     Args:
       cond_fun: a function of the carry that returns a boolean scalar.
@@ -76,13 +77,20 @@ def while_loop(
         types.
       init_val: the initial carry, an array or a pytree of arrays.
       checkpoints: the number of carries that reverse mode keeps while the loop runs. It recomputes
-        the others, as many at a time as there are checkpoints. With c checkpoints, c (c + 1) / 2
-        times c iterations run again at most twice; the number of iterations has no bound.
-      max_steps: a bound on the number of iterations: the loop ends there even if the condition
-        holds. Without ``checkpoints``, reverse mode keeps the carry of every iteration.
-      inverse: a function that undoes ``body_fun``: from a carry to the one before it. Reverse mode
-        then keeps no carry. Rounding errors of the inverse add up.
-      progress: whether to show a bar while the loop runs: True, or the words before the bar.
+        the other carries, as many at a time as there are checkpoints. The number of iterations is
+        not bounded. With c checkpoints, each of the first c (c + 1) / 2 times c iterations runs
+        again at most twice.
+      max_steps: the maximal number of iterations. The loop then ends even if the condition holds.
+        Without ``checkpoints``, reverse mode keeps the carry of every iteration.
+      inverse: the inverse of ``body_fun``, which maps a carry to the preceding carry. Reverse mode
+        then keeps no carry. Rounding errors of the inverse accumulate.
+      progress: True to show a progress bar while the loop runs, or the text before the bar.
+      batch: the behaviour under `vmap` over the condition. With ``"select"`` or None, all examples
+        run until the last one is finished, and finished examples keep their carries. With
+        ``"compact"``, finished examples leave the batch when a quarter of it is left, a sixteenth
+        and so on. A sequence of integers gives the batch sizes. Each size is another copy of the
+        body in the program. Loops with effects, collectives over the mapped axis or an ``inverse``
+        select.
 
     Returns:
       The final carry.
@@ -90,8 +98,8 @@ def while_loop(
     Raises:
       TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` or ``inverse``
         returns a carry of another structure or other types than it takes.
-      ValueError: if ``checkpoints`` or ``max_steps`` is no positive integer, or both
-        ``checkpoints`` and ``inverse`` are given.
+      ValueError: if ``checkpoints`` or ``max_steps`` is not a positive integer, or both
+        ``checkpoints`` and ``inverse`` are given, or ``batch`` is none of the above.
 
     Example:
       >>> from olympus_ir import lax
@@ -100,16 +108,36 @@ def while_loop(
     """
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    batch = _checked_batch(batch)
     if progress:
-        options = {"checkpoints": checkpoints, "max_steps": max_steps}
+        options = {"checkpoints": checkpoints, "max_steps": max_steps, "batch": batch}
         return with_progress.while_loop(
             while_loop, cond_fun, body_fun, init_val, progress, inverse, **options
         )
     if max_steps is not None:
         max_steps = checked_number("while_loop", "max_steps", max_steps)
-        return _bounded_while(cond_fun, body_fun, init_val, checkpoints, max_steps, inverse)
+        return _bounded_while(cond_fun, body_fun, init_val, checkpoints, max_steps, inverse, batch)
     plan = checkpoints_of_while(checkpoints, None)
-    return _while_loop(cond_fun, body_fun, init_val, plan, inverse)
+    return _while_loop(cond_fun, body_fun, init_val, plan, inverse, batch)
+
+
+def _checked_batch(batch: Any) -> str | tuple[int, ...] | None:
+    """Returns the behaviour under `vmap`, None for the default.
+
+    Raises:
+      ValueError: ``batch`` is neither a known word nor a sequence of positive integers.
+    """
+    if batch is None or batch == "select":
+        return None
+    if batch == "compact":
+        return batch
+    sizes = tuple(batch) if isinstance(batch, list | tuple) else ()
+    if not sizes or not all(isinstance(each, int) and each > 0 for each in sizes):
+        raise ValueError(
+            f"while_loop got batch={batch!r}; it must be 'select', 'compact' or a sequence of "
+            "positive batch sizes such as (1024, 128)."
+        )
+    return sizes
 
 
 def _while_loop(
@@ -118,10 +146,11 @@ def _while_loop(
     init_val: Any,
     plan: Checkpoints | None,
     inverse: Callable[[Any], Any] | None,
+    batch: str | tuple[int, ...] | None = None,
 ) -> Any:
     _check_inverse(plan, inverse)
     if config_states.disable_jit.value:
-        # Immutable arrays, because functions may write to NumPy arrays.
+        # Pass immutable arrays, because functions may write to NumPy arrays.
         return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
     leaves, tree = flatten_operands(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
@@ -132,9 +161,8 @@ def _while_loop(
     carry = promote_carry(leaves, avals, loop.carry_avals)
     moved = [carry[place] for place in loop.moved]
     carry_operands = [carry[place] for place in loop.kept] if moved else carry
-    results = while_p.bind(
-        *loop.cond_consts, *moved, *loop.body_consts, *carry_operands, **loop.params
-    )
+    params = loop.params if batch is None else {**loop.params, "batch": batch}
+    results = while_p.bind(*loop.cond_consts, *moved, *loop.body_consts, *carry_operands, **params)
     if moved:
         kept = iter(results)
         results = [
@@ -157,9 +185,15 @@ def _check_inverse(plan: Checkpoints | None, inverse: Any) -> None:
 
 
 def _bounded_while(
-    cond_fun: Any, body_fun: Any, init_val: Any, checkpoints: Any, max_steps: int, inverse: Any
+    cond_fun: Any,
+    body_fun: Any,
+    init_val: Any,
+    checkpoints: Any,
+    max_steps: int,
+    inverse: Any,
+    batch: str | tuple[int, ...] | None,
 ) -> Any:
-    """Runs a loop that ends after a number of iterations."""
+    """Runs a loop that ends after at most ``max_steps`` iterations."""
     plan = checkpoints_of_while(checkpoints, max_steps)
     _, _, result = _while_loop(
         _bounded.derive(cond_fun, _condition_below_bound),
@@ -167,6 +201,7 @@ def _bounded_while(
         (np.asarray(0, np.int32), np.asarray(max_steps, np.int32), init_val),
         plan,
         None if inverse is None else _bounded.derive(inverse, _inverse_of_bounded),
+        batch,
     )
     return result
 
@@ -213,7 +248,8 @@ def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:
     while True:
         decision = cond_fun(value)
         if isinstance(decision, Tracer) and decision.concrete_or_none() is None:
-            # Under a transformation the number of iterations is unknown: keep one operation.
+            # Under a transformation the number of iterations is unknown, so keep a single
+            # operation.
             with config_states.disable_jit(False):
                 return while_loop(cond_fun, body_fun, value)
         if not decision:
@@ -230,7 +266,7 @@ class _WhileProgram:
       cond_consts: the values that the condition closes over.
       body_consts: the values that the body closes over.
       moved: the positions in the carry of values that the body does not change and the condition
-        does not use: they become constants of the body.
+        does not use. They become constants of the body.
       kept: the other positions.
     """
 
@@ -277,7 +313,7 @@ class _WhileProgram:
             self.params["checkpoints"] = plan
 
     def _rearranged_inverse(self, inverse: Subprogram) -> ClosedOlympuspr:
-        """Returns the inverse step with the inputs and the results of the body."""
+        """Returns the inverse step, with the inputs and results in the order of the body."""
         olympuspr, operands = inverse.closed.jaxpr, inverse.operand_vars
         return close_olympuspr(
             olympuspr.replace(
@@ -292,7 +328,7 @@ class _WhileProgram:
 
 
 def _with_common_constants(body: Subprogram, inverse: Subprogram) -> tuple[Subprogram, Subprogram]:
-    """Returns two programs of the carry that take the constants of both."""
+    """Returns the two programs, which both take the constants of both, followed by the carry."""
     consts = [*body.consts, *inverse.consts]
     ours, theirs = body.closed.jaxpr, inverse.closed.jaxpr
     body_inputs = [
@@ -308,7 +344,7 @@ def _with_common_constants(body: Subprogram, inverse: Subprogram) -> tuple[Subpr
 
 
 def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
-    """The positions in the carry that can become constants of the body, and all other positions."""
+    """Returns the carry's positions that can become constants of the body, and the others."""
     used = used_variables(condition.closed.jaxpr)
     moved, kept = [], []
     for place, (var, atom, cond_var) in enumerate(
@@ -319,7 +355,7 @@ def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list
 
 
 def used_variables(olympuspr: Olympuspr) -> set[Var]:
-    """The variables that equations or results of a program use."""
+    """Returns the variables that equations or results of a program use."""
     used = {atom for atom in olympuspr.outvars if isinstance(atom, Var)}
     for equation in olympuspr.eqns:
         used.update(atom for atom in equation.invars if isinstance(atom, Var))
@@ -400,7 +436,7 @@ def fori_loop(
 ) -> Any:
     """Applies a function for each integer of a range.
 
-    The result is that of::
+    The result equals the result of::
 
         def fori_loop(lower, upper, body_fun, init_val):
             val = init_val
@@ -413,18 +449,18 @@ def fori_loop(
 
     Args:
       lower: the first integer.
-      upper: the integer after the last.
+      upper: the end of the range, exclusive.
       body_fun: a function of the integer and the carry that returns the next carry, of the same
         structure and types.
       init_val: the initial carry, an array or a pytree of arrays.
       unroll: the number of iterations in one step of the compiled loop; True for all. Only for
         bounds known while tracing.
-      checkpoints: the number of carries that reverse mode keeps while the loop runs: that of
-        `while_loop`, or of `scan` if the bounds are known while tracing. Without it, a loop whose
-        bounds are not known has no reverse mode.
-      inverse: a function of the integer and the carry after its iteration that returns the carry
-        before it. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
-      progress: whether to show a bar while the loop runs: True, or the words before the bar.
+      checkpoints: the number of carries that reverse mode keeps while the loop runs, as in
+        `while_loop`, or in `scan` if the bounds are known while tracing. Without it, a loop with
+        unknown bounds has no reverse mode.
+      inverse: takes the integer and the carry after its iteration, and returns the carry before the
+        iteration. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
+      progress: True to show a progress bar while the loop runs, or the text before the bar.
 
     Returns:
       The final carry.
@@ -484,14 +520,14 @@ def fori_loop(
 
 
 def _known(bound: Any) -> Any:
-    """The value of a bound; None if it is known only at run time."""
+    """Returns the value of a bound; None if it is known only at run time."""
     if isinstance(bound, Tracer):
         return bound.concrete_or_none()
     return bound if is_constant_dim(bound) else None
 
 
 def _of_one_type(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Converts the bounds of a loop to one dtype: a weakly typed bound takes the other's dtype."""
+    """Converts the bounds to one dtype. A weakly typed bound takes the dtype of the other bound."""
     avals = get_aval(lower), get_aval(upper)
     if all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
         lower_is_weak, upper_is_weak = (aval.weak_type for aval in avals)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operands and results of `scan` and `while`, by role.
 
-An equation lists its operands one after the other. Two of its parameters state the number of
-operands of each role. `ScanLayout` and `WhileLayout` read these parameters and split operands, or
-flags and types of operands, into named parts. `ScanOperands` and `WhileOperands` hold the parts. A
-rule that makes a new loop builds one of these objects, and takes the operands and parameters of the
-new equation from it.
+An equation has one list of operands. Two of its parameters state the number of operands of each
+role. `ScanLayout` and `WhileLayout` read these parameters, and split a list of operands, flags or
+types into named parts. `ScanOperands` and `WhileOperands` hold the parts. A rule that makes a new
+loop builds one of these objects, and takes the operands and parameters of the new equation from it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 
 class ScanOperands(NamedTuple, Generic[T]):
-    """The operands of a `scan`, or one value for each of them.
+    """The operands of a `scan`, or a list with one value for each operand, by role.
 
     Attributes:
       consts: the operands that every iteration takes unchanged.
@@ -33,7 +32,7 @@ class ScanOperands(NamedTuple, Generic[T]):
 
     @property
     def flat(self) -> list[T]:
-        """The operands in the order of the equation, in which the body also takes its inputs."""
+        """The operands in the order of the equation, which the body's inputs share."""
         return [*self.consts, *self.carry, *self.xs]
 
     @property
@@ -42,7 +41,7 @@ class ScanOperands(NamedTuple, Generic[T]):
 
 
 class ScanResults(NamedTuple, Generic[T]):
-    """The results of a `scan` or of its body, or one value for each of them.
+    """The results of a `scan` or its body, or a list with one value for each result, by role.
 
     Attributes:
       carry: the last values of the carry; for the body, the next values of the carry.
@@ -68,28 +67,28 @@ class ScanLayout(NamedTuple):
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> ScanLayout:
-        """Returns the layout that the parameters of an equation state."""
+        """Returns the layout given by an equation's parameters."""
         return cls(params["num_consts"], params["num_carry"])
 
     @property
     def params(self) -> dict[str, int]:
-        """The parameters of an equation of this layout."""
+        """Returns the parameters of an equation with this layout."""
         return {"num_consts": self.num_consts, "num_carry": self.num_carry}
 
     def operands(self, values: Sequence[T]) -> ScanOperands[T]:
-        """Splits operands, or one value for each, by role."""
+        """Splits the operands, or a list with one value for each operand, by role."""
         first_x = self.num_consts + self.num_carry
         return ScanOperands(
             values[: self.num_consts], values[self.num_consts : first_x], values[first_x:]
         )
 
     def results(self, values: Sequence[T]) -> ScanResults[T]:
-        """Splits results, or one value for each, by role."""
+        """Splits the results, or a list with one value for each result, by role."""
         return ScanResults(values[: self.num_carry], values[self.num_carry :])
 
 
 class WhileOperands(NamedTuple, Generic[T]):
-    """The operands of a `while`, or one value for each of them.
+    """The operands of a `while`, or a list with one value for each operand, by role.
 
     Attributes:
       cond_consts: the operands that only the condition takes.
@@ -108,12 +107,12 @@ class WhileOperands(NamedTuple, Generic[T]):
 
     @property
     def of_cond(self) -> list[T]:
-        """The inputs of the condition."""
+        """Returns the inputs of the condition."""
         return [*self.cond_consts, *self.carry]
 
     @property
     def of_body(self) -> list[T]:
-        """The inputs of the body."""
+        """Returns the inputs of the body."""
         return [*self.body_consts, *self.carry]
 
     @property
@@ -129,16 +128,16 @@ class WhileLayout(NamedTuple):
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> WhileLayout:
-        """Returns the layout that the parameters of an equation state."""
+        """Returns the layout given by an equation's parameters."""
         return cls(params["cond_nconsts"], params["body_nconsts"])
 
     @property
     def params(self) -> dict[str, int]:
-        """The parameters of an equation of this layout."""
+        """Returns the parameters of an equation with this layout."""
         return {"cond_nconsts": self.cond_nconsts, "body_nconsts": self.body_nconsts}
 
     def operands(self, values: Sequence[T]) -> WhileOperands[T]:
-        """Splits operands, or one value for each, by role."""
+        """Splits the operands, or a list with one value for each operand, by role."""
         first_carry = self.cond_nconsts + self.body_nconsts
         return WhileOperands(
             values[: self.cond_nconsts],

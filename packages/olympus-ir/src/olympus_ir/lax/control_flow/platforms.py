@@ -26,7 +26,7 @@ def _platform_index_type(*, platforms: Platforms) -> ShapedArray:
 
 
 def index_of_platform(platforms: Platforms, platform: str) -> int:
-    """The position of the entry that contains a platform.
+    """Returns the position of the entry that contains a platform.
 
     Raises:
       NotImplementedError: if no entry contains it.
@@ -45,13 +45,12 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Applies the function for the platform for which the program is compiled.
+    """Applies the function for the platform on which the program will run.
 
-    All functions are traced, also under transformations; the compiled program contains only the
-    function of its platform.
+    All functions are traced. The compiled program contains only the function for its platform.
 
     Args:
-      *args: the arguments of all functions, arrays or pytrees of them.
+      *args: the arguments of all functions, arrays or pytrees of arrays.
       default: the function for all other platforms.
       **per_platform: the functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu``. Their results
         must have the same structure and types.
@@ -61,7 +60,7 @@ def platform_dependent(
 
     Raises:
       TypeError: if no function is given, or results differ in structure or types.
-      ValueError: if the platform is called ``gpu``.
+      ValueError: if a platform is given as ``gpu``.
       NotImplementedError: at compilation, if there is no function for the platform.
 
     Example:
@@ -76,7 +75,7 @@ def platform_dependent(
             raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
     if default is not None and not callable(default):
         raise TypeError("lax.platform_dependent: the 'default' branch must be a callable.")
-    # Platforms with one function share a branch.
+    # Platforms with the same function share a branch.
     functions: list[Callable[..., Any]] = []
     names_of: list[Sequence[str] | None] = []
     for name, function in per_platform.items():

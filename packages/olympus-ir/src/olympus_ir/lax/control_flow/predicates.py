@@ -2,8 +2,8 @@
 """Batched `while` loops, in which each example iterates while its own condition holds.
 
 The condition of such a `while` returns an array of booleans. Its dimensions are the leading
-dimensions of all carried values. The loop runs while any of the booleans is true; examples whose
-boolean is false keep their values.
+dimensions of all carried values. The loop runs while any of the booleans is true; examples with a
+false boolean keep their values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["with_scalar_condition"]
 def with_scalar_condition(
     operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Rewrites a `while` with a batched condition to one with a scalar condition.
+    """Rewrites a `while` with a batched condition to a `while` with a scalar condition.
 
     Loops whose condition returns one boolean are returned unchanged.
 
@@ -37,19 +37,17 @@ def with_scalar_condition(
         return operands, params
     layout = WhileLayout.of(params)
     cond_consts, body_consts, carry = layout.operands(operands)
-    # The body computes the condition of each example anew, so it takes the constants of the
-    # condition, too.
+    # The body also takes the condition's constants, because it computes the condition of each
+    # example.
     selecting = WhileOperands(cond_consts, [*cond_consts, *body_consts], carry)
     key = ("scalar condition", params["body_jaxpr"], layout)
-    scalar = condition.memo.get(key)
-    if scalar is None:
-        scalar = condition.memo[key] = {
-            **params,
+    programs = condition.memo.get(key)
+    if programs is None:
+        programs = condition.memo[key] = {
             "cond_jaxpr": _any_goes_on(condition),
             "body_jaxpr": _advance_those(condition, params["body_jaxpr"], layout),
-            **selecting.layout.params,
         }
-    return selecting.flat, scalar
+    return selecting.flat, {**params, **programs, **selecting.layout.params}
 
 
 def _any_goes_on(condition: ClosedOlympuspr) -> ClosedOlympuspr:
@@ -80,7 +78,7 @@ def _advance_those(
 
 
 class _Copy(StagingTrace):
-    """Trace that composes a program from copies of the equations of other programs."""
+    """Trace that composes a program by copying the equations of other programs."""
 
     __slots__ = ()
 
@@ -95,7 +93,7 @@ class _Copy(StagingTrace):
         """Copies the equations of a program.
 
         Returns:
-          Tracers for its results.
+          Tracers for the results of the copied program.
         """
         renamed: dict[Any, Atom] = {
             old: new for old, new in zip(olympuspr.invars, inputs, strict=True) if old is not new

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives of control flow, whose parameters are programs, and the types of the results.
+"""Primitives of control flow, and the types of their results.
 
-All inputs of the programs are operands of the equation. A program in a parameter has no constants.
-Values that the traced function closes over are the first operands.
+The parameters hold programs without constants. All inputs of the programs are operands of the
+equation. Values that a traced function closes over are the first operands.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from .operands import ScanLayout
 #   outs = cond[branches] index *operands
 cond_p = instruction("cond", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program while another one returns true:
-#   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
-# A further parameter, `checkpoints`, is there only if the loop has a reverse mode.
-# Under `vmap` the condition may return a boolean for each example: see `predicates`.
+# Runs a program while another program returns true: outs = while[cond_jaxpr cond_nconsts body_jaxpr
+# body_nconsts] *cond_consts *body_consts *carry The parameter `checkpoints` exists only if the loop
+# has a reverse mode, and `batch` only if `vmap` must not keep finished examples in the batch. Under
+# `vmap` the condition may return a boolean for each example: see
+# `predicates`.
 while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program on each slice along the first dimension and passes a carry on:
-#   *carry, *ys = scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs
-# A further parameter, `checkpoints`, is there only if reverse mode shall recompute states.
+# Runs a program on each slice along the first dimension and passes a carry on: *carry, *ys =
+# scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs The parameter
+# `checkpoints` exists only if reverse mode recomputes states.
 scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
 
 
@@ -38,7 +39,7 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The programs already determine the types of the results.
+    # The results' types already follow from the programs.
     _primitive.spreads_varying = False
 
 
@@ -81,7 +82,7 @@ def _scan_types(
 
 
 def stacked_aval(aval: Any, length: int) -> Any:
-    """The type of ``length`` values of a type, stacked along a new first dimension."""
+    """Returns the type of ``length`` stacked values; the new dimension is the first."""
     if known_types.is_high(aval):
         return aval.inc_rank(length, aval.leading_axis_spec())
     if aval.layout is None:
@@ -90,9 +91,9 @@ def stacked_aval(aval: Any, length: int) -> Any:
 
 
 def sliced_aval(aval: Any) -> Any:
-    """The type of one slice along the first dimension.
+    """Returns the type of one slice along the first dimension.
 
-    For a reference, it is the type of a reference to one slice.
+    For a reference, returns the type of a reference to one slice.
 
     Raises:
       ValueError: if the first dimension is split over mesh axes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of loops in compiled programs, shown as a bar while they run."""
+"""Progress of loops in compiled programs, shown as a bar."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .shown_values import Progress, Report
 
 __all__ = ["scan", "while_loop"]
 
-_STEPS_OF_A_BAR = 100  # how often a loop of known length reports
-_STEPS_OF_A_LINE = 64  # how many iterations of a loop of unknown length are between reports
+_STEPS_OF_A_BAR = 100  # the number of reports of a loop of known length
+_STEPS_OF_A_LINE = 64  # the number of iterations between reports of a loop of unknown length
 
 
 def _report_of(shown: Any, total: int | None) -> Report:
@@ -42,7 +42,7 @@ def scan(
     length: int,
     **options: Any,
 ) -> Any:
-    """Runs a `scan` that reports how far it is."""
+    """Runs a `scan` that reports its progress."""
     report = _report_of(shown, length)
     every = max(length // _STEPS_OF_A_BAR, 1)
 
@@ -67,7 +67,7 @@ def while_loop(
     inverse: Callable[..., Any] | None,
     **options: Any,
 ) -> Any:
-    """Runs a `while_loop` that reports how many iterations it has done."""
+    """Runs a `while_loop` that reports the number of finished iterations."""
     report = _report_of(shown, options.get("max_steps"))
 
     def body(carry: Any) -> Any:

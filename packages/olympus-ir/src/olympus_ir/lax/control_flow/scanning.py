@@ -60,7 +60,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """Applies a function to each slice along the leading dimension and passes a carry on.
 
-    The result is that of::
+    The result equals the result of::
 
         def scan(f, init, xs):
             carry, ys = init, []
@@ -76,20 +76,20 @@ def scan(
         types, and a result for this slice.
       init: the initial carry, an array or a pytree of arrays. Python scalars take the dtypes of the
         carry that ``f`` returns.
-      xs: the arrays to scan over, of one size in their leading dimensions; None if ``f`` needs
-        none.
+      xs: the arrays to scan over, with equal leading dimensions; None if ``f`` needs none.
       length: the number of iterations; required if ``xs`` is None.
       reverse: whether to go from the last slice to the first; results keep the order of slices.
       unroll: the number of iterations in one step of the compiled loop; True for all.
       _split_transpose: accepted for compatibility and ignored: in JAX it splits the backward pass
         into two loops, with equal results.
-      checkpoints: what reverse mode keeps. By default it keeps the residuals of every iteration.
-        A number n: n carries; it runs the iterations between them once more. ``"sqrt"``: about
-        the square root of the length, and as many carries again while it goes back.
-        ``"binomial"``: about the logarithm of the length; iterations run again several times.
-        ``"offload"``: the residuals of every iteration, in the memory of the host.
-      progress: whether to show a bar while the loop runs: True, or the words before the bar. The
-        same as ``xs=progress(xs)``.
+      checkpoints: the values that reverse mode keeps. By default it keeps the residuals of every
+        iteration. With a number n it keeps n carries, and runs the iterations between them again.
+        With ``"sqrt"``, n is about the square root of the length, and the backward pass stores
+        about n more carries at a time. With ``"binomial"``, n is about the logarithm of the length,
+        and iterations run again several times. With ``"offload"``, the residuals of every iteration
+        are kept in host memory.
+      progress: True to show a progress bar while the loop runs, or the text before the bar;
+        equivalent to ``xs=progress(xs)``.
 
     Returns:
       The final carry, and the results stacked along a new leading dimension.
@@ -97,8 +97,8 @@ def scan(
     Raises:
       TypeError: if ``f`` does not return a pair, or returns a carry of another structure or other
         types than it takes.
-      ValueError: if leading dimensions differ from one another or from ``length``, or
-        ``checkpoints`` is none of the above.
+      ValueError: if leading dimensions differ from each other or from ``length``, or
+        ``checkpoints`` has another value.
 
     Example:
       >>> import numpy as np
@@ -121,7 +121,8 @@ def scan(
     if progress:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
-    if config_states.disable_jit.value and length:  # without a step, only a trace knows the types
+    # without iterations, only tracing tells the types
+    if config_states.disable_jit.value and length:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
     try:
@@ -167,7 +168,7 @@ def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -
 
 
 def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
-    """The number of iterations, from the leading dimensions or as given."""
+    """Returns the number of iterations: ``length``, or the size of the leading dimensions."""
     if length is not None:
         length = concrete_or_error(
             int,
@@ -175,7 +176,7 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
-    if known_types.high:  # the length of a high value is that of its arrays
+    if known_types.high:  # the length of a high value is the length of its arrays
         pairs = zip(leaves, avals, strict=True)
         parts = [(leaf, each) for leaf, aval in pairs for each in aval.lo_ty()]
         leaves, avals = [leaf for leaf, _ in parts], [aval for _, aval in parts]
@@ -241,14 +242,13 @@ class _ScanProgram:
     of an operand are taken from the operands.
 
     Attributes:
-      closed: the program: from constants, carry and slices to carry and results.
+      closed: the program, which maps constants, carry and slices to carry and results.
       carry_avals: the types of the whole carry.
       consts: the values that the body closes over.
       moved: the positions in the carry of components that became constants; they come first.
       kept: the positions in the carry of the other components.
       layout: the numbers of constants and of carried values.
-      forwarded: for each result of the body, the position of the slice to which it is equal, or
-        None.
+      forwarded: for each result of the body, the position of an equal slice, or None.
       out_tree: the structure of ``(carry, results)``.
     """
 
@@ -303,7 +303,7 @@ class _ScanProgram:
         self.closed = close_olympuspr(olympuspr)
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
-        """The results of the user's loop, from the results and the operands of the equation."""
+        """Returns the results of the user's loop, given results and operands of the equation."""
         changed, stacked = self.layout.results(results)
         last_carry = [unchanged_result(value) for value in carry]
         for place, value in zip(self.kept, changed, strict=True):
@@ -372,17 +372,17 @@ def install_vectorizer(vmap: Callable[..., Any]) -> None:
 def map(
     f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: Any = None
 ) -> Any:
-    """Applies a function to each slice along the leading dimension, one after the other.
+    """Applies a function to each slice along the leading dimension, sequentially.
 
-    It needs less memory than `vmap`, which computes all slices at once.
+    Needs less memory than `vmap`, which computes all slices at once.
 
     Args:
       f: a function of a slice.
-      xs: an array, or a pytree of arrays of one size in their leading dimensions.
+      xs: an array, or a pytree of arrays with equal leading dimensions.
       batch_size: the number of slices that `vmap` computes at a time; one slice at a time if None
         or zero.
-      progress: whether to show a bar while the loop runs: True, or the words before the bar. The
-        same as ``xs=progress(xs)``.
+      progress: True to show a progress bar while the loop runs, or the text before the bar;
+        equivalent to ``xs=progress(xs)``.
 
     Returns:
       The results, stacked along a new leading dimension.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values whose traversal is shown, and the reports of the loops that go through them."""
+"""`progress`: values for which a bar shows the progress of a loop over them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _numbers = itertools.count()
 
 
 class Progress:
-    """Values whose traversal is shown; made by `progress`.
+    """Values for which a bar shows the progress of a loop over them; made by `progress`.
 
     Attributes:
       values: the values.
-      description: the words before the bar.
+      description: the text before the bar.
     """
 
     __slots__ = ("description", "values")
@@ -50,14 +50,14 @@ class Progress:
 
 
 def progress(xs: Any, description: str = "") -> Progress:
-    """Returns values whose traversal shows a bar: in Python's ``for``, `scan` and `map`.
+    """Returns values whose iteration shows a progress bar: in Python's ``for``, `scan` and `map`.
 
-    The bar is that of tqdm where tqdm is installed, and else a plain line. It is written to the
+    tqdm draws the bar if it is installed; otherwise the bar is a plain line. It is written to
     standard error.
 
     Args:
       xs: an iterable, or the arrays to scan over.
-      description: the words before the bar.
+      description: the text before the bar.
 
     Returns:
       An iterable, which `scan` and `map` accept in place of ``xs``.
@@ -72,7 +72,7 @@ def progress(xs: Any, description: str = "") -> Progress:
 
 
 class Report:
-    """The reports of one loop: a function that the program calls while it runs."""
+    """Reporter of one loop's progress: a function that the program calls while it runs."""
 
     __slots__ = ("description", "number", "total")
 
@@ -82,7 +82,7 @@ class Report:
         self.total = total
 
     def __call__(self, step: Any) -> None:
-        """Shows that the iteration after a number of steps runs."""
+        """Shows the progress after a number of steps."""
         progress_bars.show(self.number, self.description, self.total, int(step))
 
     def finish(self, steps: Any) -> None:

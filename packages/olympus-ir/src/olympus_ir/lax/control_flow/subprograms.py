@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of the functions in control flow, and the errors for functions with wrong types."""
+"""Tracing of the functions in control flow, and errors about wrong types of these functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Subprogram:
     """A traced function.
 
     Attributes:
-      closed: the program. It has no constants; its first inputs are for ``consts``.
+      closed: the program. It has no constants, and takes ``consts`` as its first inputs.
       consts: the values that the function closes over.
       out_tree: the structure of the result.
     """
@@ -58,7 +58,7 @@ class Subprogram:
 
     @property
     def is_reusable(self) -> bool:
-        """Returns whether later calls may reuse the program: False if it closes over tracers."""
+        """Returns whether later calls may reuse the program, which then closes over no tracers."""
         return not any(isinstance(value, Tracer) for value in self.consts)
 
 
@@ -68,19 +68,19 @@ control_flow_programs = FunctionCache()
 
 
 def tracing_key() -> tuple:
-    """The context on which a traced program depends, besides function and operands."""
+    """Returns the context on which a traced program depends, apart from function and operands."""
     return (current.axes, config_trace_context())
 
 
 def trace_subprogram(
     fun: Callable[..., Any], in_tree: Any, in_avals: tuple[AbstractValue, ...], traced_for: str
 ) -> Subprogram:
-    """Traces a function of pytrees, or returns the program traced before.
+    """Traces a function of pytrees, or returns its cached program.
 
     Args:
       fun: the function.
-      in_tree: the structure of its positional arguments, a tuple.
-      in_avals: the types of their leaves.
+      in_tree: the structure of the positional arguments, a tuple.
+      in_avals: the types of the leaves.
       traced_for: the operation, for error messages.
     """
     known = _subprograms.of(fun)
@@ -106,7 +106,7 @@ _no_keywords = pytrees.tree_structure({})
 def check_references(
     traced_for: str, fun: Callable[..., Any], in_tree: Any, consts: Sequence[Any], leaves: Sequence
 ) -> None:
-    """Raises if a function would receive one reference twice."""
+    """Raises if a function would receive the same reference twice."""
     if not any(get_aval(leaf).is_ref for leaf in leaves):
         return
     tree = pytrees.treedef_tuple((in_tree, _no_keywords))
@@ -114,7 +114,7 @@ def check_references(
 
 
 def check_returned_references(olympuspr: Olympuspr) -> None:
-    """Raises if a loop would carry a reference; its constants may be references."""
+    """Raises if a loop would carry a reference. References are allowed as constants."""
     if any(atom.aval.is_ref for atom in olympuspr.outvars):
         info = olympuspr.debug_info
         raise ValueError(
@@ -135,12 +135,13 @@ def check_effects(operation: str, effects: frozenset) -> None:
 def run_with_mutables(
     error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]
 ) -> Any:
-    """Runs control flow whose functions close over mutable objects; their states become operands.
+    """Runs control flow whose functions use mutable objects, whose states become operands.
 
     Args:
-      error: the error that names the first object.
-      run: ``run(states, wrap)`` returns the result and the states after it. ``wrap(function)``
-        takes the states as its first argument and returns them as its second result.
+      error: the error that names the first mutable object.
+      run: ``run(states, wrap)`` returns the result and the new states. ``wrap(function)``
+        additionally takes the states, as its first argument, and returns the new states, as its
+        second result.
     """
     return mutable_types.threading(error, run)
 
@@ -149,7 +150,7 @@ def run_with_mutables(
 
 
 def type_difference(first: AbstractValue, second: AbstractValue) -> str:
-    """Describes how two types differ; empty if they are equal apart from weak types."""
+    """Describes how two types differ; empty if they differ only in weak types."""
     if typematch(first, second):
         return ""
     if not isinstance(first, ShapedArray) or not isinstance(second, ShapedArray):
@@ -177,7 +178,7 @@ def listed(differences: Sequence[str]) -> str:
 
 
 def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tree: Any) -> None:
-    """Raises if a loop's body returns a carry of another structure than it takes.
+    """Raises if the structure of the carry that a loop's body returns differs from its input.
 
     Raises:
       TypeError: if the structures differ.
@@ -210,7 +211,7 @@ def check_carry_types(
     in_avals: Sequence[AbstractValue],
     out_avals: Sequence[AbstractValue],
 ) -> None:
-    """Raises if a loop's body returns a carry of other types than it takes.
+    """Raises if the types of the carry that a loop's body returns differ from its input.
 
     Raises:
       TypeError: if a type differs.
@@ -237,7 +238,7 @@ def check_carry_types(
 
 
 def _cast_of_start(name: str, given: AbstractValue, returned: AbstractValue) -> str:
-    """Returns the code that makes a carry vary over the mesh axes that its output varies over."""
+    """Returns code that casts a carry to vary over the mesh axes of the body's result."""
     axes = getattr(returned, "vma", frozenset()) - getattr(given, "vma", frozenset())
     if not axes:
         return ""
@@ -249,6 +250,6 @@ def _cast_of_start(name: str, given: AbstractValue, returned: AbstractValue) -> 
 
 
 def _carry_name(body: Subprogram) -> str:
-    """The name of the parameter that receives the carry."""
+    """Returns the name of the parameter that receives the carry."""
     origin = body.closed.debug_info.origin
     return origin.positional_name(0) if isinstance(origin, FunctionOrigin) else "carry"

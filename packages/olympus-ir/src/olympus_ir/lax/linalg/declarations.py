@@ -12,7 +12,7 @@ from ..families import Inexact, check_dtype, check_same_dtypes
 
 __all__ = ["check_square", "declare"]
 
-# Shape and dtype of each result of one example.
+# The shape and dtype of each result, without batch dimensions.
 Results: TypeAlias = list[tuple[tuple[int, ...], Any]]
 
 
@@ -27,15 +27,15 @@ def declare(
 ) -> Callable[[Callable[..., Results]], Primitive]:
     """Declares a primitive that works on the last dimensions of its operands.
 
-    The dimensions before are batch dimensions, the same for all operands.
+    The leading dimensions are batch dimensions, the same for all operands.
 
     Args:
       name: the primitive's name.
       ranks: for each operand, its number of dimensions without batch dimensions.
-      accepted: the kinds of dtypes that operands may have; all have one dtype.
+      accepted: the kinds of dtypes that operands may have; all operands have the same dtype.
       multiple_results: whether the primitive returns a list.
       batched: whether batch dimensions are allowed.
-      linear_in: the operands that the result is linear in.
+      linear_in: the operands in which the result is linear.
 
     Returns:
       A decorator for the shape rule of one example. The rule takes the operands' shapes without

@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
-    """Makes an expansion of a function of one example, applied to each example in a loop.
+    """Makes an expansion that applies a function of one example to each example, in a loop.
 
     Args:
       *ranks: for each operand, the number of dimensions of one example.
@@ -79,7 +79,7 @@ def lu_pivots_to_permutation(pivots: Any, *, permutation_size: int) -> Any:
 
 
 def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
-    """A counting loop with a 32-bit counter, for any default integer dtype."""
+    """Runs a counting loop with a 32-bit counter, for any default integer dtype."""
     return lax.fori_loop(
         0, count, lambda k, state: body(lax.convert_element_type(k, np.int32), state), start
     )
@@ -103,7 +103,7 @@ def cholesky_update(r: Any, w: Any) -> Any:
         x = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
         y = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
         nothing = lax.eq(y, zero)
-        # Divide by the larger of the two, so that squares do not overflow.
+        # Divide by the larger of the two to avoid overflow of the squares.
         scale = lax.select(nothing, one, lax.max(lax.abs(x), lax.abs(y)))
         x, y = lax.div(x, scale), lax.div(y, scale)
         squares = lax.select(nothing, one, lax.add(lax.mul(x, x), lax.mul(y, y)))
@@ -121,12 +121,13 @@ def cholesky_update(r: Any, w: Any) -> Any:
 
 
 def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
-    """The reflection that maps the tail of a vector to a multiple of a unit vector.
+    """Returns the reflection that maps the tail of a vector to a multiple of a unit vector.
 
     The tail begins at the index ``first``.
 
     Returns:
-      The multiple, the reflection's vector and its factor. The vector is zero before the index.
+      The multiple, the reflection's vector and the reflection's factor. The vector is zero before
+      ``first``.
     """
     aval = array_aval(x)
     dtype = aval.dtype
@@ -141,7 +142,7 @@ def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
     nothing = lax.eq(tail_squares, none)
     if is_complex(alpha):
         nothing = lax.bitwise_and(nothing, lax.eq(lax.imag(alpha), none))
-    # If nothing is reflected, ones keep the derivatives of unused values finite.
+    # If there is no reflection, ones keep the derivatives of unused values finite.
     squares = lax.select(nothing, unit, lax.add(_square(alpha), tail_squares))
     length = lax.sqrt(squares)
     beta = lax.select(lax.lt(real_part, none), length, lax.neg(length))
@@ -166,22 +167,22 @@ def _outer(x: Any, y: Any) -> Any:
 
 
 def _times(x: Any, a: Any, axis: int) -> Any:
-    """The weighted sums of the rows (axis 0) or columns (axis 1) of a matrix."""
+    """Returns the weighted sum of the rows (axis 0) or columns (axis 1) of a matrix."""
     return lax.dot_general(x, a, (((0,), (axis,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 
 def _reflected(a: Any, vector: Any, tau: Any) -> Any:
-    """A reflection times a matrix."""
+    """Returns a reflection times a matrix."""
     return lax.sub(a, lax.mul(tau, _outer(vector, _conj(_times(_conj(vector), a, 0)))))
 
 
 def _reflected_right(a: Any, vector: Any, tau: Any) -> Any:
-    """A matrix times a reflection."""
+    """Returns a matrix times a reflection."""
     return lax.sub(a, lax.mul(tau, _outer(_times(vector, a, 1), vector)))
 
 
 def _with_column(a: Any, k: Any, beta: Any, vector: Any, place: Any) -> Any:
-    """Stores the result of a reflection in a column, and the reflection's vector below it."""
+    """Stores a reflected column, with the reflection's vector below the diagonal element."""
     aval = array_aval(a)
     places = lax.iota(np.int32, aval.shape[0])
     column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
@@ -201,7 +202,7 @@ def _taus(count: int, dtype: Any) -> Any:
 
 @one_by_one(2)
 def geqrf(a: Any) -> list[Any]:
-    """Reflects the columns of a matrix onto the diagonal, one after the other."""
+    """Triangularizes a matrix by reflecting one column after the other."""
     aval = array_aval(a)
     count = min_dim(*aval.shape)
     if not count:
@@ -220,7 +221,7 @@ def geqrf(a: Any) -> list[Any]:
 
 @one_by_one(2)
 def hessenberg(a: Any) -> list[Any]:
-    """Reflects the columns of a square matrix, from both sides, onto the first subdiagonal."""
+    """Reduces a square matrix to Hessenberg form, by reflections from both sides."""
     aval = array_aval(a)
     count = aval.shape[0] - 1
     if not count:
@@ -271,7 +272,7 @@ def _entries(a: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
 
 
 def _product(a: Any, taus: Any, c: Any, adjoint_wanted: bool) -> Any:
-    """A product of reflections, or its adjoint, times a matrix."""
+    """Returns a product of reflections, or its adjoint, times a matrix."""
     count = array_aval(taus).shape[0]
     if not count:
         return c
@@ -338,7 +339,7 @@ def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -
 
 @one_by_one(1, 1, 1, 2)
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
-    """Gaussian elimination without row exchanges, followed by back substitution."""
+    """Solves by Gaussian elimination without row exchanges, and back substitution."""
     aval = array_aval(b)
     if not aval.shape[0]:
         return b

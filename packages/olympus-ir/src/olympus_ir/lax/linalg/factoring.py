@@ -198,7 +198,7 @@ def lu_pivots_to_permutation_p(shape: tuple[int, ...], dtype: Any, *, permutatio
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation that results from successive exchanges of rows.
+    """Returns the permutation that results from successive exchanges of rows.
 
     Args:
       pivots: the row with which each row is exchanged, counted from zero, as int32.
@@ -267,7 +267,7 @@ def geqp3(
 ) -> tuple[Array, Array, Array]:
     """Triangularizes matrices by reflections with column pivoting.
 
-    At each step, the largest of the remaining columns comes next.
+    Each step chooses the largest of the remaining columns.
 
     Args:
       a: matrices of shape ``(..., m, n)``.
@@ -275,7 +275,8 @@ def geqp3(
       use_magma: whether MAGMA computes on GPUs; None to use it if it is installed.
 
     Returns:
-      As `geqrf`, with the permutation of the columns, counted from one, as second value.
+      The results of `geqrf`, with the permutation of the columns, counted from one, as second
+      value.
 
     Raises:
       ValueError: if ``jpvt`` does not have one int32 for each column.
@@ -307,7 +308,7 @@ def householder_product_p(shape: tuple[int, ...], taus_shape: tuple[int, ...], d
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The first columns of a product of reflections ``I - tau * v @ v.conj().T``.
+    """Returns the first columns of a product of reflections ``I - tau * v @ v.conj().T``.
 
     Args:
       a: matrices whose columns hold the vectors below the diagonal; the vectors are 1 on the

@@ -40,24 +40,24 @@ def is_complex(x: Any) -> bool:
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array of zeros."""
+    """Returns an array of zeros."""
     return broadcast_in_dim(np.zeros((), dtype), shape, ())
 
 
 def swap_last(x: Any) -> Array:
-    """The transposes of matrices."""
+    """Returns the transposes of matrices."""
     ndim = array_aval(x).ndim
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
 def adjoint(x: Any) -> Array:
-    """The conjugate transposes of matrices."""
+    """Returns the conjugate transposes of matrices."""
     x = swap_last(x)
     return conj(x) if is_complex(x) else x
 
 
 def symmetrize(name: str, x: Any) -> Array:
-    """The Hermitian parts of matrices that are operands of ``name``, as floats where integers."""
+    """Returns the Hermitian parts of matrices; integers become floats."""
     shape = array_aval(x).shape
     if len(shape) < 2:
         raise ShapeError(f"Input 0 to {name} must have rank at least 2, but got shape={shape}")
@@ -69,7 +69,7 @@ def symmetrize(name: str, x: Any) -> Array:
 
 
 def matmul(x: Any, y: Any) -> Array:
-    """Products of matrices with equal batch dimensions, in the operands' full precision."""
+    """Multiplies matrices with equal batch dimensions, in the operands' full precision."""
     ndim = array_aval(x).ndim
     batch = tuple(range(ndim - 2))
     return dot_general(
@@ -92,28 +92,28 @@ def _mask_like(x: Any, diagonal: int) -> Array:
 
 
 def tril(x: Any, diagonal: int = 0) -> Array:
-    """Matrices with zeros above a diagonal."""
+    """Returns matrices with zeros above a diagonal."""
     mask = _mask_like(x, diagonal)
     aval = array_aval(x)
     return select_n(mask, zeros(aval.shape, aval.dtype), x)
 
 
 def triu(x: Any, diagonal: int = 0) -> Array:
-    """Matrices with zeros below a diagonal."""
+    """Returns matrices with zeros below a diagonal."""
     mask = _mask_like(x, diagonal - 1)
     aval = array_aval(x)
     return select_n(mask, x, zeros(aval.shape, aval.dtype))
 
 
 def eye(size: int, dtype: Any, columns: int | None = None) -> Array:
-    """An identity matrix."""
+    """Returns an identity matrix."""
     shape = (size, size if columns is None else columns)
     rows = broadcasted_iota(np.int32, shape, 0)
     return convert_dtype(eq(rows, broadcasted_iota(np.int32, shape, 1)), dtype)
 
 
 def identity_like(x: Any) -> Array:
-    """Identity matrices of the shape and dtype of others."""
+    """Returns identity matrices with the shape and dtype of ``x``."""
     aval = array_aval(x)
     one = eye(aval.shape[-2], aval.dtype, aval.shape[-1])
     return broadcast_in_dim(one, aval.shape, (aval.ndim - 2, aval.ndim - 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The polar decomposition by weighted Halley iterations, which suit accelerators.
+"""The polar decomposition by weighted Halley iterations, which are efficient on accelerators.
 
 The iteration is due to Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the
 matrix polar decomposition" (2010). Steps use the stable QR while the weights are large, and the
@@ -27,10 +27,10 @@ _LARGEST_WEIGHT_FOR_CHOLESKY = 100.0
 
 
 def _weights(smallest: float, eps: float) -> list[tuple[float, float, float]]:
-    """The weights of each step, given a lower bound of the smallest singular value.
+    """Returns the weights of each step, given a lower bound of the smallest singular value.
 
-    With these weights the bound grows to one as fast as any rational function of the same degree
-    allows.
+    With these weights, the bound grows to 1 as fast as possible for rational functions of this
+    degree.
     """
     found = []
     while 1 - smallest > 10 * eps and len(found) < 20:
@@ -83,14 +83,14 @@ def qdwh(
     eps: float | None = None,
     dynamic_shape: tuple[Any, Any] | None = None,
 ) -> tuple[Array, Array, Array, Array]:
-    """Polar decomposition: ``x = u @ h``, ``u`` with orthonormal columns, ``h`` Hermitian.
+    """Computes the polar decomposition ``x = u @ h``: orthonormal columns ``u``, Hermitian ``h``.
 
     Args:
       x: a matrix with at least as many rows as columns.
-      is_hermitian: whether ``x`` is Hermitian; the factors are the same.
+      is_hermitian: whether ``x`` is Hermitian. Does not change the factors.
       max_iterations: the maximal number of steps; 10 if not given.
-      eps: the precision; that of the dtype if not given.
-      dynamic_shape: numbers of rows and columns; the rest of the matrix is ignored.
+      eps: the precision; by default the precision of the dtype.
+      dynamic_shape: the numbers of rows and columns to use; further rows and columns are ignored.
 
     Returns:
       ``u``, ``h``, the number of steps, and whether the steps converged.
@@ -154,7 +154,7 @@ def _masked(x: Any, shape: tuple[Any, Any]) -> Any:
 
 
 def _bounded(x: Any) -> Any:
-    """Divides the matrix by an upper bound of its largest singular value."""
+    """Divides a matrix by an upper bound of its largest singular value."""
     magnitude = lax.abs(x)
     bounds = [lax.reduce_max(lax.reduce_sum(magnitude, (axis,)), (0,)) for axis in (0, 1)]
     bound = lax.sqrt(lax.mul(*bounds))

@@ -83,17 +83,17 @@ def triangular_solve(
     x = triangular_solve_p.bind(
         a,
         b,
-        left_side=left_side,
-        lower=lower,
-        transpose_a=transpose_a,
-        conjugate_a=conjugate_a,
-        unit_diagonal=unit_diagonal,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a),
+        unit_diagonal=bool(unit_diagonal),
     )
     return squeeze(x, (place,)) if vectors else x
 
 
 def conjugated_where(x: Any, conjugate: bool) -> Any:
-    """The conjugate of an array, or the array itself."""
+    """Returns the conjugate of an array, or the array itself."""
     return conj(x) if conjugate else x
 
 

@@ -66,7 +66,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def complex_dtype(dtype: Any) -> Any:
-    """The complex dtype with parts of a real dtype; a complex dtype itself."""
+    """Returns the complex dtype with real parts of a dtype; a complex dtype itself."""
     if np.dtype(dtype).kind == "c":
         return dtype
     return np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
@@ -97,22 +97,22 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]:
-    """Eigenvalues and eigenvectors of general matrices.
+    """Computes eigenvalues and eigenvectors of general matrices.
 
     Args:
       x: square matrices of shape ``(..., n, n)``.
       compute_left_eigenvectors: whether to compute the vectors for which
         ``v.conj() @ x = w * v.conj()``.
       compute_right_eigenvectors: whether to compute the vectors for which ``x @ v = w * v``.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are
-        meaningful only for functions that do not depend on the vectors' phases, and for distinct
-        eigenvalues; neither is checked.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. The derivatives are
+        meaningful only for distinct eigenvalues, and for functions that do not depend on the
+        vectors' phases. Neither condition is checked.
       implementation: the library that computes on GPUs.
       use_magma: deprecated in favour of ``implementation``.
 
     Returns:
-      A list: the eigenvalues, in no particular order; the left and the right eigenvectors that were
-      asked for, as columns of length one. All are complex.
+      A list: the eigenvalues, in no particular order; the requested left and right eigenvectors, as
+      columns of length one. All are complex.
 
     Raises:
       ValueError: if the matrices are not square.
@@ -140,7 +140,7 @@ def eig(
 
 
 def _checked_subset(name: str, subset: tuple[int, int] | None, size: int) -> tuple[int, int] | None:
-    """The range of indices, or None if it contains all of them."""
+    """Returns the range of indices, or None if it contains all indices."""
     if subset is None:
         return None
     start, stop = map(int, subset)
@@ -178,7 +178,7 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
-    """Eigenvectors and eigenvalues of Hermitian matrices.
+    """Computes eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
       x: Hermitian matrices of shape ``(..., n, n)``.
@@ -256,7 +256,7 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Any:
-    """Singular value decomposition: ``x = u @ diag(s) @ vh``.
+    """Computes the singular value decomposition ``x = u @ diag(s) @ vh``.
 
     Args:
       x: matrices of shape ``(..., m, n)``.
@@ -362,10 +362,10 @@ def schur(
 
     Returns:
       A list: ``t``, which is upper triangular, or has blocks of two rows on the diagonal for pairs
-      of complex eigenvalues of real matrices; and ``z`` if it was asked for.
+      of complex eigenvalues of real matrices; and ``z`` with ``compute_schur_vectors``.
 
     Raises:
-      NotImplementedError: if reordering of eigenvalues is asked for.
+      NotImplementedError: if reordering of eigenvalues is requested.
 
     Example:
       >>> from olympus_ir.lax import linalg

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Glimpses of Python values: enough to tell later whether a value has changed, and to show it.
+"""Glimpses: records of Python values that tell later whether a value has changed.
 
-A glimpse keeps numbers, strings and small containers of them. All other values are referenced
-weakly, so that a record of past calls keeps no array and no model alive.
+A glimpse keeps numbers, strings and small containers of these. It refers to all other values
+weakly, so a record of past calls keeps no array or model alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_LETTERS = 60
 
 
 class Glimpse:
-    """A value as it was at one time.
+    """Record of a value at one time.
 
     Args:
       value: the value.
@@ -45,7 +45,7 @@ class Glimpse:
             ]
         else:
             self._identity = id(value)
-            # A function made anew from the same code is the same function.
+            # A function defined again from the same code counts as the same function.
             code = getattr(_innermost(value), "__code__", None)
             if isinstance(code, types.CodeType):
                 self._value = code
@@ -55,10 +55,10 @@ class Glimpse:
                 pass
 
     def is_same(self, other: Glimpse) -> bool:
-        """Returns whether both are glimpses of equal values.
+        """Returns whether two glimpses show equal values.
 
-        Two objects that are neither numbers nor functions are equal if they are one object, or
-        both still exist and compare equal as static arguments do.
+        Objects that are neither numbers nor functions are equal if they are identical, or if both
+        still exist and compare equal like static arguments.
         """
         if self._kind is not other._kind:
             return False
@@ -66,7 +66,7 @@ class Glimpse:
             return _same(self._value, other._value)
         if self._identity != other._identity:
             return _hashable_and_equal(self._object(), other._object())
-        # An address is used again after the object has died.
+        # An address may be used again after its object has died.
         return self._reference is None or (self._object() is other._object() is not None)
 
     def _object(self) -> Any:
@@ -98,7 +98,7 @@ class Glimpse:
 
 
 def _innermost(value: Any) -> Any:
-    for _ in range(100):  # a longer chain of wrappers would be a circle
+    for _ in range(100):  # a longer chain of wrappers must be circular
         wrapped = value.__dict__.get("__wrapped__") if hasattr(value, "__dict__") else None
         if wrapped is None:
             return value
@@ -111,7 +111,7 @@ def _same(one: Any, other: Any) -> bool:
         return one.is_same(other)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
-    # NaN equals nothing, and True equals 1.
+    # Compares texts, because NaN differs from itself, and types, because True equals 1.
     return type(one) is type(other) and (one == other or repr(one) == repr(other))
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of functions: equal in two processes only if tracing gives the same program.
+"""Digests of functions: equal digests mean that tracing gives the same program.
 
-A digest covers all that a function can read while it is traced: its code and that of the functions
-it calls, their defaults, closures, attributes and the globals that their code names, and through
-these the values, classes and functions that they refer to. Functions of OLYMPUS, NumPy and some
-modules of the standard library count by name; the caller adds the versions of the libraries.
+A digest can be compared between processes. It covers everything that a function can read during
+tracing: the code of the function and of the functions it calls, with defaults, closures, attributes
+and globals, and the values that these refer to. Functions of OLYMPUS, NumPy and some modules of the
+standard library are identified by name; the caller adds the versions of these libraries.
 
-Whatever cannot be covered has no digest: `UnknownIdentityError` names it. Among these are modules
-that depend on time or files, unknown types of objects, modules that are used as values, and code
-that imports, assigns to globals or looks names up dynamically. The bytecode tells which names
-code reads. The attributes of modules are followed by name; all other objects are taken whole.
+A value that cannot be covered has no digest: `UnknownIdentityError` names it. Examples are modules
+that depend on time or files, objects of unknown types, modules that are used as values, and code
+that imports, assigns to globals or looks up names dynamically. The bytecode determines the names
+that code reads. Of a module, only the attributes that code names are covered. All other objects are
+covered as a whole.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from typing import Any
 
 import numpy as np
 
+from ...trees.pickled_functions import TransformedFunction
 from ...trees.pytree_registry import is_tree_node
 
 __all__ = ["UnknownIdentityError", "digest"]
 
 
 class UnknownIdentityError(Exception):
-    """Signal that a value has no digest; the message says which value and why."""
+    """Signals that a value has no digest; the message names the value and the reason."""
 
 
-# Packages and modules whose functions count by name, and depend only on their arguments.
+# Packages and modules whose functions are identified by name: they depend only on their arguments.
 _LIBRARIES = frozenset(
     (
         "numpy ml_dtypes opt_einsum math cmath operator functools itertools typing collections "
@@ -61,7 +63,7 @@ _BUILTINS = frozenset(
         "super tuple type zip Ellipsis NotImplemented __debug__"
     ).split()
 )
-# Operations by which code reads or changes more than its bytecode tells.
+# Operations by which code may read or change values that the bytecode does not name.
 _REFUSED_OPERATIONS = frozenset(
     (
         "IMPORT_NAME IMPORT_STAR STORE_GLOBAL DELETE_GLOBAL LOAD_NAME STORE_NAME "
@@ -76,7 +78,7 @@ _REFUSED_NAMES = frozenset(
     ).split()
 )
 _LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-# Entries of a class that do not matter, or that other entries determine.
+# Entries of a class that do not matter, or follow from other entries.
 _OF_CLASSES = frozenset(
     (
         "__dict__ __weakref__ __doc__ __module__ _abc_impl __abstractmethods__ "
@@ -96,8 +98,8 @@ def digest(value: Any, array_contents: Callable[[Any], bytes | None]) -> bytes:
 
     Args:
       value: the value.
-      array_contents: returns the type and elements of a device array; None for other objects, and
-        for arrays that have no digest.
+      array_contents: returns the type and elements of a device array. Returns None for other
+        objects, and for arrays that have no digest.
 
     Raises:
       UnknownIdentityError: the value, or one that it refers to, has no digest.
@@ -122,12 +124,12 @@ def _is_library(module: Any) -> bool:
 
 
 class _Visitor:
-    """Walk over everything that a value refers to."""
+    """Visitor of all values that a value refers to."""
 
     def __init__(self, array_contents: Callable[[Any], bytes | None]) -> None:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # keeps the numbers in `_seen` from being used again
+        self._kept: list[Any] = []  # keeps the ids in `_seen` from being used again
         self._array_contents = array_contents
 
     def result(self) -> bytes:
@@ -140,7 +142,7 @@ class _Visitor:
             self._hash.update(content)
 
     def visit(self, value: Any, path: str) -> None:
-        """Adds a value; the path says in messages where it was found."""
+        """Adds a value. Error messages name it by its path."""
         kind = type(value)
         if kind in _PRIMITIVES:
             self._add(kind.__name__, repr(value))
@@ -185,6 +187,9 @@ class _Visitor:
         elif kind is functools.partial:
             self._add("partial")
             self.visit((value.func, value.args, value.keywords), path)
+        elif kind is TransformedFunction:
+            self._add("transformed")
+            self.visit(value._recipe, path)
         elif kind in (staticmethod, classmethod):
             self._add(kind.__name__)
             self.visit(value.__func__, path)
@@ -208,7 +213,7 @@ class _Visitor:
         self._add("array", repr(array.dtype), repr(array.shape), array.tobytes())
 
     def _set(self, value: Any, kind: type, path: str) -> None:
-        # The order of a set of strings differs from process to process.
+        # The order of a set of strings differs between processes.
         digests = []
         for item in value:
             if type(item) not in _PRIMITIVES:
@@ -226,7 +231,7 @@ class _Visitor:
             self.visit(contents, path)
 
     def _by_name(self, value: Any) -> bool:
-        """Adds the name of a library's object; returns False if it is not found by its name."""
+        """Adds a library's object by its name; returns False if it cannot be found by name."""
         module = getattr(value, "__module__", None)
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
         if isinstance(value, types.BuiltinFunctionType):
@@ -347,12 +352,12 @@ class _Visitor:
         )
 
     def _names(self, function: types.FunctionType, cells: dict[str, Any], path: str) -> None:
-        """Adds the values of the names that a function's code, and code inside it, reads."""
+        """Adds the values of the names that a function's code, including inner code, reads."""
         for name, is_global, attributes in _reads(function.__code__, path):
             if not is_global:
                 value = _contents(cells[name]) if name in cells else None
                 if not isinstance(value, types.ModuleType):
-                    continue  # it was visited as a cell, or is a variable of an outer function
+                    continue  # already visited as a cell, or a variable of an outer function
             elif name in function.__globals__:
                 value = function.__globals__[name]
             elif hasattr(builtins, name):
@@ -370,7 +375,7 @@ class _Visitor:
                 self.visit(value, f"{name} in {path}")
 
     def _attribute(self, module: types.ModuleType, attributes: list[str], path: str) -> None:
-        """Adds the attribute of a module that is read by a chain of names."""
+        """Adds the module attribute that a chain of names reads."""
         value: Any = module
         is_of_library = False
         self._add("module", module.__name__)
@@ -395,7 +400,7 @@ class _Visitor:
 
 
 def _is_of_library(value: Any) -> bool:
-    """Returns whether an attribute of a library module was made by the library."""
+    """Returns whether the library itself defines an attribute of one of its modules."""
     if isinstance(value, types.ModuleType):
         return False
     if isinstance(value, types.FunctionType):
@@ -415,7 +420,7 @@ def _is_impure(module: str, name: str) -> bool:
 
 
 def _is_written_in_python(module: str) -> bool:
-    """Returns whether a module is a user's file, or was made without a file."""
+    """Returns whether a module's code is Python code, from a file or entered interactively."""
     found = sys.modules.get(module)
     if module in ("abc", "typing", "builtins") or found is None:
         return False
@@ -424,7 +429,7 @@ def _is_written_in_python(module: str) -> bool:
 
 
 def _is_generated(entry: Any, is_dataclass: bool) -> bool:
-    """Returns whether an entry of a class follows from others, as methods of dataclasses do."""
+    """Returns whether an entry of a class follows from others, like the methods of dataclasses."""
     if type(entry).__name__ == "_tuplegetter" or isinstance(entry, types.MemberDescriptorType):
         return True
     function = getattr(entry, "__func__", entry)
@@ -452,13 +457,12 @@ def _contents(cell: Any) -> Any:
 
 
 def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yields the names that code reads, and for each whether it is global, and what follows.
+    """Yields the names that code reads: whether each is global, and the attributes read from it.
 
-    What follows are the attributes that are read from the value at once: ``a.b.c`` gives the name
-    ``a`` and the attributes ``b`` and ``c``.
+    For example, ``a.b.c`` gives the name ``a`` and the attributes ``b`` and ``c``.
 
     Raises:
-      UnknownIdentityError: the code has operations that read or change more than their names tell.
+      UnknownIdentityError: the code has operations that may read or change other values.
     """
     refused = _REFUSED_NAMES.intersection(code.co_names)
     if refused:

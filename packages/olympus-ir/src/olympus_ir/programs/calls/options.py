@@ -21,23 +21,23 @@ class JitOptions:
     """Options of a compiled function; immutable, compared by value.
 
     Attributes:
-      static_argnums: positions of arguments that are not traced but compiled in.
-      static_argnames: names of keyword arguments that are not traced but compiled in.
+      static_argnums: positions of static arguments, which are not traced but compiled in.
+      static_argnames: names of static keyword arguments.
       donate_argnums: positions of arguments whose memory the results may reuse.
-      donate_argnames: likewise, names of keyword arguments.
+      donate_argnames: names of such keyword arguments.
       inline: whether a call under another trace records the function's equations instead of a `jit`
           equation.
-      keep_unused: whether operands that the program does not use are still passed to it.
+      keep_unused: whether to pass operands to the program that it does not use.
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
       compiler_options: `(name, value)` pairs for the compiler.
-      max_traces: the number of traces after which another one is an error; None for no limit. A
-        limit counts the traces with the same options only.
+      max_traces: the maximal number of traces with these options, or None. Another trace raises an
+        error.
       compile_budget: the wanted compile time in seconds; None for the default.
-      cache: whether a program on disk may take the place of tracing; None for the flag. Options
-        that differ in it are equal, because the programs are the same.
-      tiers: whether the first calls run on the reference; None for the flag ``olympus_tiers``.
-        Options that differ in it are equal, because the programs are the same.
+      cache: whether a program on disk may replace tracing; None for the flag's value. Comparisons
+        of options ignore it, because the programs are the same.
+      tiers: whether the first calls run on the reference evaluator; None for the value of the flag
+        ``olympus_tiers``. Comparisons of options ignore it, because the programs are the same.
     """
 
     __slots__ = (
@@ -102,11 +102,11 @@ class JitOptions:
 
     @property
     def is_cached(self) -> bool:
-        """Returns whether a program on disk may take the place of tracing."""
+        """Returns whether a program on disk may replace tracing."""
         return program_cache.value if self.cache is None else self.cache
 
     def replace(self, **changes: Any) -> JitOptions:
-        """Returns the same options with some changed."""
+        """Returns a copy of the options with some changed."""
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
         return JitOptions(**{**fields, **changes})
 
@@ -139,8 +139,8 @@ def jit_options(
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
-    Positions and names of static (and of donated) arguments are completed from each other by the
-    function's signature.
+    Positions of static and donated arguments are completed from names, and names from positions, by
+    the function's signature.
 
     Raises:
       TypeError: if ``fun`` cannot be called, or numbers and names have wrong types.
@@ -230,8 +230,8 @@ def _parameters(
       positional parameter or None, and whether there is a variadic keyword parameter.
     """
     if type(fun) is types.FunctionType and not fun.__dict__:
-        # Same result as `inspect.signature` in a tenth of the time. This matters for libraries of
-        # compiled functions: see the benchmark "import the NumPy interface".
+        # Gives the result of `inspect.signature` in a tenth of the time, which matters for
+        # libraries of compiled functions; see the benchmark "import the NumPy interface".
         code = fun.__code__
         count = code.co_argcount
         all_named = count + code.co_kwonlyargcount
@@ -244,7 +244,7 @@ def _parameters(
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (TypeError, ValueError) as error:
-        if donate_argnames:  # which stand for positions, too
+        if donate_argnames:  # names of donated arguments also stand for positions
             raise ValueError(
                 f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
                 "donate_argnames."
@@ -264,7 +264,7 @@ def _parameters(
 
 
 def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[tuple, tuple]:
-    """Normalizes argument numbers and names, and completes each from the other by the signature."""
+    """Normalizes argument numbers and names, and completes each from the other."""
     numbers = _integers(argnums, f"{what}_argnums")
     names = _strings(argnames, f"{what}_argnames")
     if parameters is None or (not numbers and not names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of retracing: the differences between a trace and the most similar one before it."""
+"""Causes of retracing: the differences between a trace and the most similar earlier trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Cause(NamedTuple):
-    """One difference between a trace and an earlier one.
+    """One difference between a trace and an earlier trace.
 
     Attributes:
       kind: the kind of difference: ``"shape"``, ``"dtype"``, ``"weak type"``, ``"sharding"``,
@@ -37,9 +37,9 @@ class Cause(NamedTuple):
         ``"closure cell"``, ``"global"``, ``"default"``, ``"partial argument"``, ``"flag"``,
         ``"named axes"``, ``"mesh"``, ``"option"`` or ``"cache"``.
       path: the argument, such as ``params['w']``, or the name of the variable, flag or option.
-      now: its value at this trace.
-      before: its value at the earlier trace.
-      line: the line that makes the function, for causes of the kind ``"function"``.
+      now: the value at this trace.
+      before: the value at the earlier trace.
+      line: the line that defines the function, for causes of the kind ``"function"``.
     """
 
     kind: str
@@ -62,17 +62,17 @@ class Cause(NamedTuple):
 
 
 def line_of(record: TraceRecord) -> Line | None:
-    """Returns the line whose call led to a trace; None if it is not known."""
+    """Returns the line of the call that led to a trace; None if unknown."""
     frame = source_info.user_frame(source_info.SourceInfo(record.traceback, no_names))
     return Line(frame.file_name, frame.start_line, frame.function_name) if frame else None
 
 
 def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Cause, ...]:
-    """Returns the differences between a trace and the most similar earlier one.
+    """Returns the differences between a trace and the most similar earlier trace.
 
     Args:
       record: the trace.
-      earlier: the earlier traces of the function, and of others made by the same line.
+      earlier: the earlier traces of the function, and of other functions defined at the same line.
 
     Returns:
       The differences; none for the first trace.
@@ -94,7 +94,7 @@ def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Caus
 
 
 def _distance(causes: Sequence[Cause]) -> tuple[int, int]:
-    """A heuristic for the similarity of two traces: few causes, deep inside of the arguments."""
+    """Heuristic: traces are close if they differ in few values, deep inside the arguments."""
     weight = sum(3 if cause.kind == "structure" else 1 for cause in causes)
     return weight, -sum(cause.path.count("[") for cause in causes)
 
@@ -219,7 +219,7 @@ def _changed_structure(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]
 
 
 def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
-    """Maps each argument's name to the way in which it is passed, and to its structure."""
+    """Maps each argument's name to how it is passed and to its structure."""
     args, kwargs = record.in_tree.children()
     origin = record.debug_info.origin
     named: dict[str, tuple[str, Any]] = {}
@@ -239,7 +239,7 @@ def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
 
 
 def _changed_subtree(name: str, now: Any, before: Any) -> Iterator[Cause]:
-    """Yields the places where two structures differ, below the argument ``name``."""
+    """Yields the paths below the argument ``name`` at which two structures differ."""
     if now == before:
         return
     kinds = _node_type(now), _node_type(before)
@@ -292,7 +292,7 @@ def _changed_surroundings(now: TraceRecord, before: TraceRecord) -> Iterator[Cau
 
 
 def stale_values(record: TraceRecord) -> tuple[Cause, ...]:
-    """Returns the variables that have changed since a trace, whose old values the program keeps.
+    """Returns the variables that changed since a trace; the program keeps their old values.
 
     Args:
       record: the trace.
@@ -313,7 +313,7 @@ def stale_values(record: TraceRecord) -> tuple[Cause, ...]:
 
 
 def _loads(code: types.CodeType, name: str) -> bool:
-    """Returns whether a code reads a global variable; its names are those of attributes, too."""
+    """Returns whether code reads a global variable rather than an attribute of this name."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return any(
         each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and each.argval == name
@@ -325,7 +325,7 @@ def _loads(code: types.CodeType, name: str) -> bool:
 
 
 def compilation_causes(record: TraceRecord, compilation: Compilation) -> tuple[Cause, ...]:
-    """Returns the differences between a compilation of a program and the one before it."""
+    """Returns the differences between two consecutive compilations of a program."""
     place = record.compilations.index(compilation)
     if place == 0:
         return ()
@@ -336,7 +336,7 @@ def compilation_causes(record: TraceRecord, compilation: Compilation) -> tuple[C
     if new[1] != old[1]:
         causes.append(Cause("sharding", "default device", new[1], old[1]))
     names = record.debug_info.arg_names or ()
-    skipped = max(len(new) - 2 - len(names), 0)  # hoisted values have no names
+    skipped = max(len(new) - 2 - len(names), 0)  # hoisted values are unnamed
     for position, (now, before) in enumerate(zip(new[2:], old[2:], strict=False)):
         if now != before:
             index = position - skipped
@@ -349,7 +349,7 @@ def compilation_causes(record: TraceRecord, compilation: Compilation) -> tuple[C
 
 
 def described(records: Sequence[TraceRecord]) -> str:
-    """Returns a paragraph for each trace: its place, and its causes or the types of arguments."""
+    """Returns a paragraph for each trace: its line, and its causes or the types of arguments."""
     lines = []
     for place, record in enumerate(records):
         line = line_of(record)
@@ -364,7 +364,7 @@ def _arguments_text(record: TraceRecord) -> str:
 
 
 def arguments_of(record: TraceRecord) -> list[str]:
-    """Returns ``name: type`` for each argument, static ones with their values."""
+    """Returns ``name: type`` for each argument, with the values of static arguments."""
     names = record.debug_info.arg_names or ()
     shown = [
         f"{name}: {aval.str_short(True) if hasattr(aval, 'str_short') else aval}"

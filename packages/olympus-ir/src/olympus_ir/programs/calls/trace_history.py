@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of the traces and compilations of users' functions, for explanations.
 
-A record is made when a function is traced; a call of a compiled function records nothing. A record
-holds the function weakly, and the values around it as glimpses. The number of records is bounded.
+A record is made when a function is traced. A call of a compiled function records nothing. A record
+refers to the function weakly, and holds closed-over values as glimpses. The number of records is
+bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = [
     "traced_function",
 ]
 
-#: The code of a function and of the functions that it wraps: functions made anew by one line of
+#: The code of a function and of the functions that it wraps. Functions defined again at one line of
 #: the program have equal codes.
 Codes: TypeAlias = tuple[types.CodeType, ...]
 
@@ -40,7 +41,7 @@ _MOST_FUNCTIONS = 2048
 _MOST_RECORDS = 64
 _numbers = itertools.count()
 
-#: For each function of the user's program, by its code, the records of its traces.
+# The trace records of each function of the user's program, by its codes.
 histories: dict[Codes, collections.deque[TraceRecord]] = {}
 
 
@@ -53,9 +54,10 @@ class Compilation:
     """The compilation of a traced program for one placement.
 
     Attributes:
-      number: its position among all traces and compilations.
+      number: the position among all traces and compilations.
       placement: descriptions of the mesh in force, of the default sharding, and of the sharding of
-        each operand. A sharding itself would keep the client of its devices alive.
+        each operand. Shardings are not stored, because a sharding keeps the client of its devices
+        alive.
     """
 
     __slots__ = ("number", "placement")
@@ -78,10 +80,10 @@ class TraceRecord:
     """One trace of a function.
 
     Attributes:
-      number: its position among all traces and compilations.
-      function: a weak reference to the function; None if its type does not allow one.
+      number: the position among all traces and compilations.
+      function: a weak reference to the function; None if its type has no weak references.
       function_id: the identity of the function.
-      codes: the code of the function and of those that it wraps.
+      codes: the code of the function and of the functions that it wraps.
       options: the options of `jit`.
       in_tree: the structure of ``(args, kwargs)`` without static arguments.
       avals: the types of the leaves.
@@ -93,7 +95,7 @@ class TraceRecord:
       debug_info: the names of the arguments.
       traceback: the place of the call.
       seconds: the duration of the trace.
-      is_kept: whether later calls could use the program.
+      is_kept: whether later calls may use the program.
       compilations: the compilations of the program.
     """
 
@@ -145,7 +147,7 @@ class TraceRecord:
 
 
 def record_trace(fun: Callable[..., Any], key: tuple, debug_info: DebugInfo) -> TraceRecord | None:
-    """Records a trace that begins, if the function belongs to the user's program.
+    """Records the start of a trace, if the function belongs to the user's program.
 
     Args:
       fun: the function.
@@ -174,22 +176,22 @@ def forget_trace(record: TraceRecord | None) -> None:
 
 
 def history_of(fun: Callable[..., Any]) -> list[TraceRecord]:
-    """Returns the records of a function and of other functions that the same line has made.
+    """Returns the records of a function, and of other functions defined at the same line.
 
     Args:
-      fun: the function, or what `jit` has made of it.
+      fun: the function, or its jitted form.
     """
     return list(histories.get(_codes(traced_function(fun)), ()))
 
 
 def traced_function(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function that `jit` was given, or the function itself if it is not compiled."""
+    """Returns the function inside a jitted function; other functions are returned unchanged."""
     return getattr(fun, "__wrapped__", fun) if hasattr(fun, "_olympus_options") else fun
 
 
 def _chain(fun: Any) -> Iterator[Any]:
-    """The function and the functions that it wraps, innermost last."""
-    for _ in range(100):  # a longer chain of wrappers would be a circle
+    """Returns the function and the functions that it wraps, innermost last."""
+    for _ in range(100):  # a longer chain of wrappers must be circular
         yield fun
         if isinstance(fun, functools.partial):
             fun = fun.func
@@ -232,7 +234,7 @@ def _add_surroundings_of(fun: types.FunctionType, found: dict[tuple[str, str], G
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         try:
             found["closure cell", name] = Glimpse(cell.cell_contents)
-        except ValueError:  # nothing is assigned to the variable yet
+        except ValueError:  # the variable has no value yet
             pass
     for position, value in enumerate(fun.__defaults__ or ()):
         found["default", str(position)] = Glimpse(value)
@@ -242,13 +244,13 @@ def _add_surroundings_of(fun: types.FunctionType, found: dict[tuple[str, str], G
         try:
             if value is not fun and not isinstance(value, types.ModuleType | type):
                 found["global", name] = Glimpse(value)
-        except Exception:  # some stand-ins refuse any look at them outside of a request
+        except Exception:  # some proxy objects raise on any access
             pass
 
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
 def _global_names(code: types.CodeType) -> tuple[str, ...]:
-    """Returns the names of globals and attributes in a code and the codes inside it."""
+    """Returns the names of globals and attributes in code and in its inner code."""
     names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of a function that is traced more often than its option ``max_traces`` allows."""
+"""The error for a function that is traced more often than its option ``max_traces`` allows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def check(
     key: tuple,
     positions: Sequence[int] | None,
 ) -> None:
-    """Raises RuntimeError, which explains each trace, if a trace would be one too many.
+    """Raises RuntimeError, which explains each trace, if another trace would exceed the limit.
 
     Args:
       fun: the function.
-      options: its options, with a limit.
-      traced: the keys of the programs that the function was traced to.
-      key: the key of the program that a call asks for.
+      options: the function's options, with a limit.
+      traced: the keys of the programs to which the function was traced.
+      key: the key of the program for the current call.
       positions: the positions of the traced positional arguments; None for all.
     """
     limit = options.max_traces

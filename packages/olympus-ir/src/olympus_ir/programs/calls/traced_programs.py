@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traced programs of calls, and their kinds.
 
-The kind of a program is chosen once, when the program is traced. An evaluator provides a function
-that runs programs of arrays. Each kind uses that function to run its own programs. A call does not
-inspect the program again.
+The kind of a program is chosen when it is traced, so calls need not inspect the program again. An
+evaluator provides a function that runs programs of arrays. Each kind runs its programs through this
+function.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from .trace_history import TraceRecord
 
 __all__ = ["RunArrays", "TracedProgram", "add_kind_of_program", "traced_program"]
 
-#: Function that runs a program of arrays. It takes the program, options and operands. It returns
-#: the flat results, and any value that the evaluator wants from the call.
+#: Function that runs a program of arrays, given program, options and operands. It returns the flat
+#: results, and a second value of the evaluator's choice.
 RunArrays: TypeAlias = "Callable[[TracedProgram, JitOptions, Sequence[Any]], tuple[Any, Any]]"
 
 
 class TracedProgram:
     """Program of a traced function, with the structure of its result.
 
-    Direct instances of this class are programs of arrays only. Subclasses are for programs that run
-    in another way. `traced_program` chooses the class.
+    Direct instances of this class are programs of arrays. Subclasses run other kinds of programs.
+    `traced_program` chooses the class.
 
     Attributes:
       closed: the program. Its first inputs are the ``hoisted`` values.
       out_tree: the structure of the result.
-      params: the parameters of the `jit` equation that calls it.
-      hoisted: tracers of outer traces, and references, that the function closes over.
+      params: the parameters of a `jit` equation that calls the program.
+      hoisted: tracers of outer traces, and references, over which the function closes.
       in_tree: the structure of ``(args, kwargs)`` without static arguments; None for flat operands.
       executables: the compiled forms that the evaluator keeps.
-      uncompiled: the evaluator's data on the program while it has no compiled form.
-      record: the record of the trace, which explanations read; None if there is none.
+      uncompiled: the evaluator's data about the program before it is compiled.
+      record: the record of the trace, for explanations, or None.
     """
 
     __slots__ = (
@@ -72,11 +72,11 @@ class TracedProgram:
 
     @property
     def is_cold(self) -> bool:
-        """Returns whether the evaluator has only run the program without compiling it."""
+        """Returns whether the evaluator has run the program only without compiling it."""
         return self.uncompiled is not None and not self.executables
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises if the program cannot take the operands together; it can always take arrays."""
+        """Raises if the program cannot take these operands together. Arrays are always allowed."""
 
     def run(
         self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
@@ -90,12 +90,12 @@ class TracedProgram:
 
         Returns:
           The flat results, and the second value that ``run_arrays`` returns. The second value is
-          None for kinds whose calls an evaluator cannot repeat by itself.
+          None for kinds of programs that the evaluator cannot run again by itself.
         """
         return run_arrays(self, options, operands)
 
     def array_program(self) -> TracedProgram:
-        """Returns the program of arrays that is compiled in place of this one."""
+        """Returns the program of arrays that is compiled in place of this program."""
         return self
 
     def array_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
@@ -103,7 +103,7 @@ class TracedProgram:
         return operands
 
     def placed_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Returns the values whose placement determines that of the compiled program's operands."""
+        """Returns the values whose placement the compiled program's operands take."""
         return operands
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
@@ -111,14 +111,14 @@ class TracedProgram:
         return results
 
 
-# The kinds other than programs of arrays, in the order in which they are tried.
+# Kinds of traced programs other than programs of arrays, in the order in which they are tried.
 _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = []
 
 
 def add_kind_of_program(
     applies: Callable[[ClosedOlympuspr], bool], kind: type[TracedProgram]
 ) -> None:
-    """Adds a kind of programs, which is tried after the existing kinds.
+    """Adds a kind of programs. It is tried after the existing kinds.
 
     Args:
       applies: returns whether a program is of the kind.
@@ -134,6 +134,6 @@ def traced_program(
     hoisted: list[Any],
     in_tree: Any = None,
 ) -> TracedProgram:
-    """Returns a traced program of the matching kind; the arguments are those of its class."""
+    """Returns a traced program of the matching kind, made with these arguments."""
     kind = next((kind for applies, kind in _kinds if applies(closed)), TracedProgram)
     return kind(closed, out_tree, params, hoisted, in_tree)

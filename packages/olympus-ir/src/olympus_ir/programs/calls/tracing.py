@@ -15,7 +15,7 @@ from ...loading import deferred
 from ...settings.config_states import explain_cache_misses, no_tracing
 from ...settings.naming import naming
 from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
-from ...trees.function_caches import FunctionCache
+from ...trees.function_caches import FunctionCache, keep
 from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
 from ..olympuspr import ClosedOlympuspr
@@ -33,12 +33,14 @@ else:
 
 __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_params", "trace_call"]
 
-# For each function, maps everything that tracing depends on to the traced program.
+# For each function, maps all inputs of tracing to the traced program.
 _programs = FunctionCache()
+# A function that is called with ever new shapes must not fill the memory.
+_MOST_PROGRAMS = 4096
 
 
 class _Unfinished(threading.local):
-    """The traces that have begun in a thread, as pairs of a function's identity and a key."""
+    """The unfinished traces of a thread, as pairs of a function's identity and a key."""
 
     def __init__(self) -> None:
         self.traces: set[tuple[int, tuple]] = set()
@@ -55,11 +57,11 @@ def trace_call(
     *,
     abstract: bool = False,
 ) -> tuple[TracedProgram, list[Any]]:
-    """Traces a call, or returns the program traced earlier for arguments of the same types.
+    """Traces a call, or returns the cached program for arguments of the same types.
 
     Args:
       fun: the function.
-      options: the options of its compilation.
+      options: the function's options.
       args: the positional arguments.
       kwargs: the keyword arguments.
       abstract: whether leaves may be any objects with shape and dtype instead of arrays.
@@ -89,9 +91,9 @@ def trace_call(
         if options.max_traces is not None:
             trace_limits.check(fun, options, programs, key, positions)
         program = _trace_and_record(fun, fun_called, key, positions)
-        # A program that closes over current tracers cannot be reused by later calls.
+        # A program that closes over active tracers cannot be reused by later calls.
         if not find_tracers(program.hoisted):
-            programs[key] = program
+            keep(programs, key, program, _MOST_PROGRAMS)
         elif program.record is not None:
             program.record.is_kept = False
     program.check_operands(leaves)
@@ -247,7 +249,7 @@ def _trace_program(
     if current.trace is evaluation_trace:
         with phases.tracing(function_name(fun)):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
-    else:  # a part of the function that is being traced
+    else:  # a part of the function that is traced now
         olympuspr, constants = trace_to_olympuspr(flat, avals, info)
     out_tree = flat.out_tree
     olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
@@ -282,7 +284,7 @@ def jit_params(
     inline: bool = False,
     compiler_options_kvs: tuple = (),
 ) -> dict[str, Any]:
-    """Returns the parameters of a `jit` equation apart from the program, without placement."""
+    """Returns the parameters of a `jit` equation, except the program and the placement."""
     return {
         "in_shardings": (None,) * num_inputs,
         "out_shardings": (None,) * num_outputs,
@@ -298,7 +300,7 @@ def jit_params(
 
 
 def _donated(options: JitOptions, in_tree: Any, positions: Any) -> tuple[bool, ...]:
-    """Returns for each leaf a flag that tells whether its memory is donated."""
+    """Returns for each leaf whether its memory is donated."""
     args_tree, kwargs_tree = in_tree.children()
     children = args_tree.children()
     places = range(len(children)) if positions is None else positions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discharge rules, which express primitives on references as functions of arrays.
+"""Discharge rules, which replace primitives on references by functions of arrays.
 
 Each family of primitives has one file.
 

@@ -20,7 +20,7 @@ from ..discharged_calls import (
 
 
 def _annotated_call(primitive: Any, spaces: str | None = None) -> None:
-    """Defines the rule of an annotated call, which makes the same call of the discharged program.
+    """Defines the rule of an annotated call: the same call, with the discharged program.
 
     Args:
       primitive: the primitive of the call.

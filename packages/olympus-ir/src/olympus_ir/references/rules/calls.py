@@ -44,8 +44,7 @@ def _call(key: str) -> Any:
 
 
 discharge_rules.define(lax.closed_call_p, _call("call_jaxpr"))
-# Custom derivative rules do not matter when a program runs, so only the call of the function
-# remains.
+# Custom derivative rules do not matter when a program runs, so the call of the function remains.
 discharge_rules.define(lax.custom_jvp_call_p, _call("call_jaxpr"))
 discharge_rules.define(lax.custom_vjp_call_p, _call("call_jaxpr"))
 

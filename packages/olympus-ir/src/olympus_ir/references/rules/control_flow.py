@@ -33,7 +33,8 @@ def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
 
     Args:
       olympuspr: the program.
-      groups: a mapping from the position of a repeated reference to that of its first occurrence.
+      groups: a mapping from the position of a repeated reference to the position of its first
+        occurrence.
     """
     renamed = {olympuspr.invars[late]: olympuspr.invars[early] for late, early in groups.items()}
 
@@ -45,7 +46,7 @@ def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
 
 
 def _same_refs(equation: Equation, first: int, count: int) -> dict[int, int]:
-    """Maps the position of each repeated reference to that of its first occurrence."""
+    """Maps the position of each repeated reference to the position of its first occurrence."""
     seen: dict[Any, int] = {}
     groups: dict[int, int] = {}
     for place, atom in enumerate(equation.invars[first : first + count]):
@@ -90,7 +91,7 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
     discharged = discharged_program(equation, operands, body)
     closed = discharged.closed
     olympuspr = closed.jaxpr
-    # Constants that are written join the carry; slices that are written become results.
+    # Constants that the body writes join the carry; slices that the body writes become results.
     places = layout.operands(range(len(operands)))
     carried = [place for place in discharged.written if place in places.consts]
     sliced = [place for place in discharged.written if place in places.xs]
@@ -122,7 +123,7 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
 def _while(equation: Equation, operands: Operands) -> Changes:
     if equation.params["cond_jaxpr"].out_avals[0].shape:
         operands, params = with_scalar_condition(operands, equation.params)
-        # The new loop takes the constants of the condition twice.
+        # The condition's constants are also passed to the body of the new loop.
         count = equation.params["cond_nconsts"]
         repeated = [*equation.invars[:count], *equation.invars]
         values, results = _while(equation.replace(invars=repeated, params=params), operands)
@@ -135,7 +136,7 @@ class _Step:
 
     Attributes:
       discharged: the program.
-      places: for each input of the program, its position among the loop's operands.
+      places: for each input of the program, the position of the loop's operand.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class _Step:
         flags = [is_discharged(equation, operands, place) for place in places]
         self.discharged = discharge_closed(program, tuple(flags))
         self.places = places
-        # The variable of each reference among the inputs, by the input's position.
+        # Maps the positions of references among the inputs to the references' variables.
         self.refs = {place: equation.invars[places[place]] for place in self.discharged.refs}
 
     def __call__(
@@ -172,7 +173,7 @@ class _Step:
 
 
 class _WhileLoop:
-    """Discharged loop, whose carry is followed by the arrays that the references hold."""
+    """Discharged loop. The arrays that references hold follow the carry."""
 
     def __init__(self, equation: Equation, operands: Operands) -> None:
         params = equation.params
@@ -182,7 +183,7 @@ class _WhileLoop:
         self.given = layout.operands(operands)
         self.condition = _Step(equation, operands, params["cond_jaxpr"], places.of_cond)
         self.body = _Step(equation, operands, params["body_jaxpr"], places.of_body)
-        # Each distinct reference; both programs may have it among their constants.
+        # Each distinct reference once; both programs may have it among their constants.
         self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
         self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]
 
@@ -206,13 +207,14 @@ class _WhileLoop:
 
     def _last_state(self) -> Sequence[Any]:
         start = [*self.given.carry, *self.arrays]
-        checkpoints = self.equation.params.get("checkpoints")
+        options = {
+            "checkpoints": self.equation.params.get("checkpoints"),
+            "batch": self.equation.params.get("batch"),
+        }
         if not self.condition.discharged.written:
-            return lax.while_loop(
-                lambda state: self._test(state)[0], self._step, start, checkpoints=checkpoints
-            )
+            return lax.while_loop(lambda state: self._test(state)[0], self._step, start, **options)
 
-        # A condition that writes is evaluated at the end of each iteration.
+        # A condition that writes references is evaluated at the end of each iteration.
         def with_condition(state: Sequence[Any]) -> list[Any]:
             go_on, state = self._test(state)
             return [go_on, *state]
@@ -221,12 +223,12 @@ class _WhileLoop:
             lambda flag_and_state: flag_and_state[0],
             lambda flag_and_state: with_condition(self._step(flag_and_state[1:])),
             with_condition(start),
-            checkpoints=checkpoints,
+            **options,
         )
         return final[1:]
 
     def run(self) -> Changes:
-        """Records the loop and returns the new values of its operands, and its results."""
+        """Records the loop. Returns the new values of its operands, and its results."""
         state = self._last_state()
         count = len(self.given.carry)
         last = dict(zip(self.refs, state[count:], strict=True))

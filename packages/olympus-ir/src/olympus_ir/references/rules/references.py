@@ -43,7 +43,7 @@ def _addupdate(equation: Equation, operands: Operands) -> Changes:
 
 
 def _typed(value: Any, aval: Any) -> Any:
-    """Returns a value with the weak type and the layout of the value that it replaces."""
+    """Returns a value with the weak type and the layout of the value it replaces."""
     given = get_aval(value)
     if given.weak_type != aval.weak_type:
         value = lax.convert_dtype(value, aval.dtype, aval.weak_type)

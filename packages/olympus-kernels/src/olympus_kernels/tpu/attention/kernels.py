@@ -44,7 +44,8 @@ class Operands(NamedTuple):
 
     Attributes:
       q: queries, [heads, queries, size].
-      k: keys, [heads of keys, keys, size]; each head serves as many consecutive heads of queries.
+      k: keys, [heads of keys, keys, size]. The heads of queries are divided equally, in order,
+        among the heads of keys.
       v: values, [heads of keys, keys, size of values].
       q_segments: segment numbers of queries, [queries, 1], or None. Queries attend to the keys of
         their own segment.
@@ -409,7 +410,7 @@ def backward_keys(
     """Returns the cotangents of keys and values, for each head of queries.
 
     Args:
-      operands: as of `forward`.
+      operands: as in `forward`.
       mask: the blocks of the mask; the outer blocks are those of keys.
       settings: as in `forward`, but with the block sizes of this kernel.
       logarithm: as in `backward_queries`.

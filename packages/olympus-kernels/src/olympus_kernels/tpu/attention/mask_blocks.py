@@ -28,7 +28,7 @@ class MaskBlocks(NamedTuple):
       kinds: `NONE`, `PARTIAL` or `FULL`.
       inner: the inner block whose keys (or queries) are in memory. It is the block of the next
         program that computes something, so that nothing is loaded for skipped programs.
-      places: likewise the index into `blocks` of the next program that needs the mask.
+      places: the index into `blocks` of the block that the next program with a mask needs.
       blocks: the distinct partial blocks, of elements 0 and 1 and shape [blocks, queries, keys].
     """
 

@@ -85,7 +85,7 @@ def make_local_attention_mask(
 
     Args:
       shape: the numbers of queries and of keys.
-      window_size: how many keys before and after the own position; None for all.
+      window_size: the numbers of keys before and after the query's position; None for all.
       offset: the position of the first query among the keys.
 
     Returns:
@@ -148,7 +148,7 @@ class Mask:
     @property
     def shape(self) -> tuple[int, ...]:
         """The numbers of queries and of keys."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing of its shape")
+        raise NotImplementedError(f"{type(self).__name__} must define `shape`")
 
     def __getitem__(self, idx: Any) -> np.ndarray:
         raise NotImplementedError(f"{type(self).__name__} cannot be indexed")
@@ -292,7 +292,7 @@ class LocalMask(_RuledMask):
 
     Args:
       shape: the numbers of queries and of keys.
-      window_size: how many keys before and after the own position; None for all.
+      window_size: the numbers of keys before and after the query's position; None for all.
       offset: the position of the first query among the keys.
       shard_count: over how many devices the queries are split.
 
@@ -345,7 +345,7 @@ class NumpyMask(Mask):
       array: the booleans, of shape [queries, keys].
 
     Raises:
-      ValueError: ``array`` is not such an array.
+      ValueError: ``array`` is not a two-dimensional array of booleans.
 
     Example:
       >>> NumpyMask(np.eye(2, dtype=bool))[:1, :].tolist()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query a sequence to keys and values in pages.
+"""Attention of one query per sequence to keys and values in pages.
 
-The pages of all sequences share one array, and a table lists those of each sequence (W. Kwon et
+The pages of all sequences share one array, and a table lists the pages of each sequence (W. Kwon et
 al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023).
 """
 
@@ -67,7 +67,7 @@ def _check_cores(mode: str | None, batch: int, kv_heads: int) -> None:
 
 
 def _page_spec(shape: tuple[int, ...], pages_a_step: int, place: int) -> BlockSpec:
-    """Returns the block of one page of a head: the page at a place among those of a step."""
+    """Returns the block specification of one page of a head, the page ``place`` of a step."""
 
     def index(b: Any, h: Any, step: Any, lengths_ref: Any, pages_ref: Any) -> tuple[Any, ...]:
         return h, pages_ref[b, step * pages_a_step + place], 0, 0
@@ -93,12 +93,12 @@ def _paged_attention(
     Args:
       q: queries, [sequences, heads, size].
       k_pages: the pages of keys, [heads of keys, pages, length of a page, size]; or a
-        `QuantizedTensor` of them.
+        `QuantizedTensor` of this shape.
       v_pages: the pages of values, like those of keys.
       lengths: the number of keys of each sequence, i32[sequences].
       page_indices: the pages of each sequence, i32[sequences, pages of a sequence].
       mask_value: a number below all scores.
-      attn_logits_soft_cap: c, if scores are c tanh(score / c).
+      attn_logits_soft_cap: the bound c of scores, which become c tanh(score / c).
       pages_per_compute_block: the number of pages of one step; a divisor of the number of pages of
         a sequence.
       megacore_mode: "kv_head" or "batch" to divide heads or sequences among the two cores of a
@@ -128,7 +128,7 @@ def _paged_attention(
     _check_cores(megacore_mode, batch, kv_heads)
     group, cap = heads // kv_heads, attn_logits_soft_cap
     pages = pages_per_compute_block
-    # Each operand of pages is one input for each page of a step.
+    # Each array of pages is passed once for each page of a step.
     operands = [*_arrays_of(k_pages), *_arrays_of(v_pages)]
     of_keys = len(_arrays_of(k_pages))
 
@@ -185,7 +185,7 @@ def _arrays_of(pages: Any) -> list[Any]:
 
 
 def _read(refs: Any, pages: int) -> Any:
-    """Returns the vectors of some pages, [keys, size]; references to scales follow the pages."""
+    """Returns the vectors of some pages, [keys, size]; ``refs`` refer to pages, then to scales."""
     weights = jnp.concatenate([ref[...] for ref in refs[:pages]], axis=0)
     if len(refs) == pages:
         return weights.astype(np.float32)

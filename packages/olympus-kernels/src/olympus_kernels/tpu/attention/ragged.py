@@ -50,7 +50,7 @@ def static_validate_inputs(
     num_queries_per_block: int | None = None,
     vmem_limit_bytes: int | None = None,
 ) -> None:
-    """Checks the types of the arguments of `ragged_paged_attention`, which are its own.
+    """Checks the types of the arguments; the parameters are those of `ragged_paged_attention`.
 
     Raises:
       ValueError: shapes, dtypes or options are not consistent.
@@ -109,10 +109,10 @@ def dynamic_validate_inputs(
     Args:
       q: queries.
       kv_pages: pages of keys and values.
-      kv_lens: numbers of keys, which are known here.
+      kv_lens: concrete numbers of keys.
       page_indices: pages of the sequences.
-      cu_q_lens: first queries of the sequences, which are known here.
-      num_seqs: the number of sequences, which is known here.
+      cu_q_lens: concrete indices of the first queries of the sequences.
+      num_seqs: the concrete number of sequences.
       **options: options of `ragged_paged_attention`.
 
     Raises:
@@ -177,7 +177,7 @@ def get_tuned_block_sizes(
 
 
 def _page_spec(shape: tuple[int, ...], pages_a_step: int, place: int, values: int) -> BlockSpec:
-    """Returns the block of one page: of its keys, or of its values where `values` is 1."""
+    """Returns the block specification of a page's keys, or of its values if `values` is 1."""
 
     def index(h, visit, step, tiles_ref, groups_ref, starts_ref, lengths_ref, pages_ref, *_):
         last = pages_ref.shape[1] - 1
@@ -341,7 +341,7 @@ def _ragged_paged_attention(
       num_seqs: the number of sequences in use, i32[1].
       sm_scale: the factor of the products of queries and keys.
       sliding_window: the number of last keys that a query attends to; all by default.
-      soft_cap: c, if scores are c tanh(score / c).
+      soft_cap: the bound c of scores, which become c tanh(score / c).
       mask_value: a number below all scores.
       k_scale: the factor of keys.
       v_scale: the factor of values.
@@ -437,18 +437,18 @@ def ref_ragged_paged_attention(
     k_scale: float | None = None,
     v_scale: float | None = None,
 ) -> Any:
-    """Computes what `ragged_paged_attention` does by its definition, sequence by sequence.
+    """Computes `ragged_paged_attention` by its definition, sequence by sequence.
 
     Args:
       queries: queries of all sequences.
       kv_pages: pages of keys and values.
       kv_lens: numbers of keys.
       page_indices: pages of the sequences.
-      cu_q_lens: first queries of the sequences, which are known here.
-      num_seqs: the number of sequences, which is known here.
+      cu_q_lens: concrete indices of the first queries of the sequences.
+      num_seqs: the concrete number of sequences.
       sm_scale: the factor of the products.
       sliding_window: the number of last keys that a query attends to.
-      soft_cap: c, if scores are c tanh(score / c).
+      soft_cap: the bound c of scores, which become c tanh(score / c).
       mask_value: a number below all scores.
       k_scale: the factor of keys.
       v_scale: the factor of values.

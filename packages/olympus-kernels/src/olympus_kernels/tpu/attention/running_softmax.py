@@ -37,7 +37,7 @@ class RunningSoftmax(NamedTuple):
         return [VMEM(shape, np.float32) for shape in ((queries, 1), (queries, 1), (queries, size))]
 
     def start(self, least: float) -> None:
-        """Sets the accumulators to those of no scores.
+        """Sets the accumulators to the state without scores.
 
         Args:
           least: a number below all scores.

@@ -247,7 +247,7 @@ class SplashAttentionKernel:
         )
 
     def tree_flatten(self) -> tuple[tuple, _Options]:
-        """Returns the blocks of masks as leaves, and the rest as structure."""
+        """Returns the blocks of masks as leaves, and the options as structure."""
         return (self.forward, self.queries, self.keys), self.options
 
     @classmethod
@@ -472,7 +472,7 @@ def attention_reference(
       attn_logits_soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
 
     Returns:
-      An array of shape [queries, size of values]; with ``save_residuals`` a pair of it and
+      An array of shape [queries, size of values]; with ``save_residuals`` a pair of the array and
       ``(logarithms of sums,)``.
 
     Example:

@@ -60,7 +60,7 @@ def lower_map(
 def grid_of(
     program: Olympuspr, mesh: Mesh, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> GridMapping:
-    """Returns the grid whose programs are the cores of a mesh; each sees the whole operands."""
+    """Returns the grid whose programs are the cores of a mesh; programs see the whole operands."""
     names, sizes = zip(*mesh.shape.items(), strict=True)
     index = ShapedArray((), INDEX_DTYPE)
     index_avals = (index,) * len(sizes)

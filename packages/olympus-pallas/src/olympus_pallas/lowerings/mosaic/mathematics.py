@@ -20,7 +20,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def in_single_precision(operation: str) -> Callable[..., Any]:
-    """Returns the rule of an operation of the dialect, computed in single precision."""
+    """Returns the rule that lowers to an operation of the dialect ``math``, in single precision."""
 
     def rule(builder: MosaicBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out
@@ -40,7 +40,7 @@ def in_single_precision(operation: str) -> Callable[..., Any]:
 
 
 def by_formula(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the rule of a function that other functions express, in single precision."""
+    """Returns the lowering rule of a function that a formula defines, in single precision."""
 
     def wide(*operands: Any) -> Any:
         dtype = operands[0].dtype
@@ -152,8 +152,8 @@ def _nextafter(x: Any, y: Any) -> Any:
     return lax.select_n(unordered, result, lax.full_like(x, np.nan))
 
 
-# The polynomials of M. Giles, "Approximating the erfinv function" (2010), near the middle and far
-# from it.
+# The polynomials of M. Giles, "Approximating the erfinv function" (2010), near zero and far from
+# zero.
 _NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
     *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
@@ -193,8 +193,7 @@ mosaic_rules.define(lax.cbrt_p, by_formula(_cbrt))
 def _next_after(builder: MosaicBuilder, x: Any, y: Any) -> Any:
     if builder.aval_out.dtype != _FLOAT32:
         raise KernelLoweringError(
-            f"`nextafter` in Mosaic is of float32, got {builder.aval_out.dtype}; neighbours among "
-            "narrower numbers are others"
+            f"`nextafter` in Mosaic supports float32 only, got {builder.aval_out.dtype}"
         )
     return builder.inline(_nextafter, (x, y))
 

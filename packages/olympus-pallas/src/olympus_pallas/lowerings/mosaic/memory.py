@@ -42,7 +42,7 @@ class Axis:
     Attributes:
       size: the number of elements along the dimension that the reference covers.
       start: the index of the first of these elements, an integer if known, else a 32-bit value.
-      stride: the distance between two consecutive elements among these.
+      stride: the distance between consecutive elements that the reference covers.
       kept: whether the reference has the dimension; otherwise an integer index has removed it.
     """
 
@@ -74,7 +74,7 @@ class MosaicRef:
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the reference sees the whole array, apart from dimensions of size 1."""
+        """Returns whether the reference covers the whole array, apart from dimensions of size 1."""
         return all(axis.start == 0 and axis.stride == 1 for axis in self.axes)
 
 
@@ -115,8 +115,8 @@ def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
     memref = ref.memref
     if any(axis.stride != 1 for axis in ref.axes):
         raise KernelLoweringError(
-            "references with strides can be read and written in Mosaic, not copied or seen "
-            "otherwise"
+            "references with strides can be read and written in Mosaic, but not copied, "
+            "reshaped or bitcast"
         )
     whole = ref.is_whole and builder.shape_of(memref) == tuple(axis.size for axis in ref.axes)
     if not whole:
@@ -133,7 +133,7 @@ def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
     return memref
 
 
-def _seen_otherwise(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> MosaicRef:
+def _bitcast_or_reshaped(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> MosaicRef:
     """Bitcasts or reshapes a reference."""
     aval = transform.transform_type(ShapedArray(ref.shape, ref.dtype))
     is_bitcast = isinstance(transform, BitcastTransform)
@@ -149,7 +149,7 @@ def viewed(
     """Applies a chain of indices, shapes and dtypes to a reference."""
     for transform in transforms:
         if isinstance(transform, BitcastTransform | ReshapeTransform):
-            ref = _seen_otherwise(builder, ref, transform)
+            ref = _bitcast_or_reshaped(builder, ref, transform)
             continue
         if not isinstance(transform, NDIndexer) or transform.int_indexer_shape:
             raise KernelLoweringError(
@@ -242,7 +242,7 @@ def load_view(builder: MosaicBuilder, ref: MosaicRef) -> Any:
 
 
 def store_view(builder: MosaicBuilder, ref: MosaicRef, value: Any, mask: Any = None) -> None:
-    """Stores the elements that a reference sees, where the mask is true."""
+    """Writes a value to the elements that a reference sees, where the mask is true."""
     _check_memory(ref, "written")
     value = cast(builder, value, ref.dtype, storage_dtype(ref.dtype))
     starts = _starts(builder, ref)

@@ -81,7 +81,7 @@ def _of_booleans(kind: str, start: float) -> Callable[..., Any]:
         aval = builder.avals_in[0]
         if aval.dtype != np.bool_:
             raise KernelLoweringError(
-                f"`{builder.equation.primitive.name}` in Mosaic is of booleans, got {aval.dtype}"
+                f"`{builder.equation.primitive.name}` in Mosaic needs booleans, got {aval.dtype}"
             )
         ones = builder.full(1, aval.shape, _FLOAT32)
         zeros = builder.full(0, aval.shape, _FLOAT32)
@@ -105,13 +105,13 @@ def _index_reduction(kind: str) -> Callable[..., Any]:
         aval = builder.avals_in[0]
         if aval.dtype != np.float32:
             raise KernelLoweringError(
-                f"`{builder.equation.primitive.name}` in Mosaic is of float32, got {aval.dtype}"
+                f"`{builder.equation.primitive.name}` in Mosaic needs float32, got {aval.dtype}"
             )
         shape = builder.aval_out.shape
         if not shape:
             raise KernelLoweringError(
-                f"`{builder.equation.primitive.name}` in Mosaic is of matrices, along one "
-                f"dimension, got an array of shape {aval.shape}"
+                f"`{builder.equation.primitive.name}` in Mosaic needs matrices, reduced "
+                f"along one dimension, got an array of shape {aval.shape}"
             )
         attributes = {
             "axis": mlir.i32(axis),

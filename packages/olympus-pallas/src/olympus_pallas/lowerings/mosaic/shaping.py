@@ -134,7 +134,7 @@ def _pad(builder: MosaicBuilder, x: Any, value: Any, *, padding_config: Any) -> 
     for axis, (low, high, interior) in enumerate(padding_config):
         if min(low, high) < 0 or interior:
             raise KernelLoweringError(
-                "padding in Mosaic is around an array, by positive numbers, got "
+                "Mosaic pads at the ends of dimensions only, by nonnegative numbers, got "
                 f"{(low, high, interior)} for dimension {axis}"
             )
 
@@ -181,7 +181,7 @@ def _dot_general(
     left_aval, right_aval = builder.avals_in
     if len(left_contracting) != 1 or left_aval.ndim < 2 or right_aval.ndim < 2:
         raise KernelLoweringError(
-            "products in Mosaic are of matrices, along one dimension, got arrays of shapes "
+            "Mosaic multiplies matrices only, along one dimension, got arrays of shapes "
             f"{left_aval.shape} and {right_aval.shape} with {dimension_numbers=}. Multiply and "
             "sum, or reshape."
         )

@@ -42,7 +42,7 @@ def _run_scoped(
 ) -> list[Any]:
     if collective_axes:
         raise KernelLoweringError(
-            f"buffers that cores share have no Mosaic form here, got {collective_axes=}"
+            f"buffers that cores share have no Mosaic form, got {collective_axes=}"
         )
     types = [builder.value_type(atom.aval) for atom in jaxpr.outvars]
     region = builder.operation("tpu.region", types, [], regions=1)
@@ -96,7 +96,7 @@ def _wait(builder: MosaicBuilder, *operands: Any, args_tree: Any) -> list[Any]:
     transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))[1]
     decrement = pytrees.tree_unflatten(args_tree, builder.equation.invars)[3]
     if not getattr(decrement, "val", True):
-        raise KernelLoweringError("semaphores are decremented when they are waited for in Mosaic")
+        raise KernelLoweringError("in Mosaic, a wait always decrements the semaphore")
     semaphore = _semaphore(builder, ref, transforms, _types(builder, operands))
     builder.operation("tpu.sem_wait", [], (semaphore, value))
     return []
@@ -132,7 +132,7 @@ def _destination(
 
 
 def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) -> tuple[Any, Any]:
-    """Returns the number of a device, and of its core where one is named."""
+    """Returns the number of a device, and of its core if a core is given."""
     sizes = dict(builder.kernel.mesh_axes)
     if not isinstance(device_id, Mapping | tuple | list):
         if kind is DeviceIdType.LOGICAL or len(sizes) == 1:

@@ -22,7 +22,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def call_library(builder: TritonBuilder, symbol: str, result_type: Any, operands: Any) -> Any:
-    """Calls a function of the library for each element."""
+    """Calls a function of NVIDIA's device library for each element."""
     attributes = {
         "libname": mlir.string(""),
         "libpath": mlir.string(""),
@@ -33,7 +33,7 @@ def call_library(builder: TritonBuilder, symbol: str, result_type: Any, operands
 
 
 def library(name: str) -> Callable[..., Any]:
-    """Returns the rule of a function that the library has in single and double precision.
+    """Returns the rule of a function that the device library has in single and double precision.
 
     Narrower numbers are computed in single precision.
     """

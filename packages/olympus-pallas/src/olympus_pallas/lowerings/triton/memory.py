@@ -33,7 +33,7 @@ def _choice(what: str, value: Any, choices: dict[Any, int]) -> Any:
 def _places(
     builder: TritonBuilder, ref: TritonRef, operands: Sequence[Any], tree: Any, unpack: Any
 ) -> tuple[Places, tuple]:
-    """Returns the places that an equation reads or writes, and its operands without flattening."""
+    """Returns the places that an equation reads or writes, and its unflattened operands."""
     types = {
         id(operand): aval.dtype
         for operand, aval in zip(operands, builder.avals_in, strict=True)

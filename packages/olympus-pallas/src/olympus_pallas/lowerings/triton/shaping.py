@@ -123,7 +123,7 @@ def _dot_general(
     left_aval, right_aval = builder.avals_in
     if left_batch or right_batch or left_aval.ndim != 2 or right_aval.ndim != 2:
         raise KernelLoweringError(
-            "products in Triton are of two matrices, got arrays of shapes "
+            "Triton multiplies two matrices only, got arrays of shapes "
             f"{left_aval.shape} and {right_aval.shape} with {dimension_numbers=}. Loop over "
             "batches, or give the grid one dimension more."
         )

@@ -111,7 +111,7 @@ def _as_int32(builder: TritonBuilder, index: Any, dtype: Any) -> Any:
 
 
 def _taken(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
-    """Returns the array index of a block index."""
+    """Converts an index within a block to an index of the array."""
     return _sum(builder, dimension.origin, _scaled(builder, start, dimension.step))
 
 
@@ -230,7 +230,7 @@ class _Offsets:
         self.inside: Any = None
 
     def add(self, dimension: Dimension, along: Any = None) -> None:
-        """Adds a dimension; ``along`` is the elements' places from its origin, None for 0."""
+        """Adds a dimension; ``along`` has the places relative to the block's origin, None for 0."""
         if dimension.origin is not None:
             offset = self._strided(dimension.origin, dimension.stride)
             self.uniform = _sum(self.builder, self.uniform, offset)

@@ -47,7 +47,7 @@ def _factor(
 
     Args:
       factor: the factor.
-      ids: the numbers of its elements, [batch, row, contracted].
+      ids: the numbers of the factor's elements, [batch, row, contracted].
       other: the other factor.
       other_ids: the numbers of the other factor's elements, [batch, column, contracted].
       out_ids: the numbers of the elements of the result, [batch, row, column].

@@ -34,7 +34,7 @@ def _define(primitive: Any) -> Any:
 
 
 def _united(first: Flow, second: Flow) -> Flow:
-    """Returns the knowledge about a value that is one of two values."""
+    """Returns the `Flow` of a value that is one of two values."""
     known = first.known
     if known is not None and (second.known is None or not _equal(known, second.known)):
         known = None
@@ -71,7 +71,7 @@ def _linear_solve(
 
 
 def _settled(step: Any, carry: Sequence[Flow]) -> list[Flow]:
-    """Returns the carry united over any number of steps."""
+    """Returns the union of the carry over any number of steps."""
     carry = list(carry)
     while True:
         after = list(map(_united, carry, step(carry)))

@@ -23,7 +23,7 @@ def taps(
 ) -> np.ndarray:
     """Returns for each position of a result the input that one tap of the window multiplies.
 
-    Positions in the padding, and those between dilated elements, are -1.
+    The input is -1 in the padding and between dilated elements.
     """
     place = np.arange(out) * stride + tap * window_dilation - low
     inside = (place >= 0) & (place % dilation == 0) & (place // dilation < size)
@@ -66,7 +66,7 @@ def _pairs(
     batch_group_count: int,
     **_: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the pairs of an element of the result and an element of ``x`` that it depends on."""
+    """Returns pairs of elements: of the result, and of ``x`` that the result depends on."""
     x_ids = x.ids.transpose(dimension_numbers.lhs_spec)  # [batch, channel, ...]
     known = None if kernel.known is None else kernel.known.transpose(dimension_numbers.rhs_spec)
     shape = [kernel.shape[axis] for axis in dimension_numbers.rhs_spec]

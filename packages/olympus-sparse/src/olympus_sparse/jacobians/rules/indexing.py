@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of slices, gathers and scatters; indices that are constants keep them sparse."""
+"""Patterns of slices, gathers and scatters. Constant indices keep the patterns sparse."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _window_ids(
       shape: the shape of the operand.
       indices: the index vectors, along the last dimension.
       index_map: the dimension of the operand for each component of an index vector.
-      batching: pairs of a batch dimension of the operand and one of the indices.
+      batching: pairs of a batch dimension of the operand and a batch dimension of the indices.
       window: the size of a window in each dimension of the operand.
       clamps: whether windows are moved into bounds.
 

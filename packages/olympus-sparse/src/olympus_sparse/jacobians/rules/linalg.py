@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of linear algebra: each matrix of a batch is mixed by itself."""
+"""Patterns of linear algebra: results depend on all elements of a matrix of the batch."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cold evaluation: the first calls of an eager program run on the NumPy reference.
 
-XLA takes some 20 ms to compile even one addition, which NumPy evaluates in microseconds. On CPUs,
-the reference rules therefore evaluate an eager operation or a function of the library, on the
-arrays' own memory, until it has been called `_CALLS` times. The next call compiles it. Later calls
-never reach this module.
+XLA takes about 20 ms to compile a single addition, which NumPy evaluates in microseconds. On CPUs,
+the reference rules therefore evaluate the first `_CALLS` calls of an eager operation or of a
+function of the library, directly on the arrays' memory; calls over many elements count several
+times. The next call compiles it. Later calls never reach this module.
 
-The flag ``olympus_cold_evaluation`` chooses the programs that are evaluated this way:
-all (``"close"``), none (``"off"``), or only programs whose results equal those of the compiled
-program bit for bit (``"exact"``). Exactness is decided while the equations run, by
-`exactness_rules` and by the elements. An equation that is not exact abandons the evaluation, and
-the program is compiled at once.
+The flag ``olympus_cold_evaluation`` selects the programs that are evaluated in this way: all
+(``"close"``), none (``"off"``), or only programs whose results are bitwise equal to those of the
+compiled program (``"exact"``). Exactness is decided while the equations run, by `exactness_rules`
+and by the elements. If an equation is not exact, the evaluation stops and the program is compiled
+at once.
 """
 
 from __future__ import annotations
@@ -55,16 +55,27 @@ __all__ = [
     "reference_array",
 ]
 
-# An evaluation takes a hundredth of the time of a compilation. Even a program that is called this
-# often and then never again costs less than its compilation.
+# An evaluation takes about a hundredth of the time of a compilation. So even a program that is
+# called exactly this often costs less than its compilation.
 _CALLS = 32
-# With more elements, compiled code soon makes up for its compilation.
-_MOST_ELEMENTS = 1 << 16
+# With more elements, compiled code soon makes up for the time of its compilation. The first limit
+# is for one array, the second for all operands and results of the equations of one call.
+_MOST_ELEMENTS = 1 << 20
+_MOST_WORK = 1 << 22
 _MOST_ELEMENTS_IN_A_LOOP = 1 << 9
+# A call over more elements than this counts as several calls.
+_ELEMENTS_OF_A_CALL = 1 << 17
 _MOST_EQUATIONS = 256
 # Families whose reference rules loop over elements in Python.
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
+)
+# Packages whose expansions are lowered as they stand.
+_PACKAGES_OF_INSTRUCTIONS = (
+    "olympus_ir.",
+    "olympus_batching.",
+    "olympus_autodiff.",
+    "olympus_random.",
 )
 
 
@@ -73,11 +84,12 @@ class ColdProgram:
 
     Attributes:
       calls: the number of further calls that the reference evaluates.
-      fits: whether the program has neither effects nor values that NumPy cannot hold.
+      fits: whether the program has no effects, and no values that NumPy cannot represent.
       float_constants: whether the program has float constants; XLA reorders arithmetic with them.
+      can_be_exact: False if the equations alone show that results may differ from XLA's.
     """
 
-    __slots__ = ("calls", "fits", "float_constants")
+    __slots__ = ("calls", "can_be_exact", "fits", "float_constants")
 
     def __init__(self, program: TracedProgram) -> None:
         closed = program.closed
@@ -94,6 +106,28 @@ class ColdProgram:
             and all(_is_small(aval) for aval in avals)
         )
         self.float_constants = any(map(_is_float, closed.consts)) or _has_floats(closed.jaxpr)
+        self.can_be_exact = self.fits and _can_be_exact(closed.jaxpr, self.float_constants)
+
+
+def _can_be_exact(olympuspr: Olympuspr, float_constants: bool) -> bool:
+    """Returns False if the equations alone show that `_ExactTrace` will stop."""
+    rounding = 0
+    for equation in olympuspr.eqns:
+        primitive = equation.primitive
+        if _is_expanded(primitive) or primitive is convert_element_type_p:
+            continue
+        rule = exactness_rules.find(primitive)
+        avals = [atom.aval for atom in equation.invars]
+        exactness = None if rule is None else rule(avals, equation.params)
+        if exactness is None:
+            return False
+        rounding += exactness is Exactness.ROUNDS
+    return rounding == 0 or (rounding == 1 and not float_constants)
+
+
+def _is_expanded(primitive: Primitive) -> bool:
+    """Returns whether the reference evaluates the equations of a primitive's expansion."""
+    return primitive in expansion_rules.rules and reference_rules.find(primitive) is None
 
 
 def _is_small(aval: ShapedArray) -> bool:
@@ -102,13 +136,17 @@ def _is_small(aval: ShapedArray) -> bool:
 
 
 def is_of_instruction_set(primitive: Primitive) -> bool:
-    """Returns whether the reference evaluates a primitive; kernels run on simulated machines."""
+    """Returns whether the reference evaluates the same operations as the compiled program.
+
+    False for kernels and sharded maps, whose expansions simulate other machines, and for primitives
+    of other libraries, which may be lowered in another way.
+    """
     expansion = expansion_rules.rules.get(primitive)
-    return expansion is None or expansion.__module__.startswith("olympus_ir.")
+    return expansion is None or expansion.__module__.startswith(_PACKAGES_OF_INSTRUCTIONS)
 
 
 def is_common(dtype: Any) -> bool:
-    """Returns whether both NumPy and XLA have the dtype; some small dtypes exist in only one."""
+    """Returns whether both NumPy and XLA support a dtype."""
     if dtypes.is_extended(dtype):
         return True
     return (dtype.isbuiltin == 1 and dtype != dtypes.float0) or dtype == dtypes.bfloat16
@@ -130,11 +168,11 @@ def _has_floats(olympuspr: Olympuspr) -> bool:
 def evaluate(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> list[Any] | None:
-    """Evaluates a program that is not compiled yet; returns None if it must be compiled.
+    """Evaluates a program that is not compiled; returns None if it must be compiled.
 
     Args:
       program: the program.
-      options: the options of its compilation.
+      options: the options of the compilation.
       operands: the flat operands.
     """
     level = cold_evaluation.value
@@ -147,7 +185,7 @@ def evaluate(
     cold = program.uncompiled
     if cold is None:
         cold = program.uncompiled = ColdProgram(program)
-    if not cold.fits or not cold.calls:
+    if not cold.fits or not cold.calls or (level == "exact" and not cold.can_be_exact):
         return None
     placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
     device = placement.single_device
@@ -162,9 +200,10 @@ def evaluate(
                 closed.jaxpr, closed.consts, *map(reference_array, operands, closed.in_avals)
             )
     except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
-        # NumPy raises the last two for arrays that are too large.
+        # NumPy raises the last two errors for arrays that are too large.
         cold.calls = 0
         return None
+    cold.calls = max(0, cold.calls - trace.work // _ELEMENTS_OF_A_CALL)
     sharding, committed = placement.replicated, placement.committed
     return [
         device_array(value, aval, sharding, committed)
@@ -173,7 +212,7 @@ def evaluate(
 
 
 def plain_circumstances(options: JitOptions) -> bool:
-    """Returns whether no option or flag is set that only compiled programs obey."""
+    """Returns whether all options and flags that only compiled programs obey are unset."""
     return not (
         options.placement
         or checks_results()
@@ -191,19 +230,19 @@ def plain_circumstances(options: JitOptions) -> bool:
 
 
 def reference_array(operand: Any, aval: ShapedArray) -> Any:
-    """Returns a NumPy view of an operand's memory, to which the reference does not write."""
+    """Returns a read-only NumPy view of an operand's memory, for reference rules."""
     if isinstance(operand, ExtendedArray):
         physical = operand.physical
         return ExtendedArray(reference_array(physical, get_aval(physical)), aval)
     if type(operand) is ArrayImpl:
         return ReferenceArray(host_value(operand), aval)
-    convert = array_conversion(operand)  # for objects that define their own conversion to arrays
+    convert = array_conversion(operand)  # objects that define their own conversion to arrays
     value = operand if convert is None else convert()
     return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
 
 def device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
-    """Returns a result as a device array with memory of its own, as compiled programs do."""
+    """Returns a result as a device array in new memory, as compiled programs do."""
     if isinstance(value, ExtendedArray):
         physical = value.physical
         return ExtendedArray(device_array(physical, physical.aval, sharding, committed), aval)
@@ -214,37 +253,48 @@ def device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) 
 
 
 class _AbandonedError(Exception):
-    """Signal that the evaluation stops because an equation must be compiled."""
+    """Signals that the evaluation stops because an equation must be compiled."""
 
 
 class _CloseTrace(EvaluationTrace):
-    """Interpreter that evaluates each primitive by its reference rule, up to a limit of work."""
+    """Interpreter that evaluates primitives by their reference rules, up to a limit of work.
 
-    __slots__ = ("_left",)
+    Attributes:
+      work: the number of elements of all operands and results so far.
+    """
+
+    __slots__ = ("_left", "work")
 
     def __init__(self) -> None:
         super().__init__()
         self._left = _MOST_EQUATIONS
-        self.process_primitive = self._evaluate
+        self.work = 0
 
-    def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         self._left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
         if not is_of_instruction_set(primitive):
             raise _AbandonedError
-        if self._left < 0 or any(get_aval(arg).size > most for arg in args):
+        sizes = [get_aval(arg).size for arg in args]
+        self.work += sum(sizes)
+        if self._left < 0 or self.work > _MOST_WORK or max(sizes, default=0) > most:
             raise _AbandonedError
-        return reference_evaluator.evaluate(primitive, args, params)
+        results = reference_evaluator.evaluate(primitive, args, params)
+        for result in results if primitive.multiple_results else (results,):
+            self.work += get_aval(result).size
+        return results
 
 
 class _ExactTrace(_CloseTrace):
-    """Interpreter that goes on as long as the results equal those of the compiled program.
+    """Interpreter that continues as long as results equal those of the compiled program.
 
-    Equations that are exact alone may be inexact together in one program: XLA contracts products
-    and sums, reorders arithmetic with constants, and keeps narrow floats in wider dtypes. So a
-    program may have one equation that rounds. In a program with narrow floats only one equation
-    may compute. XLA replaces a division by repeated elements with a multiplication by their
-    inverses.
+    Equations that are exact alone may be inexact in one program: XLA contracts products and sums,
+    reorders arithmetic with constants, and keeps narrow floats in wider dtypes. Therefore at most
+    one equation of a program may round, and in a program with narrow floats only one equation may
+    compute. Divisions by repeated elements are not exact, because XLA multiplies by the inverses
+    instead.
     """
 
     __slots__ = ("_computing", "_float_constants", "_narrow", "_rearranged", "_rounding")
@@ -254,13 +304,13 @@ class _ExactTrace(_CloseTrace):
         self._float_constants = float_constants
         self._computing = self._rounding = 0
         self._narrow = self._rearranged = False
-        self.process_primitive = self._evaluate_if_exact
 
-    def _evaluate_if_exact(
+    def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        if primitive in expansion_rules.rules and reference_rules.find(primitive) is None:
-            return self._evaluate(primitive, args, params)  # its equations come here
+        if _is_expanded(primitive):
+            # receives the equations of the expansion
+            return super().process_primitive(primitive, args, params)
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
         exactness = None if rule is None else rule(list(map(get_aval, args)), params)
         if exactness is None:
@@ -268,7 +318,7 @@ class _ExactTrace(_CloseTrace):
         if exactness is Exactness.ROUNDS and primitive is div_p and self._rearranged:
             raise _AbandonedError
         self._rearranged |= not primitive.elementwise
-        results = self._evaluate(primitive, args, params)
+        results = super().process_primitive(primitive, args, params)
         values = [*args, *(results if primitive.multiple_results else [results])]
         if exactness is Exactness.ROUNDS and primitive is convert_element_type_p:
             exactness = Exactness.COMPARES if _is_lossless(args[0], results) else exactness
@@ -278,7 +328,7 @@ class _ExactTrace(_CloseTrace):
     def _check(self, exactness: Exactness, values: Sequence[Any]) -> None:
         """Raises if the results of an equation may differ from those of the compiled program."""
         if exactness is Exactness.MOVES:
-            # XLA converts some narrow floats to a wider dtype to move them.
+            # XLA converts some narrow floats to a wider dtype when it moves them.
             if any(is_narrow(get_aval(value)) and _has_nan(value) for value in values):
                 raise _AbandonedError
             return
@@ -296,7 +346,7 @@ class _ExactTrace(_CloseTrace):
 
 
 def _is_lossless(before: Any, after: Any) -> bool:
-    """Returns whether a conversion to a float dtype left all elements unrounded."""
+    """Returns whether a conversion to a float dtype rounded no element."""
     old, new = np.asarray(before), np.asarray(after)
     if dtypes.issubdtype(old.dtype, np.inexact):
         wide = np.complex128 if new.dtype.kind == "c" else np.float64
@@ -325,8 +375,12 @@ def _has_special_elements(value: Any) -> bool:
     array = np.asarray(value)
     if array.dtype.kind == "c":
         array = np.stack([np.real(array), np.imag(array)])
-    magnitude = np.abs(array.astype(np.float64, copy=False))
-    smallest = float(dtypes.finfo(array.dtype).tiny)
-    # The smallest normal number counts too: the processor flushes a result before it is rounded up
-    # to this number.
-    return not bool(((magnitude > smallest) | (magnitude == 0)).all())
+    # Without the sign, the bits of floats are ordered like their magnitudes, and NaN comes last.
+    # The smallest normal number counts as small: the processor flushes a smaller result to zero
+    # before it would round the result up to this number.
+    unsigned = np.dtype(f"u{array.dtype.itemsize}")
+    limits = np.array([dtypes.finfo(array.dtype).tiny, np.inf], array.dtype)
+    smallest, infinity = limits.view(unsigned) << unsigned.type(1)
+    magnitude = array.view(unsigned) << unsigned.type(1)
+    ordinary = (magnitude > smallest) & (magnitude <= infinity)
+    return not bool((ordinary | (magnitude == 0)).all())

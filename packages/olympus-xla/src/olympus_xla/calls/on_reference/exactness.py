@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of the primitives whose NumPy reference gives the bits that XLA gives on CPUs.
+"""Table of primitives whose NumPy reference is bitwise equal to XLA on CPUs.
 
 A rule returns the `Exactness` of an equation from its types and parameters, or None if the last
 digits of its results may differ. Two differences depend on the elements: XLA flushes subnormal
-numbers to zero, and its NaNs have other bits. `cold_evaluation` checks these.
+numbers to zero, and its NaNs have other bits. `cold_evaluation` checks the elements.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Exactness(enum.IntEnum):
     MOVES = 0
     #: Compares floats, changes their signs, or rounds them to whole numbers.
     COMPARES = 1
-    #: Returns one of several floats by comparison, where zeros of both signs are equal.
+    #: Returns one of several floats after comparison, with equal zeros of both signs.
     PICKS = 2
     #: Rounds each result once, to the nearest representable number.
     ROUNDS = 3
@@ -41,7 +41,7 @@ exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla",
 
 
 def is_narrow(aval: Any) -> bool:
-    """Returns whether XLA computes in a wider dtype and may keep the extra digits afterwards."""
+    """Returns whether XLA computes in a wider dtype, and may keep the additional digits."""
     return dtypes.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize < 4
 
 
@@ -106,14 +106,14 @@ def _converts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
     if old == new or not (from_float or to_float):
         return Exactness.MOVES
     if _is_complex(avals[0]) and new.kind != "c":
-        return None  # must warn that the imaginary part is dropped
+        return None  # the conversion must warn that the imaginary part is dropped
     if from_float and (not to_float or _holds_all(new, old)):
         return Exactness.COMPARES
     return Exactness.ROUNDS
 
 
 def _holds_all(new: Any, old: Any) -> bool:
-    """Returns whether a float dtype represents all numbers of another one."""
+    """Returns whether a float dtype can represent all numbers of another float dtype."""
     wide, narrow = dtypes.finfo(new), dtypes.finfo(old)
     return wide.nmant >= narrow.nmant and wide.maxexp >= narrow.maxexp
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiers of compiled functions: the NumPy reference first, the executable once it is compiled.
+"""Tiers of compiled functions: first the NumPy reference, then the executable.
 
 With ``jit(f, tiers=True)`` or the flag ``olympus_tiers``, a call whose program is not compiled yet
-runs equation by equation on the reference. The program compiles in another thread: from its second
-call on, after `_PATIENCE` seconds, or when somebody waits for it. A program that is called once and
-then dropped, as in most tests, is never compiled. A call takes the executable as soon as there is
-one, even between two equations, unless the program has called Python functions already: these run
-once.
+runs equation by equation on the reference. Another thread compiles the program: at its second call,
+after `_PATIENCE` seconds, or if someone waits for it. A program that is called once and then
+dropped, as in most tests, is never compiled. A call switches to the executable as soon as there is
+one, even between two equations, unless the program has already called Python functions, which must
+run only once.
 
-Programs that the reference cannot run as the executable would, such as those over several devices,
-are compiled by their first call.
+Programs that the reference cannot run, such as programs over several devices, are compiled by their
+first call.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from .cold_evaluation import (
 
 __all__ = ["evaluate", "note_call", "tier_of", "wait"]
 
-# A program compiles after this many seconds, even if it is not called again.
+# A program is compiled after this many seconds, even if it is not called again.
 _PATIENCE = 0.25
-# With more elements, reference rules that loop in Python take longer than a compilation.
+# With more elements, reference rules that loop in Python would take longer than a compilation.
 _MOST_ELEMENTS = 1 << 22
 _MOST_ELEMENTS_IN_A_LOOP = 1 << 14
 _LOOPS = frozenset(("convolution", "fft", "linalg", "ragged", "special", "windows"))
 
 
 class _Compilation:
-    """Compilation of one program for one placement, in the thread of the compiler.
+    """Compilation of a program for one placement, in the compiler's thread.
 
     Attributes:
       done: an event that is set when `compiled` or `error` is known.
@@ -70,7 +70,7 @@ class _Compilation:
 
     def __init__(self, program: TracedProgram, options: JitOptions, placement: Placement) -> None:
         self._program, self._options, self._placement = program, options, placement
-        # Overrides by this thread of flags that lowering reads.
+        # This thread's overrides of flags that lowering reads.
         self._overrides = [(state, state.get_local()) for state in _states()]
         self.done = threading.Event()
         self.calls = 0
@@ -84,7 +84,7 @@ class _Compilation:
             lowered = lowered_module(self._program, (platform,), self._placement, self._options)
             options = dict(self._options.compiler_options)
             self.compiled = compile_lowered(lowered, self._placement, compiler_options=options)
-        except BaseException as error:  # raised by the next call
+        except BaseException as error:  # the next call raises the error
             self.error = error
         finally:
             for (state, _), value in zip(self._overrides, before, strict=True):
@@ -97,10 +97,10 @@ def _states() -> list[State]:
 
 
 class _Compiler:
-    """Thread that compiles programs one after the other, each when it is due.
+    """Thread that compiles programs in turn, each when it is due.
 
-    It refers weakly to programs that are not due, so that those of functions that are no longer in
-    use are not compiled. The thread ends when nothing is left to do.
+    It holds weak references to programs that are not due, so the programs of dropped functions are
+    not compiled. The thread ends when no program is left.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class _Compiler:
         self._is_running = False
 
     def submit(self, compilation: _Compilation, delay: float) -> None:
-        """Compiles after a delay in seconds; without delay, before all that wait."""
+        """Compiles a program after a delay in seconds; without a delay, before all waiting ones."""
         reference = weakref.ref(compilation) if delay else lambda: compilation
         with self._changed:
             entry = (time.monotonic() + delay if delay else 0.0, next(self._numbers), reference)
@@ -127,7 +127,7 @@ class _Compiler:
             del compilation
 
     def _next(self) -> _Compilation | None:
-        """Waits for the next compilation that is due; returns None if none is left."""
+        """Waits for the next compilation that is due; returns None if there is none left."""
         with self._changed:
             while self._waiting:
                 due, _, reference = self._waiting[0]
@@ -147,7 +147,7 @@ _compiler = _Compiler()
 
 
 class _Pending:
-    """Compilations of a program that no call has taken over yet, by placement."""
+    """Compilations of a program, by placement, that no call has used yet."""
 
     __slots__ = ("by_placement", "fits")
 
@@ -164,7 +164,7 @@ class _Pending:
         )
 
 
-# For each function, its pending compilations under the key _ALL, the latest one last.
+# For each function, its pending compilations under the key _ALL, the newest last.
 _of_functions = FunctionCache()
 _ALL = "compilations"
 
@@ -182,10 +182,10 @@ def note_call(fun: Callable[..., Any], program: TracedProgram) -> None:
 
 
 def tier_of(fun: Callable[..., Any]) -> str | None:
-    """Returns the tier of the signature of a function's last call.
+    """Returns the tier of the signature of the function's last call.
 
     Returns:
-      "reference" or "compiled"; None if no call of the function ran on the reference.
+      "reference" or "compiled"; None if no call has run on the reference.
     """
     known = _of_functions.of(fun).get(_ALL)
     if not known:
@@ -208,16 +208,15 @@ def wait(fun: Callable[..., Any]) -> None:
 def evaluate(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> list[Any] | None:
-    """Evaluates a program on the reference; returns None if it is compiled, or must be.
+    """Evaluates a program on the reference; returns None if the executable is to be used.
 
     Args:
       program: the program.
-      options: the options of its compilation.
+      options: the options of the compilation.
       operands: the flat operands.
 
     Raises:
-      Exception: the error of its compilation since the last call, or of a Python function that it
-        calls.
+      Exception: the error of the compilation, or of a Python function that the program calls.
     """
     pending = program.uncompiled
     if type(pending) is not _Pending:
@@ -257,10 +256,10 @@ def _on_reference(
     placement: Placement,
     compilation: _Compilation,
 ) -> list[Any] | None:
-    """Returns the results of the reference; None if the executable is to run instead."""
+    """Returns the results of the reference; None if the executable is to be used."""
     closed = program.closed
     if closed.effects:
-        effect_tokens.barrier()  # effects of programs that still run come first
+        effect_tokens.barrier()  # effects of programs that are still running come first
     trace = _TierTrace(compilation)
     try:
         with set_current_trace(trace), np.errstate(all="ignore"):
@@ -269,7 +268,7 @@ def _on_reference(
     except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
         if trace.has_called_python:
             raise
-        return None  # an error that is not the reference's own comes again from the executable
+        return None  # for any other error, the executable raises the proper error
     results = [
         device_array(value, aval, placement.replicated, placement.committed)
         for value, aval in zip(values, closed.out_avals, strict=True)
@@ -280,7 +279,7 @@ def _on_reference(
 
 
 def _delete_donated(program: TracedProgram, operands: Sequence[Any]) -> None:
-    """Deletes the donated operands whose memory results of the compiled program would take."""
+    """Deletes the donated operands whose memory the compiled program would have reused."""
     closed = program.closed
     used = {atom for equation in closed.jaxpr.eqns for atom in equation.invars}
     used.update(closed.jaxpr.outvars)
@@ -297,14 +296,15 @@ def _bytes(aval: Any) -> int:
 
 
 class _AbandonedError(Exception):
-    """Signal that the evaluation stops because the executable is sooner."""
+    """Signals that the evaluation stops because the executable is ready."""
 
 
 class _TierTrace(EvaluationTrace):
-    """Interpreter that evaluates primitives by their reference rules until the program is compiled.
+    """Interpreter that evaluates primitives by reference rules until the program is compiled.
 
     Attributes:
-      has_called_python: whether the program has called a Python function, which must happen once.
+      has_called_python: whether the program has called a Python function, which must happen only
+        once.
     """
 
     __slots__ = ("_compilation", "has_called_python")
@@ -313,9 +313,10 @@ class _TierTrace(EvaluationTrace):
         super().__init__()
         self._compilation = compilation
         self.has_called_python = False
-        self.process_primitive = self._evaluate
 
-    def _evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         if not self.has_called_python:
             if self._compilation.done.is_set() and self._compilation.error is None:
                 raise _AbandonedError

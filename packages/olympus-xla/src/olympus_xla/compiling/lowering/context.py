@@ -2,8 +2,8 @@
 """Lowering of an olympuspr to a StableHLO module, in one pass over the equations.
 
 A `ModuleLowering` owns one module: its functions, constants, callbacks and platforms. A
-`LoweringContext` stands for one block of operations; rules build with it. Every equation uses both
-objects, so their classes have slots to be fast. One context serves all equations of a block.
+`LoweringContext` stands for one block of operations, and serves all equations of the block. Rules
+build operations with it. Both classes have slots to be fast, because every equation uses them.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _create_operation = ir.Operation.create
 
 
 class ModuleLowering:
-    """Module that is being built.
+    """A module that is being built.
 
     Attributes:
       compile_budget: the wanted compile time in seconds; None for the default.
       cuts: the cuts that limit fused functions, of all programs of the module.
       module: the MLIR module.
-      platforms: the platforms that it is lowered for.
+      platforms: the platforms for which the module is lowered.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
       merged: a mapping from each exported function that the module calls to its symbol.
-      mesh: the mesh of its operands and results; None if there is one device.
-      needs_refinement: whether it calls functions of dynamic shapes. Before compilation, these
-        shapes must be inferred from the shapes of the operands.
+      mesh: the mesh of the operands and results; None for a single device.
+      needs_refinement: whether the module calls functions with dynamic shapes. These shapes must be
+        inferred from the operands' shapes before compilation.
       num_partitions: the number of devices.
-      portable: whether another process may run the program. Such a program cannot call Python
-        functions of this process.
+      portable: whether another process may run the program, so that it cannot call Python functions
+        of this process.
       replicated: the replicated sharding, if the devices are known.
       is_for_devices: whether the module depends on the specific devices, not just their number.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
@@ -116,10 +116,10 @@ class ModuleLowering:
         attributes["mhlo.num_replicas"] = mlir.i32(1)
 
     def mesh_symbol(self, mesh: Any) -> str:
-        """Returns the symbol of a mesh over the module's devices; declares it on first use.
+        """Returns the symbol of a mesh over the module's devices. Declares the mesh on first use.
 
-        The first mesh is that of operands and results. Further meshes divide the same devices, in
-        the same order, in other ways.
+        The first mesh is that of operands and results. Other meshes arrange the same devices
+        differently, in the same order.
         """
         symbol = self._mesh_symbols.get(mesh.shape_tuple)
         if symbol is None:
@@ -132,7 +132,7 @@ class ModuleLowering:
         return symbol
 
     def first_device_symbol(self) -> str:
-        """Returns the symbol of a mesh of the first device alone; declares it on first use."""
+        """Returns the symbol of a mesh of only the first device. Declares the mesh on first use."""
         symbol = "maximal_mesh_0"
         if not self._has_first_device_mesh:
             self._has_first_device_mesh = True
@@ -151,7 +151,7 @@ class ModuleLowering:
         )
 
     def unique_name(self, name: str) -> str:
-        """Returns a symbol that no function of the module has yet."""
+        """Returns a symbol that no function of the module has."""
         name = _symbol_name(name)
         count = self._names.get(name, 0)
         self._names[name] = count + 1
@@ -264,7 +264,7 @@ class ModuleLowering:
         effects: Sequence[Any],
         platforms: tuple[str, ...] | None = None,
     ) -> str:
-        """Returns the symbol of the function for a program; emits it once for equal keys."""
+        """Returns the symbol of a program's function. Emits the function once for equal keys."""
         key = (key, tuple(effects), platforms)
         symbol = self._functions.get(key)
         if symbol is None:
@@ -276,15 +276,15 @@ class ModuleLowering:
 
 
 def _symbol_name(name: str) -> str:
-    """Returns the name as a symbol.
+    """Converts a name to a symbol.
 
-    Characters that symbols cannot have are replaced, and stripped at the ends.
+    Characters that symbols cannot contain are replaced, and stripped at the ends.
     """
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
 class LoweringContext:
-    """A block being filled with operations, and the equation being lowered.
+    """A block that is being filled with operations, and the equation that is being lowered.
 
     Attributes:
       module: the `ModuleLowering`.
@@ -293,8 +293,8 @@ class LoweringContext:
       platforms: the platforms on which the block may run.
       platform_index: the value of the platform's index; None for one platform.
       location: the location of the operations being built.
-      callers: the tracebacks of the calls around the program being lowered, innermost first, as
-        nested pairs. An equation itself has only the lines of its own program.
+      callers: the tracebacks of the enclosing calls, innermost first, as nested pairs. They are
+        needed because an equation has only the lines of its own program.
       insertion_point: the end of the block.
     """
 
@@ -343,12 +343,12 @@ class LoweringContext:
     def result_types(self) -> list[Any]:
         return [mlir.aval_type(var.aval) for var in self.equation.outvars]
 
-    # ---- building ----
+    # ---- operations ----
 
     def create(
         self, name: str, result_type: Any, operands: Sequence[Any], attributes: Any = None
     ) -> Any:
-        """Adds an operation of one result and returns the result."""
+        """Adds an operation with one result, and returns the result."""
         return _create_operation(
             name,
             [result_type],
@@ -411,11 +411,11 @@ class LoweringContext:
         )
 
     def scalar(self, value: Any, dtype: Any) -> Any:
-        """Returns a constant of rank 0; emits it once in a block."""
+        """Returns a constant of rank 0, which is emitted once in a block."""
         attribute = mlir.splat(value, (), dtype)
         found = self._constants.get(attribute)
         if found is None:
-            # Constants go to the head of the block, so that all later operations may use them.
+            # Constants are at the head of the block, where all later operations can use them.
             found = self._constants[attribute] = _create_operation(
                 "stablehlo.constant",
                 [mlir.tensor_type((), dtype)],
@@ -428,7 +428,7 @@ class LoweringContext:
         return found
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """Returns an array whose elements are all the same constant; emits it once in a block."""
+        """Returns an array filled with one constant, which is emitted once in a block."""
         scalar = self.scalar(value, dtype)
         if not len(shape):
             return scalar
@@ -480,7 +480,7 @@ class LoweringContext:
     def custom_call(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> list[Any]:
-        """Builds the same as `custom_call_operation`; returns the results."""
+        """Builds ``stablehlo.custom_call`` of a registered target; returns the results."""
         return list(self.custom_call_operation(target, result_types, operands, **keywords).results)
 
     def custom_call_operation(
@@ -488,7 +488,7 @@ class LoweringContext:
     ) -> Any:
         """Builds ``stablehlo.custom_call`` of a registered target; returns the operation.
 
-        The keywords are those of `custom_calls.custom_call_attributes`.
+        For the keywords, see `custom_calls.custom_call_attributes`.
         """
         attrs = custom_call_attributes(target, len(result_types), **keywords)
         return self.operation("stablehlo.custom_call", result_types, operands, attrs)
@@ -496,7 +496,7 @@ class LoweringContext:
     # ---- programs ----
 
     def lower(self, closed: ClosedOlympuspr, arguments: Sequence[Any]) -> list[Any]:
-        """Emits a program's operations into this block; returns the values of its results."""
+        """Emits a program's operations into this block, and returns the values of the results."""
         olympuspr = closed.jaxpr
         values: dict[Any, Any] = dict(zip(olympuspr.invars, arguments, strict=True))
         for var, constant in zip(olympuspr.constvars, closed.consts, strict=True):
@@ -563,7 +563,7 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """Returns a constant of the program as a value of this block."""
         aval = get_aval(value)
-        if is_token(aval):  # a token of effects that have happened
+        if is_token(aval):  # the token of effects that have already happened
             return self.create("stablehlo.create_token", mlir.token_type(), ())
         array = constant_handlers.get(type(value), np.asarray)(value)
         physical = mlir.physical_aval(aval)
@@ -572,10 +572,10 @@ class LoweringContext:
     def inline_function(
         self, fun: Callable[..., Any], operands: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Traces a function of lax operations for the equation's types and lowers it in place."""
+        """Traces a function for the types of the equation's operands, and lowers it in place."""
         equation = self.equation
-        # The types must not vary over manual axes. The axes are unknown here, and a loop requires
-        # carries of one type.
+        # The types must not vary over manual axes, because these axes are unknown here and a loop
+        # requires carries of one type.
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
@@ -596,10 +596,10 @@ class LoweringContext:
         return results if equation.primitive.multiple_results else results[0]
 
     def _is_worth_a_function(self, closed: ClosedOlympuspr) -> bool:
-        """Returns whether later uses of an expansion become calls of one function.
+        """Returns whether later uses of an expansion should call one function.
 
-        The compiler of CPUs compiles the function once. It does not fuse the function with what
-        uses its results, so they must be small enough to stay in caches.
+        The CPU compiler then compiles the function only once. It does not fuse the function with
+        the users of its results, so the results must be small enough to stay in caches.
         """
         return (
             self.platforms == ("cpu",)
@@ -611,12 +611,12 @@ class LoweringContext:
     def call_separately(
         self, closed: ClosedOlympuspr, name: str, operands: Sequence[Any]
     ) -> list[Any]:
-        """Calls a program as a function that the compiler of CPUs does not write out.
+        """Calls a program as a function that the CPU compiler does not inline.
 
         Args:
           closed: a program without effects.
           name: the function's name.
-          operands: its operands.
+          operands: the operands.
         """
         symbol = self.module.function_for((id(closed), name), name, closed, IN_FUNCTIONS, ())
         result_types = [mlir.aval_type(aval) for aval in closed.out_avals]
@@ -628,12 +628,12 @@ class LoweringContext:
 
 
 def _size(olympuspr: Olympuspr) -> int:
-    """Returns the number of equations of a program and of the programs in it."""
+    """Returns the number of equations of a program, including nested programs."""
     inner = map(_size, subolympusprs(olympuspr))
     return len(olympuspr.eqns) + sum(inner)
 
 
-# Marks expansions that a module has written out already.
+# Marks expansions that a module has already inlined once.
 _USED = "used"
 _FEWEST_EQUATIONS_OF_A_FUNCTION = 64
 _LARGEST_RESULT_OF_A_FUNCTION = 1 << 16
@@ -645,8 +645,8 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 }
 
 
-# Locations by (traceback, primitive, name stack, prefix, callers). The dictionary is emptied
-# when it grows large, because tracebacks keep code objects alive.
+# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it is large,
+# because tracebacks keep code objects alive.
 _locations = mlir.locations
 
 
@@ -665,5 +665,5 @@ def is_token(aval: Any) -> bool:
 
 
 def program_key(value: Any) -> Any:
-    """Returns a key for an olympuspr by its identity; the module must keep the program alive."""
+    """Returns a key for an olympuspr by identity. The module must keep the program alive."""
     return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)

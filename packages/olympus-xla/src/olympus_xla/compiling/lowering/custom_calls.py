@@ -8,7 +8,7 @@ from typing import Any
 
 from . import mlir
 
-_TYPED = 4  # the first interface version in which attributes are a dictionary
+_TYPED = 4  # the interface version in which attributes became a dictionary
 
 
 def custom_call_attributes(
@@ -28,12 +28,12 @@ def custom_call_attributes(
     Args:
       target: the name under which the function is registered.
       num_results: the number of results.
-      backend_config: the function's own attributes: a dictionary for the typed interface, a text
-        for older interfaces.
-      has_side_effect: whether the function is called even if its results are not used.
-      operand_layouts: for each operand its dimensions from minor to major.
-      result_layouts: likewise for the results.
-      operand_output_aliases: from operands to the results that take their memory.
+      backend_config: the function's attributes: a dictionary for the typed interface, a text for
+        older interfaces.
+      has_side_effect: whether to call the function even if its results are not used.
+      operand_layouts: for each operand, its dimensions from minor to major.
+      result_layouts: the same for the results.
+      operand_output_aliases: a mapping from operands to the results that reuse their memory.
       api_version: the version of the interface; 4 is the typed interface.
       attributes: further attributes of the operation.
 
@@ -67,7 +67,7 @@ def custom_call_attributes(
 def _configuration(
     target: str, config: dict[str, Any] | str | None, api_version: int
 ) -> dict[str, Any]:
-    """Returns the attributes that hold the function's own attributes and its interface."""
+    """Returns the attributes for the function's configuration and its interface version."""
     if api_version < _TYPED:
         text = config if isinstance(config, str) else ""
         return {"api_version": mlir.i32(api_version), "backend_config": mlir.string(text)}
@@ -77,7 +77,7 @@ def _configuration(
             f"{config!r} for the foreign function {target!r}"
         )
     return {
-        # XLA recognises typed calls by their dictionary of attributes.
+        # XLA recognizes typed calls by their dictionary of attributes.
         "api_version": mlir.i32(1),
         "backend_config": mlir.string(""),
         "mhlo.backend_config": mlir.dictionary(config or {}),

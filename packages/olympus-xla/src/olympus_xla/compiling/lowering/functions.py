@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of functions' operands and results: shardings, donation, memory, layouts, names."""
+"""Attributes of the operands and results of functions: shardings, donation, memory, layouts."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def argument_attributes(
     memory_kinds: Sequence[str | None] | None = None,
     layouts: Sequence[Any] | None = None,
 ) -> Attributes:
-    """Returns the attributes of a function's operands, one dictionary each.
+    """Returns the attributes of a function's operands, one dictionary for each operand.
 
     Args:
       module: the module.
       avals: the operands' types.
-      num_tokens: the number of results that come before the program's.
-      out_avals: the types of the results, for operands whose memory they may take.
+      num_tokens: the number of results that precede the program's results.
+      out_avals: the types of the results, which may reuse operands' memory.
       replicated: for each operand, whether it is the same on all replicas.
-      shardings: the shardings of operands; None for none.
-      aliases: for each operand, the result that takes its memory, or None.
-      donated: for each operand, whether a result of its type takes its memory.
-      memory_kinds: the kinds of memory.
+      shardings: the shardings of operands, or None.
+      aliases: for each operand, the result that reuses its memory, or None.
+      donated: for each operand, whether any result of its type may reuse its memory.
+      memory_kinds: the memory kinds of operands.
       layouts: the layouts.
     """
     attributes = _placement_attributes(module, avals, shardings, memory_kinds, layouts)

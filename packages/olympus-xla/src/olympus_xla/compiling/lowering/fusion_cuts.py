@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts of chains of operations that XLA's CPU compiler would fuse into ever larger functions.
 
-XLA fuses an elementwise operation into each operation that uses its result. In unrolled code, such
-as the gradient of several Runge-Kutta steps, values with several uses follow one another. Each
-fused function then repeats the operations of all steps before it, and the compile time grows as the
-square or the cube of the number of steps. The compiled program slows down, too.
+XLA fuses an elementwise operation into each operation that uses its result. Unrolled code, such as
+the gradient of several Runge-Kutta steps, has chains of values with several uses. Each fused
+function then repeats the operations of all previous steps, and the compile time grows as the square
+or the cube of the number of steps. The compiled program becomes slower, too.
 
-This pass estimates the number of operations that the fused functions have together. If it is much
-larger than that of the program, the pass puts an optimization barrier behind values with several
-uses, so that fused functions stay small. XLA removes barriers before it fuses; for such a program
-the pass that removes them is switched off (`DISABLED_PASSES`). The benchmarks of the group
-"unrolled" guard this. docs/decisions/043-cut-fusions.md has the measurements.
+This pass estimates the total number of operations in the fused functions. If the total is much
+larger than the number of operations in the program, the pass puts optimization barriers behind
+values with several uses, which limits the size of fused functions. XLA has a pass that removes
+barriers before fusion; it is disabled for such programs (`DISABLED_PASSES`). The benchmarks of the
+group "unrolled" guard this. docs/decisions/043-cut-fusions.md has the measurements.
 """
 
 from __future__ import annotations
@@ -31,37 +31,46 @@ from olympus_ir.programs.olympuspr import (
 )
 from olympus_ir.programs.primitives import Primitive
 
-__all__ = ["DISABLED_PASSES", "Cuts", "cut", "estimated_seconds"]
+__all__ = [
+    "DISABLED_PASSES",
+    "MOVING",
+    "Cuts",
+    "cut",
+    "estimated_seconds",
+    "is_fused",
+    "with_barriers",
+]
 
-#: The passes of XLA that must not run on programs with cuts.
+#: Passes of XLA that must not run on programs with cuts.
 DISABLED_PASSES = ("cse_barrier_expander",)
 
 # Smaller programs compile quickly anyway.
 _FEWEST_EQUATIONS = 48
-# A measured mean for small arrays; large fused functions take about as long for each operation.
+# A measured mean for small arrays. Large fused functions take about as long per operation.
 _SECONDS_OF_OPERATION = 5e-4
-# Without a budget, programs are left as they are up to this number of fused operations, and up to
-# this many for each equation.
+# Without a budget, a program is cut only if it has more fused operations than the first number, and
+# more than the second number for each equation.
 _MOST_OPERATIONS = 2500
 _LEAST_GROWTH = 4
-# Counting stops here.
+# Counting stops at this number of operations.
 _MOST_COUNTED = 20_000
 _MOST_COPIES = 4096
-# Sizes of fused functions above which values with several uses are cut, tried in this order.
+# Sizes of fused functions above which values with several uses are cut, in the order of trial.
 _LIMITS = (96, 32, 8)
-# A value with one use is computed once. It is cut only if functions are this many times larger.
+# A value with a single use is computed once. It is cut only if its function exceeds the limit by
+# this factor.
 _SINGLE_USE = 8
-# Without a budget, a program is cut only if this share of its fused operations or less remains.
+# Without a budget, a program is cut only if at most this fraction of its fused operations remains.
 _LEAST_GAIN = 0.5
 
 _FUSED_FAMILIES = frozenset({"elementwise", "shaping", "indexing", "reductions", "special"})
-# XLA does not compute these operations twice: their results are kept if they have several uses.
+# XLA does not duplicate these operations: it stores their results if they have several uses.
 _EXPENSIVE = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma div erf erf_inv erfc exp exp2 "
     "expm1 lgamma log log1p logistic pow rem rsqrt sin sinh sqrt tan tanh".split()
 )
-# These operations take elements from other positions of their operands.
-_MOVING = frozenset(
+#: Names of the operations that take elements from other positions of their operands.
+MOVING = frozenset(
     "concatenate dynamic_slice dynamic_update_slice gather pad rev slice split transpose".split()
 )
 _CALLS = frozenset({"jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "core_call"})
@@ -73,7 +82,7 @@ class Cuts(NamedTuple):
     Attributes:
       equations: the equations whose results are cut.
       operations_before: the estimated number of operations in fused functions without cuts.
-      operations: likewise, with the cuts.
+      operations: the estimated number with the cuts.
     """
 
     equations: list[Equation]
@@ -84,7 +93,7 @@ class Cuts(NamedTuple):
 def estimated_seconds(operations: int) -> float:
     """Estimates the compile time of fused functions with this number of operations.
 
-    This is a heuristic: a mean of measured programs.
+    This is a heuristic: the mean of measured programs.
     """
     return operations * _SECONDS_OF_OPERATION
 
@@ -92,7 +101,7 @@ def estimated_seconds(operations: int) -> float:
 def cut(
     olympuspr: Olympuspr, platforms: Sequence[str], budget: float | None
 ) -> tuple[Olympuspr, Cuts | None]:
-    """Cuts a program if XLA would fuse its operations into too large functions.
+    """Cuts a program if XLA would fuse its operations into functions that are too large.
 
     Args:
       olympuspr: the program.
@@ -101,8 +110,8 @@ def cut(
         gain much.
 
     Returns:
-      The program with optimization barriers behind the cut values, and the cuts. It is the program
-      itself, and None, if no cuts are needed.
+      The program with optimization barriers behind the cut values, and the cuts. If no cuts are
+      needed, the unchanged program and None.
     """
     if len(olympuspr.eqns) < _FEWEST_EQUATIONS or tuple(platforms) != ("cpu",):
         return olympuspr, None
@@ -126,19 +135,19 @@ def cut(
     if not places or (budget is None and best > _LEAST_GAIN * before):
         return olympuspr, None
     cuts = Cuts([olympuspr.eqns[place] for place in sorted(places)], before, best)
-    return _with_barriers(olympuspr, places), cuts
+    return with_barriers(olympuspr, places), cuts
 
 
 # ---- estimation ----
 
 
 class _Functions:
-    """The functions into which the compiler fuses the operations of a program, as estimated.
+    """Estimate of the functions into which the compiler fuses a program's operations.
 
-    Each value has a set of operations: those of a fused function with this value as its result. The
-    set is an integer with one bit for each operation of the program. An operation that takes
-    elements from other positions, such as a slice, makes the compiler write out its operands again.
-    It has further bits, for the copies of their operations.
+    Each value has a set of operations: the operations of a fused function whose result is the
+    value. The set is an integer with one bit for each operation of the program. For an operation
+    that takes elements from other positions, such as a slice, the compiler duplicates the
+    operations of its operands. Further bits stand for these copies.
     """
 
     def __init__(self, olympuspr: Olympuspr) -> None:
@@ -196,7 +205,7 @@ class _Functions:
         return total, places
 
     def _is_kept(self, equation: Equation) -> bool:
-        """Returns whether a result of an equation is in memory, whether it is cut or not."""
+        """Returns whether a result of an equation is stored in memory even without a cut."""
         uses, fused = self._uses, self._fused_uses
         return any(
             uses[var] > fused[var] or (uses[var] > 1 and _is_computed_once(equation.primitive))
@@ -210,18 +219,19 @@ class _Functions:
 
 
 class _Sizes:
-    """Properties of equations for the estimate; programs that several equations call count once."""
+    """Properties of equations for the estimate. Programs with several callers count once."""
 
     def __init__(self) -> None:
         self._programs: dict[int, int] = {}
         self._moving: dict[int, bool] = {}
 
     def of_equation(self, equation: Equation) -> int:
-        """Returns the number of operations of an equation; 0 if the compiler does not fuse it."""
+        """Returns the number of operations of an equation; 0 for operations that are not fused."""
         primitive = equation.primitive
-        if equation.effects or not _may_be_fused(primitive):
+        if equation.effects or not is_fused(primitive):
             return 0
-        if primitive is lax.dot_general_p:  # a product if no dimension is contracted
+        # becomes an elementwise product if no dimension is contracted
+        if primitive is lax.dot_general_p:
             contracted, _ = equation.params["dimension_numbers"]
             return 0 if contracted[0] else 1
         if primitive.name not in _CALLS:
@@ -232,7 +242,7 @@ class _Sizes:
     def moves(self, equation: Equation) -> bool:
         """Returns whether an operation takes elements from other positions of its operands."""
         if equation.primitive.name not in _CALLS:
-            return equation.primitive.name in _MOVING
+            return equation.primitive.name in MOVING
         for program in olympusprs_in_params(equation.params):
             found = self._moving.get(id(program))
             if found is None:
@@ -249,8 +259,8 @@ class _Sizes:
         return size
 
 
-def _may_be_fused(primitive: Primitive) -> bool:
-    """Returns whether the compiler fuses operations of a primitive, if parameters permit."""
+def is_fused(primitive: Primitive) -> bool:
+    """Returns whether the compiler may fuse operations of a primitive, depending on parameters."""
     return (
         primitive.family in _FUSED_FAMILIES
         or primitive is lax.dot_general_p
@@ -258,19 +268,19 @@ def _may_be_fused(primitive: Primitive) -> bool:
     )
 
 
-# The compiler does not fuse the operations of a primitive; or it computes them wherever their
-# results are wanted, or only once; or it also writes out their operands again.
+# Treatment of a primitive's operations: they are not fused; or computed at each use; or computed
+# only once; or computed at each use with copies of their operands.
 _NOWHERE, _ANYWHERE, _ONCE, _MOVED = range(4)
-#: This number for the primitives of all programs so far.
+#: The treatment of each primitive seen so far.
 _known_primitives: dict[Primitive, int] = {}
 
 
 def _treatment(primitive: Primitive) -> int:
-    if not _may_be_fused(primitive):
+    if not is_fused(primitive):
         return _NOWHERE
     if _is_computed_once(primitive):
         return _ONCE
-    return _MOVED if primitive.name in _MOVING or primitive.name in _CALLS else _ANYWHERE
+    return _MOVED if primitive.name in MOVING or primitive.name in _CALLS else _ANYWHERE
 
 
 def _is_computed_once(primitive: Primitive) -> bool:
@@ -278,11 +288,11 @@ def _is_computed_once(primitive: Primitive) -> bool:
 
 
 def _may_grow(olympuspr: Olympuspr, most: float) -> bool:
-    """Returns whether fused functions may have more operations together than ``most``.
+    """Returns whether fused functions may have more than ``most`` operations in total.
 
-    It counts an operation once for each path to it, which is never too few.
+    Counts an operation once for each path to it, which is an upper bound.
     """
-    # Every equation of every program for CPUs runs this code (benchmark "lower: 2,000 equations").
+    # Called for every equation of every CPU program (benchmark "lower: 2,000 equations").
     equations = olympuspr.eqns
     uses = Counter(chain.from_iterable(map(_operands_of, equations)))
     paths: dict[Any, int] = {}
@@ -319,8 +329,8 @@ _operands_of = operator.attrgetter("invars")
 # ---- barriers ----
 
 
-def _with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
-    """Returns the program with optimization barriers behind the equations at some positions."""
+def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
+    """Returns the program with optimization barriers behind some of the equations."""
     renamed: dict[Any, Any] = {}
     equations: list[Equation] = []
     for place, equation in enumerate(olympuspr.eqns):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that XLA can compile while other threads build programs.
+"""Copies of modules that XLA can compile while other threads build programs.
 
-XLA works on a module in the module's MLIR context, and a context is not thread-safe. The process
-builds all its programs in one context, whose caches make lowering quick. So XLA gets a copy of the
-module in a context that no other thread uses, unless there is no other thread. Programs can then
-compile in parallel, and no lock is held during a compilation.
+XLA works on a module in the module's MLIR context, which is not thread-safe. The process builds all
+programs in one context, whose caches make lowering fast. If there are several threads, XLA
+therefore gets a copy of the module in another context. Programs can then compile in parallel, and
+no lock is held during a compilation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .. import progress
 from . import mlir
 
-# Contexts that no compilation uses at present. `append` and `pop` of a list are atomic.
+# Contexts that no compilation is using. `append` and `pop` of a list are atomic.
 _idle_contexts: list[Any] = []
 _compiler_calls_python = False
 
@@ -30,7 +30,7 @@ def expect_calls_from_compiler() -> None:
 
 @contextmanager
 def isolated(module: Any) -> Iterator[Any]:
-    """Context manager that yields a module for XLA on which no other thread works.
+    """Context manager that yields a module for XLA that no other thread uses.
 
     Args:
       module: a module in the process's context, or bytecode, which XLA reads in its own context.
@@ -53,6 +53,5 @@ def isolated(module: Any) -> Iterator[Any]:
     except Exception:
         _idle_contexts.append(context)
         raise
-    # This line is not reached after Ctrl-C: the compilation goes on in the context, which is then
-    # dropped.
+    # Not reached after Ctrl-C: the compilation continues in the context, which is then dropped.
     _idle_contexts.append(context)

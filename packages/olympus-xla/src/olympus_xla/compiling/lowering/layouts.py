@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharding constraints that make the partitioner follow the shardings in the types of values."""
+"""Constraints that make the partitioner follow the shardings in the types of values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
 
     Args:
       context: the block.
-      equation: the equation; its operands and results lie on a mesh with explicit axes.
+      equation: the equation, whose operands and results are on a mesh with explicit axes.
       results: the value or values that its rule returned.
     """
     primitive = equation.primitive
     if context.module.mesh is None:
         return results
     if propagation_rules.find(primitive) is declared_types and primitive.family != "control_flow":
-        return results  # the primitive, or the equations in its program, constrain the results
+        # the primitive, or the equations in its program, already constrain the results
+        return results
     mesh = None
     for atom in (*equation.outvars, *equation.invars):
         if atom.aval.layout is not None:
@@ -50,7 +51,7 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
 
 
 def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> Any:
-    """Returns the attribute of a type's spec, closed over explicit axes and open over auto axes.
+    """Returns the attribute of a type's spec: closed over explicit axes, open over auto axes.
 
     Args:
       spec: the spec of the type.
@@ -67,15 +68,15 @@ def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> A
     return spec_attribute(spec, ndim, open_dimensions=True, mesh=symbol, replicated=same)
 
 
-# Operations that can have unreduced results although they compute no sums.
+# Operations that may have unreduced results although they compute no sums.
 _OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"})
 
 
 def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
     """Constrains a value to be reduced before its type makes it unreduced.
 
-    With both constraints the partitioner makes the value the term of one device and makes the other
-    terms zero. With the second constraint alone it would make the value the term of every device.
+    With both constraints, the partitioner makes the value the term of one device, and the other
+    terms zero. With only the second constraint, the value would become the term of every device.
     """
     layout = aval.layout
     if layout is None or not layout.spec.unreduced:
@@ -88,7 +89,7 @@ def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) 
 
 
 def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Constrains the results of a barrier to be unreduced where their types are unreduced."""
+    """Constrains the results of a barrier to be unreduced as in their types."""
     if context.module.mesh is None:
         return values
     return [
@@ -106,7 +107,7 @@ def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:
     spec = PartitionSpec() if aval.layout is None else aval.layout.spec
     explicit = frozenset(mesh.explicit_axes)
     if spec.unreduced - explicit:
-        # The attribute for the partitioner leaves out manual axes.
+        # The partitioner's attribute omits manual axes.
         layout = layout_over(mesh, spec.partitions, spec.unreduced & explicit)
         spec = PartitionSpec() if layout is None else layout.spec
     attribute = typed_attribute(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts that add the attributes of marks to the operations that they build.
+"""Contexts that add the attributes of marks to operations; see `olympus_ir.programs.marks`.
 
-The marks are defined in `olympus_ir.programs.marks`.
+A mark attaches attributes to all operations of a block of code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = "mhlo.frontend_attributes"
 
 
 def frontend_attributes(attributes: Mapping[str, Any] | None, texts: Mapping[str, str]) -> Any:
-    """Returns the attributes with texts for the compiler added to their frontend attributes."""
+    """Adds texts for the compiler to the frontend attributes of an operation."""
     attributes = dict(attributes or {})
     written = attributes.get(_NAME)
     found = {} if written is None else {entry.name: entry.attr for entry in written}
@@ -28,7 +28,7 @@ def frontend_attributes(attributes: Mapping[str, Any] | None, texts: Mapping[str
 
 
 def annotate(value: Any, texts: Mapping[str, str]) -> None:
-    """Adds texts for the compiler to the operation that made a value; does nothing for inputs."""
+    """Adds texts for the compiler to the operation that made a value. Does nothing for inputs."""
     operation = value.owner
     if hasattr(operation, "attributes"):
         attributes = operation.attributes
@@ -66,7 +66,7 @@ class _Marking:
 
 
 def context_class(plain: type) -> type:
-    """Returns the class of contexts; in a process with marks, a class that adds attributes."""
+    """Returns the class of contexts. If there are marks, the class adds their attributes."""
     return _marking(plain) if Mark.are_used else plain
 
 

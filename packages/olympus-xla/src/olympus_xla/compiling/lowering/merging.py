@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves of functions from one module into another."""
+"""Moving functions from one module into another."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .mlir import ir
 
 
 def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None) -> str:
-    """Moves the functions of a module into another one, under names that are unused there.
+    """Moves the functions of a module into another module, under unused names.
 
     Args:
-      destination: the module that gets the functions.
+      destination: the module that receives the functions.
       name: the new name of the function ``main``.
-      source: the module that loses the functions; it cannot be used afterwards.
+      source: the module whose functions are moved. It cannot be used afterwards.
       symbols: the symbol table of ``destination``, which is updated.
 
     Returns:
@@ -40,7 +40,7 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
         renamed.append((operation, old, new))
     if not main:
         raise ValueError("a module to be merged into another one must have a function `main`")
-    # Renames in two steps, first to names that occur in neither module, so that no name collides.
+    # Rename in two steps, first to names in neither module, to avoid collisions.
     for place, (_, old, _) in enumerate(renamed):
         ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
     for place, (_, _, new) in enumerate(renamed):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MLIR context, and the MLIR types and attributes that represent Python values.
 
-Types and attributes belong to the context and never change, so each is made once and kept in a
+Types and attributes belong to the context and never change, so each is made once and cached in a
 dictionary. The context is made when the first program is lowered.
 """
 
@@ -47,25 +47,29 @@ sdy = _sdy
 ir: Any = _ir
 
 # When the bindings first show an operation or a type of a dialect, they import the dialect's Python
-# module, unless the search path is empty. These imports take 8 ms for a first program. Lowering
-# does not need the modules; `with_dialect_classes` restores them for users who inspect a module.
+# module, unless the search path is empty. For a first program, these imports take 8 ms. Lowering
+# does not need them; `with_dialect_classes` restores the search path for users who inspect a
+# module.
 _dialect_packages = list(_bindings.dialect_search_modules)
 _bindings.dialect_search_modules = []
 
 
 def with_dialect_classes(module: Any) -> Any:
-    """Enables the dialects' Python classes for operations; returns the module."""
+    """Gives access to operations by the dialects' Python classes, and returns the module."""
     _bindings.dialect_search_modules = _dialect_packages
     return module
 
 
-# The dialects of MLIR itself that programs use.
+# The dialects of MLIR that programs use.
 upstream_dialects = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(upstream_dialects)
 
 
 class OlympusIrContext(_RawContext):
-    """A context with the dialects that programs use; the bindings' own class loads all dialects."""
+    """A context with only the dialects that programs use.
+
+    The bindings' class loads all dialects.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,7 +83,7 @@ class OlympusIrContext(_RawContext):
 
 
 _context: Any = None
-# Building MLIR in one context is not thread-safe, and the caches need one context.
+# Building MLIR in one context is not thread-safe, and the caches belong to one context.
 lowering_lock = threading.RLock()
 
 
@@ -160,7 +164,7 @@ def element_type(dtype: Any) -> Any:
 _tensor_types: dict[Any, Any] = {}
 
 
-# XLA crashes if a size in bytes, or a product of leading sizes, does not fit into 63 bits.
+# XLA crashes if a size in bytes, or a product of leading sizes, needs more than 63 bits.
 _MOST_BYTES = 2**62
 
 
@@ -203,10 +207,10 @@ def has_symbolic(sizes: Sequence[Any]) -> bool:
 
 
 class SymbolicType:
-    """The type of an array some of whose sizes are symbolic dimensions.
+    """The type of an array with symbolic dimensions among its sizes.
 
-    In the MLIR type these sizes are only dynamic. A context for symbolic shapes builds the
-    operation with the sizes as operands.
+    In the MLIR type, these sizes are merely dynamic. A context for symbolic shapes passes them to
+    operations as operands.
     """
 
     __slots__ = ("dtype", "shape", "type")
@@ -246,7 +250,8 @@ def aval_type(aval: Any) -> Any:
         found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
         if found.__class__ is SymbolicType:
             return found
-        if len(_aval_types) > 16384:  # avals are interned weakly, so they must not live on here
+        # avals are interned weakly, so the cache must not keep them alive
+        if len(_aval_types) > 16384:
             _aval_types.clear()
         _aval_types[aval] = found
     return found
@@ -265,14 +270,14 @@ ir_type_handlers: dict[type, Callable[[Any], Any]] = {
 
 
 def unvarying(aval: Any) -> Any:
-    """Returns the type without varying manual axes and without sharding."""
+    """Returns a type without varying manual axes and without sharding."""
     if getattr(aval, "vma", None) or aval.layout is not None:
         return aval.update(vma=frozenset(), sharding=None)
     return aval
 
 
 def physical_aval(aval: Any) -> Any:
-    """Returns the type of the array that represents an extended dtype; else the type itself."""
+    """Returns the type of the array that stores an extended dtype, and other types unchanged."""
     if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
         element = aval.dtype.physical_element_aval()
         return ShapedArray((*aval.shape, *element.shape), element.dtype)
@@ -284,7 +289,7 @@ def token_type() -> Any:
 
 
 def symbolic_integer(value: Any) -> SymbolicIntegers:
-    """Returns the stand-in for an attribute of one integer that is a symbolic dimension."""
+    """Returns the stand-in for an attribute of one symbolic integer."""
     return SymbolicIntegers(np.array(value, object))
 
 
@@ -377,10 +382,10 @@ def parsed(text: str) -> Any:
 def dense(value: np.ndarray) -> Any:
     """Returns a dense constant attribute with the values of an array."""
     value = np.asarray(value)
-    if value.dtype == dtypes.float0:  # has no contents, so it is written as booleans
+    if value.dtype == dtypes.float0:  # float0 has no contents, so it is written as booleans
         value = np.zeros(value.shape, np.bool_)
     kind = tensor_type(value.shape, value.dtype)
-    if value.dtype.isbuiltin != 1:  # dtypes of ml_dtypes are written as their bits
+    if value.dtype.isbuiltin != 1:  # dtypes of ml_dtypes are written as bits
         value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(value), type=kind, context=context())
 
@@ -394,7 +399,7 @@ def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
     key = (scalar.tobytes(), dtype, tuple(shape))
     found = _scalars.get(key)
     if found is None:
-        if dtype == dtypes.float0:  # as in `dense`
+        if dtype == dtypes.float0:  # as in `dense`, float0 is written as booleans
             scalar, dtype = np.zeros((), np.bool_), np.dtype(np.bool_)
         kind = tensor_type(shape, dtype)
         if 0 in shape:
@@ -428,12 +433,12 @@ def result_accuracy(accuracy: Any) -> Any:
 
 # ---- locations ----
 
-# The limit is lower than the flag's default: outer lines cost time and are seldom useful.
+# Lower than the flag's default, because outer lines cost time and are seldom useful.
 _FRAMES_IN_LOCATIONS = 10
 
 
 def _file_name(code: Any) -> str | None:
-    """Returns the file name for a location; None for frames of the library."""
+    """Returns the file name for a location; None for code of the library."""
     name = code.co_filename
     if not source_info.is_user_file(name):
         return None
@@ -442,7 +447,7 @@ def _file_name(code: Any) -> str | None:
 
 
 def _frame_limit() -> int:
-    """Returns the maximal number of the user's lines in a location; 0 for none."""
+    """Returns the maximal number of the user's lines in a location; 0 for no lines."""
     if not include_full_tracebacks_in_locations.value:
         return 1
     limit = traceback_in_locations_limit.value
@@ -452,7 +457,7 @@ def _frame_limit() -> int:
 
 
 _ALL_FRAMES = 10_000
-# The locations of operations, by the values that determine them. `context` fills this dictionary.
+# Locations of operations, by the values that determine them. `context` fills this dictionary.
 locations: dict[Any, Any] = {}
 
 
@@ -471,7 +476,7 @@ for _flag in (
 
 
 def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
-    """Returns the location of an equation, with its name in the program and the user's lines.
+    """Returns the location of an equation: its name and the user's lines.
 
     Args:
       traceback: the traceback of the equation, which begins at the equation's program.
@@ -479,7 +484,8 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
       callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
-    is_default = limit == _FRAMES_IN_LOCATIONS  # then each call may have as many lines
+    # by default, each enclosing call may add as many lines
+    is_default = limit == _FRAMES_IN_LOCATIONS
     pieces = []
     while limit > 0:
         if traceback is not None:
@@ -500,13 +506,13 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
 
 
 def _count_of_lines(traceback: Any) -> int:
-    """Returns the number of the user's lines in a traceback."""
+    """Returns the number of user lines in a traceback."""
     codes, _ = traceback.raw_frames()
     return sum(_file_name(code) is not None for code in codes)
 
 
 def _lines_of(traceback: Any, limit: int) -> Any:
-    """Returns the user's lines of a traceback as a location; an unknown location without them."""
+    """Returns the user's lines in a traceback as a location; unknown if there are none."""
     cache = _cached(
         ("locations", limit),
         lambda: _jax_mlir_ext.TracebackToLocationCache(
@@ -540,7 +546,7 @@ def bytecode(module: Any) -> bytes:
 
 
 def bytecode_without_locations(module: Any) -> bytes:
-    """Returns a module's bytecode without source positions; it is equal for equal programs."""
+    """Returns a module's bytecode without source positions. Equal programs give equal bytecode."""
     with lowering_lock, context(), unknown_location():
         stripped = module.operation.clone()
         _strip_locations().run(stripped)
@@ -584,11 +590,11 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
 
     Args:
       module: the module, which is not changed.
-      newest: whether to write the current version of StableHLO; otherwise the version
-        of twelve weeks ago, for older consumers.
+      newest: whether to write the current version of StableHLO. Otherwise writes the version of
+        twelve weeks ago, which older consumers can read.
 
     Raises:
-      ValueError: the module has operations that the written version does not have.
+      ValueError: the module has operations that the written version lacks.
     """
     if newest:
         version = _stablehlo.get_current_version()

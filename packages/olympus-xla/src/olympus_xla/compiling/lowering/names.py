@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of operations that profiles and compiled programs show.
+"""Names of operations, as shown in profiles and compiled programs.
 
-The name of an operation includes its scopes, as in ``jit(f)/layer/while/body/sin``. XLA puts the
-name of a call before the names of the called function's operations. So the names within a function
-start without the outer scopes.
+The name of an operation includes its scopes, as in ``jit(f)/layer/while/body/sin``. XLA prefixes
+the names of a called function's operations with the name of the call, so names within a function do
+not repeat the outer scopes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from . import mlir
 if TYPE_CHECKING:
     from .context import LoweringContext
 
-# The prefix of names in a called function.
+# The prefix of names in a called function, which is empty.
 IN_FUNCTIONS = ""
 
 
 def scope_of(context: LoweringContext, name: str) -> str:
-    """Returns the prefix of names within a part of the equation being lowered.
+    """Returns the prefix of names within a part of the current equation.
 
     Args:
       context: the block and the equation.
@@ -34,7 +34,7 @@ def scope_of(context: LoweringContext, name: str) -> str:
 
 
 def name_call(context: LoweringContext, name: str) -> None:
-    """Sets another name for the operations of the equation being lowered."""
+    """Sets another name for the operations of the current equation."""
     traceback = context.equation.source_info.traceback
     names = scope_of(context, name)
     context.location = mlir.traceback_location(traceback, names, context.callers)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for several platforms, which branch on an index that is known when the program runs.
+"""Programs for several platforms, which branch on the platform's index at run time.
 
-The first operand of such a program is the index of its platform among the lowered platforms.
-The program passes the index on to its functions. The compiler of each platform removes the branches
-of the other platforms.
+The first operand of such a program is the index of the actual platform. The program passes the
+index to its functions. Each platform's compiler removes the branches of the other platforms.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def by_platform(
 
     Args:
       context: the block.
-      emit: called once for each platform, with a context of that platform alone; returns the
-        results' values.
+      emit: called once for each platform, with a context of only that platform. Returns the values
+        of the results.
       result_types: the MLIR types of the results.
       effects: the ordered effects that the branches may have.
     """
@@ -67,7 +66,7 @@ def by_platform(
 def rule_by_platform(
     rules: Sequence[LoweringRule], platforms: Sequence[str], primitive: Primitive
 ) -> LoweringRule:
-    """Returns a rule that branches between a primitive's rules for the program's platforms."""
+    """Returns a rule that chooses among a primitive's rules by the platform."""
     of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:

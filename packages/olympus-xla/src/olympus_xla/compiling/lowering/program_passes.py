@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over a program before its equations are lowered, for the sake of the CPU's compiler.
+"""Passes over programs before their equations are lowered, for the CPU compiler.
 
 Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
-be fused into ever larger functions are cut (fusion_cuts.py).
+be fused into ever larger functions are cut (fusion_cuts.py). Finally, updates in place are cut from
+the operations that read the updated array (update_cuts.py).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from olympus_ir.settings.config_flags import outline_repeated_blocks
 from .context import LoweringContext
 from .fusion_cuts import Cuts, cut
 from .repetition import outlined
+from .update_cuts import cut_before_updates, has_updates
 
 __all__ = ["prepared", "prepared_in"]
 
-# Smaller programs pass unchanged.
+# Programs with fewer equations are left unchanged.
 _FEWEST_EQUATIONS = 16
 
 
@@ -29,20 +31,20 @@ def prepared(
 
     Args:
       olympuspr: the program.
-      platforms: the program's platforms; only programs for CPUs alone change.
-      budget: the wanted compile time in seconds; None to cut only where much is gained.
+      platforms: the program's platforms; only programs whose sole platform is the CPU change.
+      budget: the wanted compile time in seconds; None to cut only if much is gained.
       cuts: the list to which the cuts of the program are added.
     """
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
-    if found is not None:
-        cuts.append(found)
+    olympuspr, before_updates = cut_before_updates(olympuspr, platforms)
+    cuts += [each for each in (found, before_updates) if each is not None]
     return olympuspr
 
 
 def prepared_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Applies `prepared` to a program inside another, such as a called function or a loop body."""
+    """Applies `prepared` to an inner program, such as a called function or a loop body."""
     module = context.module
-    if len(closed.jaxpr.eqns) < _FEWEST_EQUATIONS:
+    if len(closed.jaxpr.eqns) < _FEWEST_EQUATIONS and not has_updates(closed.jaxpr):
         return closed
     key = ("prepared", context.platforms, module.compile_budget, outline_repeated_blocks.value)
     found = closed.memo.get(key)

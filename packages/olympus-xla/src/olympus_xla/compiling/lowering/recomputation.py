@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recomputation of cheap values of repeated blocks, to save the memory for keeping them.
+"""Recomputation of cheap values of repeated blocks, which saves memory.
 
-Inside one function XLA recomputes a cheap value for each operation that uses it, and does not keep
-it in memory. A value that passes between the calls of blocks (see repetition.py) must be kept. It
-is kept from the layer that makes it to the layer's gradient at the other end of the program. So
-before blocks become calls, this pass finds values that take a few cheap operations on kept values,
-and computes them where they are used. The benchmark "memory: gradient of 80 layers" guards this.
+Within one function, XLA recomputes a cheap value for each operation that uses it, and does not
+store it. A value that passes between calls of blocks (see repetition.py) must be stored. It stays
+in memory from the layer that computes it to the gradient of this layer, at the other end of the
+program. Before blocks become calls, this pass therefore finds values that take only a few cheap
+operations on stored values, and computes them again where they are used. The benchmark "memory:
+gradient of 80 layers" guards this.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Ol
 
 __all__ = ["Uses", "recomputed"]
 
-# A chain of more operations costs more time than the memory of its result is worth.
+# Longer chains cost more time than their memory is worth.
 _LONGEST_CHAIN = 8
 
-# Operations that take about as long as reading their result does. Transcendental operations take
+# Operations that take about as long as reading their results. Transcendental operations take
 # longer.
 _CHEAP = frozenset(
     "abs add add_any and broadcast_in_dim ceil clamp convert_element_type copy div eq floor ge gt "
@@ -34,7 +35,7 @@ _CHEAP = frozenset(
 
 
 class Uses:
-    """Positions of the equations that make the values of a program and of their last uses."""
+    """The positions of the equations that define and last use each value of a program."""
 
     def __init__(self, olympuspr: Olympuspr) -> None:
         self.equations = olympuspr.eqns
@@ -54,12 +55,12 @@ class Uses:
 def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> Olympuspr:
     """Returns the program with cheap values recomputed in later blocks.
 
-    Returns the program itself if there are none.
+    Returns the program itself if there are no such values.
 
     Args:
       olympuspr: the program.
-      runs: for each run, its repeated blocks as ranges of equations.
-      uses: the positions at which the program's values are made and used.
+      runs: the repeated blocks of each run, as ranges of equations.
+      uses: the positions at which the values are defined and used.
     """
     plan = _Plan(olympuspr, runs, uses)
     if not plan.chains:
@@ -68,19 +69,19 @@ def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses
 
 
 class _Plan:
-    """Plan of the values to recompute.
+    """Plan of recomputations: the values, and the positions at which they are recomputed.
 
     Attributes:
       chains: for each value, the positions of the equations that make it.
-      wanted_at: for the position of an equation, the values that it is the first to use after
-        their block.
+      wanted_at: a mapping from the position of an equation to the values to recompute before it.
+        The equation is the first that uses these values after their block.
       dead: the equations of the blocks whose results are no longer used.
     """
 
     def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:
         self.equations = olympuspr.eqns
         self.made, self.last_use = uses.made, uses.last_use
-        # Pairs of a block and the end of the next block of its run.
+        # Each block of a run except the last, with the end of the next block.
         blocks = [
             (block, block.stop + len(block) * (block is not run[-1]))
             for run in runs
@@ -106,7 +107,7 @@ class _Plan:
                 self._drop(block)
 
     def _add(self, block: range, next_stop: int) -> bool:
-        """Plans the values of a block that are used only after the next block."""
+        """Plans recomputation of a block's values that are used only after the next block."""
         kept: set[Any] = set()
         found = False
         for position in block:
@@ -115,9 +116,9 @@ class _Plan:
                     continue
                 chain = None
                 outside = [use for use in self.late_uses[var] if use >= block.stop]
-                # Values that the next block takes are in memory, as are results of the program.
-                # Other chains start from them. An operation that is not fused would need the
-                # recomputed value in memory, too.
+                # Values that the next block takes, and results of the program, are stored anyway.
+                # Chains may start from them. A value is also stored if an operation that is not
+                # fused uses it.
                 if (
                     self.last_use[var] < len(self.equations)
                     and outside[0] >= next_stop
@@ -133,7 +134,7 @@ class _Plan:
         return found
 
     def _drop(self, block: range) -> None:
-        """Drops the equations whose results are only recomputed."""
+        """Drops the equations whose results are now recomputed elsewhere."""
         live: set[Any] = set()
         for position in reversed(block):
             equation = self.equations[position]
@@ -146,7 +147,10 @@ class _Plan:
                 self.dead.add(position)
 
     def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
-        """Returns the equations that make a value from kept values; None if they are too many."""
+        """Returns the equations that compute a value from stored values.
+
+        Returns None if there are too many.
+        """
         positions: set[int] = set()
         pending: list[Any] = [var]
         while pending:
@@ -155,7 +159,7 @@ class _Plan:
             if each.__class__ is Literal or position is None or position in positions:
                 continue
             if position not in block or each in kept:
-                # Recomputation may lengthen the lifetime of an operand by at most one block.
+                # Recomputation may extend the lifetime of an operand by at most one block.
                 if each in self.chains or self.last_use[each] < wanted - len(block):
                     return None
                 continue
@@ -175,18 +179,18 @@ def _is_cheap(equation: Equation) -> bool:
     primitive, params = equation.primitive, equation.params
     if equation.effects:
         return False
-    if primitive is lax.dot_general_p:  # without contracted dimensions it is a multiplication
+    if primitive is lax.dot_general_p:  # without contracted dimensions, the product is elementwise
         contracted, _ = params["dimension_numbers"]
         return not contracted[0]
     if primitive.name == "jit":
         return all(map(_is_cheap, params["jaxpr"].eqns))
-    if primitive is lax.div_p:  # processors cannot divide vectors of integers
+    if primitive is lax.div_p:  # processors have no vector instructions for integer division
         return np.issubdtype(equation.outvars[0].aval.dtype, np.inexact)
     return primitive.name in _CHEAP
 
 
 def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
-    """Returns the equations, with each chain before the first equation that uses its value."""
+    """Returns the equations with each chain inserted before the first use of its value."""
     renamed: dict[Any, Any] = {}
     result: list[Equation] = []
     for position, equation in enumerate(equations):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replacement of repeated blocks of a program, such as unrolled layers, with calls of one function.
+"""Outlining: replaces repeated blocks of a program, such as unrolled layers, by calls.
 
 XLA's CPU compiler fuses elementwise operations across layers, and recomputes values that several
 operations use. The compile time grows as the cube of the number of equal layers or worse, and the
-compiled program slows down, too. It does not fuse across a call that says ``inlineable = false``.
-So consecutive equal blocks become calls of one function. The benchmark
-"gradient of 80 layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
+compiled program becomes slower, too. XLA does not fuse across calls with ``inlineable = false``, so
+this pass replaces consecutive equal blocks by calls of one function. The benchmark "gradient of 80
+layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
 
 Each equation gets a number, which is equal for equal operations on equal types. Runs of numbers
-that repeat with some period are cut into blocks. Blocks with equal wiring become calls. A value
-that later blocks can recompute cheaply is not kept for them (recomputation.py). The time of this
-pass is proportional to the number of equations.
+that repeat with some period are cut into blocks. Blocks whose values are connected in the same way
+(equal wiring) become calls. A value that later blocks can recompute cheaply is not stored for them
+(recomputation.py). The time of this pass is proportional to the number of equations.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ from .tables import lowering_rules
 
 __all__ = ["block_p", "outlined"]
 
-# Programs that repeat fewer equations compile quickly anyway.
+# Programs with fewer repeated equations compile quickly anyway.
 _FEWEST_EQUATIONS = 128
 _FEWEST_BLOCKS = 4
 # For shorter periods, recomputation costs less than the memory for the results.
 _SHORTEST_PERIOD = 6
 _LONGEST_PERIOD = 4096
-# Several short periods form one block: a call for every few equations would cost more at run time
-# than fusion costs in compile time.
+# Several short periods form one block, because a call for every few equations would cost more at
+# run time than it saves at compile time.
 _BLOCK_SIZE = 16
-# The number of equal equations in a row that shows a repetition.
+# The number of consecutive equal equations that indicates a repetition.
 _CONTEXT = 4
 _CANDIDATE_PERIODS = 8
 
 # Families of operations that the compiler fuses.
 _FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
-# The parameters that count for these primitives. Lowering does not use their other parameters.
+# The parameters by which equations of these primitives are compared. Lowering does not use the
+# others.
 _PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
 
 _PLAIN = frozenset({bool, int, str, type(None)})
@@ -63,13 +64,13 @@ def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr
 
 
 def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
-    """Returns the program with calls in place of repeated blocks.
+    """Returns the program with repeated blocks replaced by calls.
 
     Returns the program itself if it has no such blocks.
 
     Args:
       olympuspr: the program.
-      platforms: the program's platforms; only the CPU's compiler needs the calls.
+      platforms: the program's platforms; only programs for CPUs are changed.
     """
     equations = olympuspr.eqns
     sizes = _sizes(equations)
@@ -122,7 +123,7 @@ def _blocks(
     return found, uses if found else None
 
 
-# ---- equations as numbers ----
+# ---- numbers of equations ----
 
 
 def _sizes(equations: Sequence[Equation]) -> list[int]:
@@ -139,21 +140,21 @@ def _sizes(equations: Sequence[Equation]) -> list[int]:
 
 
 class _Numbering:
-    """Numbers of equations; equal for equal primitives, parameters, literals and types."""
+    """Numbers for equations, equal for equal primitives, parameters, literals and types."""
 
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}
         self._programs: dict[int, int] = {}
         self._equations: dict[
             int, int
-        ] = {}  # keyed by identity: the pass runs twice on programs that share equations
+        ] = {}  # by identity: the pass runs twice on programs that share equations
 
     def of_equation(self, equation: Equation) -> int:
         number = self._equations.get(id(equation))
         if number is None:
             try:
                 number = self._intern(self._key(equation))
-            except TypeError:  # an unhashable parameter or an effect gets a unique number
+            except TypeError:  # an unhashable parameter, or an effect, gives a unique number
                 number = self._intern(object())
             self._equations[id(equation)] = number
         return number
@@ -162,8 +163,8 @@ class _Numbering:
         return self._interned.setdefault(key, len(self._interned))
 
     def _key(self, equation: Equation) -> Any:
-        # Every equation of every program for CPUs runs this code, so it makes a flat tuple with few
-        # calls (benchmark "lower: 2,000 equations").
+        # Called for every equation of every CPU program, so it makes a flat tuple with few calls
+        # (benchmark "lower: 2,000 equations").
         if equation.effects and not all(
             effect.__class__ is NamedAxisEffect for effect in equation.effects
         ):
@@ -180,12 +181,12 @@ class _Numbering:
             key.append(atom.aval)
         for var in equation.outvars:
             key.append(var.aval)
-        if Mark.are_used:  # marks differ from block to block
+        if Mark.are_used:  # marks differ between blocks
             key.append(tuple(attributes_of(equation.source_info.name_stack).items()))
         return tuple(key)
 
     def _parameter_key(self, value: Any) -> Any:
-        """Returns a key of a parameter; the key of a program depends on its contents only."""
+        """Returns a key of a parameter. The key of a program depends only on its contents."""
         kind = value.__class__
         if kind is ClosedOlympuspr:
             return tuple(map(id, value.consts)), self._parameter_key(value.jaxpr)
@@ -227,10 +228,10 @@ def _operand_key(atom: Any) -> Any:
 def _runs(
     numbers: Sequence[int], sizes: Sequence[int], fewest: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yields start, end and period of the stretches in which the numbers repeat."""
+    """Yields start, end and period of the ranges in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
-    ends: dict[int, int] = {}  # ends of the stretches that were too short, by period
+    ends: dict[int, int] = {}  # ends of ranges that were too short, by period
     while position < length:
         candidate = position
         for _ in range(_CANDIDATE_PERIODS):
@@ -256,7 +257,7 @@ def _runs(
 
 
 def _next_occurrences(numbers: Sequence[int]) -> list[int]:
-    """Returns for each position the next position with the same few numbers, or -1."""
+    """Returns for each position the next position at which the same few numbers occur, or -1."""
     following = [-1] * len(numbers)
     last: dict[tuple[int, ...], int] = {}
     contexts = list(zip(*(numbers[shift:] for shift in range(_CONTEXT)), strict=False))
@@ -268,16 +269,14 @@ def _next_occurrences(numbers: Sequence[int]) -> list[int]:
 
 
 def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
-    """Returns the start, within one period, at which fewest values pass between blocks."""
+    """Returns the start, within one period, at which the fewest values pass between blocks."""
     middle = start + (end - start) // (2 * period) * period
-    passing = [0] * (
-        period + 1
-    )  # changes of the count where a value begins or ceases to pass between blocks
+    passing = [0] * (period + 1)  # changes in the count of values that pass between blocks
     for position in range(middle - period, min(middle + period, end)):
         for var in uses.equations[position].outvars:
             last = uses.last_use.get(var, -1)
             first, beyond = max(position + 1, middle), min(last + 1, middle + period)
-            # A value that is kept for long passes every cut, so it does not count.
+            # A value that is used much later passes every cut, so it does not count.
             if first < beyond and last < position + 2 * period:
                 passing[first - middle] += 1
                 passing[beyond - middle] -= 1
@@ -289,10 +288,10 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
 
 
 def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
-    """Returns whether the compiler would fuse the blocks and recompute values.
+    """Returns whether outlining pays off: XLA would fuse the blocks and recompute values.
 
-    The compiler does so if a chain of fused operations leads through a block, and if blocks after
-    the next one use values of the block. Only one block, in the middle, is examined.
+    XLA would do so if a chain of fused operations leads through a block, and if blocks beyond the
+    next use values of the block. Examines only one block, in the middle.
     """
     block = blocks[len(blocks) // 2]
     size = len(block)
@@ -314,7 +313,8 @@ def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
 
 
 def _is_fused(equation: Equation) -> bool:
-    if equation.primitive is lax.dot_general_p:  # a product if no dimension is contracted
+    # becomes an elementwise product if no dimension is contracted
+    if equation.primitive is lax.dot_general_p:
         contracted, _ = equation.params["dimension_numbers"]
         return not contracted[0]
     return equation.primitive.family in _FUSED
@@ -324,7 +324,7 @@ def _is_fused(equation: Equation) -> bool:
 
 
 class _Wiring:
-    """A block's operands and results, and a key that is equal for blocks with equal wiring."""
+    """A block's operands and results, with a key that is equal for blocks with equal wiring."""
 
     def __init__(self, uses: Uses, block: range) -> None:
         inner: dict[Any, int] = {}
@@ -352,12 +352,12 @@ class _Wiring:
 
 
 def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Equation] | None:
-    """Returns the calls in place of the blocks; None if they are wired differently."""
+    """Returns the calls that replace the blocks; None if the blocks' wiring differs."""
     wirings = [_Wiring(uses, block) for block in blocks]
     first = wirings[0]
     if any(wiring.key != first.key for wiring in wirings):
         return None
-    # Each block returns every value that is used outside of some block.
+    # Each block returns every value that is used outside of any block.
     wanted = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
     results = [var for var, flag in zip(first.made, wanted, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]

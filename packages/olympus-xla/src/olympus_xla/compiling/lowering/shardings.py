@@ -13,7 +13,7 @@ from . import mlir
 
 
 def mesh_attribute(mesh: Any) -> Any:
-    """Returns the attribute for the axes of a mesh, in order."""
+    """Returns the attribute that lists the axes of a mesh in order."""
     axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape.items())
     return mlir.parsed(f"#sdy.mesh<[{axes}]>")
 
@@ -42,9 +42,9 @@ def spec_attribute(
     Args:
       spec: the spec.
       ndim: the number of dimensions of the (physical) array.
-      open_dimensions: whether the compiler may divide dimensions further than the spec.
+      open_dimensions: whether the compiler may shard dimensions over further axes.
       mesh: the symbol of the mesh.
-      replicated: axes over which the compiler may not divide any dimension.
+      replicated: axes over which the compiler must not shard any dimension.
     """
     text = sharding_text(mesh, spec, ndim, open_dimensions, replicated)
     return mlir.parsed(f"#sdy.sharding{text}")
@@ -57,7 +57,7 @@ def sharding_text(
     open_dimensions: bool = False,
     replicated: Iterable[Any] = (),
 ) -> str:
-    """Returns the text that an attribute has for a partition spec over a mesh of the module."""
+    """Returns the text of an attribute for a partition spec over a mesh of the module."""
     dimensions = dimensions_text(spec, ndim, open_dimensions)
     same = ", ".join(map(_quoted, replicated))
     axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
@@ -67,10 +67,10 @@ def sharding_text(
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
-    """Returns the text that an attribute has for the dimensions of a spec."""
+    """Returns the text of the dimensions of a spec in an attribute."""
     entries = (*spec, *(None,) * (ndim - len(spec)))
 
-    def one(entry: Any) -> str:
+    def dimension_text(entry: Any) -> str:
         if entry is PartitionSpec.UNCONSTRAINED:
             return "{?}"
         if entry is None:
@@ -78,7 +78,7 @@ def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = Fals
         names = [*map(_quoted, entry if isinstance(entry, tuple) else (entry,))]
         return "{" + ", ".join([*names, "?"] if open_dimensions else names) + "}"
 
-    return ", ".join(map(one, entries))
+    return ", ".join(map(dimension_text, entries))
 
 
 def _quoted(name: Any) -> str:

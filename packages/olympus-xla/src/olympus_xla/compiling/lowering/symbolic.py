@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of programs with symbolic shapes.
 
-The lowering rules are the same as for other programs. They build operations through a context. For
-shapes and attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`) the
-context of this module builds the dynamic form of the operation, which takes sizes as operands.
+The usual lowering rules are used. They build operations through a context. For shapes and
+attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`), the context in
+this module builds the dynamic form of an operation, which takes sizes as operands.
 
-Every function but the public one takes the values of the dimension variables after the index of the
-platform. The public function computes these values from the sizes of its operands. It checks that
-the sizes fit, and calls the function of the program.
+All functions except the public function take the values of the dimension variables, after the
+platform's index. The public function computes these values from the sizes of its operands, checks
+the sizes, and calls the program's function.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class SymbolicModuleLowering(ModuleLowering):
     """A module whose functions take the values of dimension variables.
 
     Attributes:
-      solution: the dimension variables in terms of the sizes of operands.
-      variables: the names of the variables, in the order of the operands that hold them.
+      solution: the dimension variables as expressions of the operands' sizes.
+      variables: the names of the variables, in the order of the operands for their values.
     """
 
     __slots__ = ("solution", "variables")
@@ -62,7 +62,7 @@ class SymbolicModuleLowering(ModuleLowering):
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
     ) -> None:
-        """Emits the program, and the public function that computes the variables and calls it."""
+        """Emits the program, and a public function that computes the variables for the program."""
         inner = self.add_function("_program", closed, name_prefix, effects, callers=callers)
         olympuspr = closed.jaxpr
         tokens = [mlir.token_type()] * len(effects)
@@ -146,10 +146,10 @@ class SymbolicContext(LoweringContext):
         self._sizes: dict[Any, Any] = {}
 
     def set_dimensions(self, values: Sequence[Any]) -> None:
-        """Sets the dimension variables to the operands that hold their values."""
+        """Sets the dimension variables' values to the operands that hold them."""
         self.variables = dict(zip(self.module.variables, values, strict=True))
 
-    # ---- building ----
+    # ---- operations ----
 
     def create(
         self, name: str, result_type: Any, operands: Sequence[Any], attributes: Any = None
@@ -210,7 +210,8 @@ class SymbolicContext(LoweringContext):
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
         if isinstance(value, SymbolicDim) or mlir.has_symbolic(shape):
-            # The array cannot be reused from the head of the block: sizes are computed later.
+            # Do not reuse an array from the head of the block, where the sizes are not yet
+            # computed.
             scalar = self.scalar(value, dtype)
             return self.broadcast(scalar, shape, dtype, ()) if len(shape) else scalar
         return super().full(value, shape, dtype)
@@ -260,7 +261,7 @@ class SymbolicContext(LoweringContext):
         return found
 
     def shape_assertion(self, check: Any) -> None:
-        """Adds a check of sizes that runs once shapes are known."""
+        """Adds a check of sizes, which runs once the shapes are known."""
         if not isinstance(check.dimension, SymbolicDim) and (
             check.dimension == 0 if check.is_equality else check.dimension >= 0
         ):
@@ -326,8 +327,8 @@ def _operation(emit: Callable[[_Number, _Number], _Number]) -> Callable[[Any, An
 
 
 def _floor_division(dividend: _Number, divisor: _Number) -> _Number:
-    # XLA's division rounds to zero. Floor division is one less if there is a remainder and the
-    # signs differ.
+    # XLA's division truncates. Floor division is one less if there is a remainder and the signs
+    # differ.
     quotient = dividend.apply("divide", divisor)
     return quotient + _Number(dividend.context, _correction(dividend, divisor)).apply(
         "multiply", -1
@@ -345,7 +346,7 @@ def _correction(dividend: _Number, divisor: _Number) -> Any:
     remainder = dividend.apply("remainder", divisor)
     has_remainder = remainder.compare("NE", 0)
     signs = (remainder.compare("LT", 0), divisor.compare("LT", 0))
-    # XLA can fold these operations when it infers shapes.
+    # XLA can constant-fold these operations during shape inference.
     differ = context.compare("NE", *signs, (), _BOOL)
     wanted = context.create("stablehlo.and", mlir.tensor_type((), _BOOL), (differ, has_remainder))
     choices = (wanted, context.size(1), context.size(0))
@@ -379,7 +380,7 @@ def _shape_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _values(attribute: Any) -> list[Any]:
-    """Returns the integers of an attribute, symbolic or not; in nested rows if it has a shape."""
+    """Returns the integers of an attribute, some symbolic; in nested rows if it has a shape."""
     if attribute.__class__ is mlir.SymbolicIntegers:
         return attribute.values.tolist()
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -388,7 +389,7 @@ def _values(attribute: Any) -> list[Any]:
 
 
 def _with_sizes(name: str) -> DynamicForm:
-    """Returns the dynamic form ``name``, which takes the result's shape as its last operand."""
+    """Returns the dynamic form ``name``, which takes the result's shape as last operand."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         operands = [*operands, context.sizes(_shape_of(result_types[0]))]
@@ -474,7 +475,7 @@ class _CalledFunction:
 
 @_dynamic_form("stablehlo.reduce_window")
 def _reduce_window(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Builds a window reduction as a custom call, since it has no form with dynamic windows."""
+    """Builds a window reduction as a custom call, because no form with dynamic windows exists."""
     names = (
         "window_dimensions",
         "window_strides",
@@ -539,7 +540,7 @@ def _random_bits(context: Any, result_types: Any, operands: Any, attributes: Any
 
 @_dynamic_form("stablehlo.custom_call")
 def _custom_call(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    """Builds a call that takes the shapes of its results as operands, for shape inference."""
+    """Builds a call that also takes the shapes of its results, for shape inference."""
     target = ir.StringAttr(attributes["call_target_name"]).value
     if target.startswith("stablehlo.dynamic_") or "indices_of_shape_operands" in attributes:
         return None

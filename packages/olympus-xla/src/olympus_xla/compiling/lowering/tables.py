@@ -27,12 +27,12 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder=_FOLDER, missing=_MISSING, expands=True
 )
 
-# Rules for one platform, which take precedence over common ones: platform -> table.
+# Maps a platform to the table of its own rules, which take precedence over common rules.
 platform_rules: dict[str, RuleTable[LoweringRule]] = {}
 
 
 def rules_for_platform(platform: str) -> RuleTable[LoweringRule]:
-    """Returns the table of a platform's own rules; makes the table on first use."""
+    """Returns the table of a platform's own rules, which is created on first use."""
     table = platform_rules.get(platform)
     if table is None:
         table = platform_rules[platform] = RuleTable(
@@ -42,7 +42,7 @@ def rules_for_platform(platform: str) -> RuleTable[LoweringRule]:
 
 
 def define_for_platform(primitive: Primitive, platform: str, rule: LoweringRule) -> None:
-    """Gives a primitive a lowering rule for one platform only."""
+    """Defines a primitive's lowering rule for one platform."""
     rules_for_platform(platform).define(primitive, rule)
 
 
@@ -58,7 +58,7 @@ def _of_expansion(primitive: Primitive) -> LoweringRule | None:
 
 
 def nary(operation: str, **attributes: Any) -> LoweringRule:
-    """Returns the rule of an elementwise primitive that is one operation of the dialect.
+    """Returns the rule of an elementwise primitive that corresponds to one StableHLO operation.
 
     Operands of rank 0 and dimensions of size 1 are broadcast to the result's shape.
 
@@ -93,7 +93,7 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
 
 
 def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-    """Returns the operands with scalars and dimensions of size 1 broadcast to ``shape``."""
+    """Broadcasts scalars and dimensions of size 1 among the operands to ``shape``."""
     spread_operands = []
     for operand, atom in zip(operands, context.equation.invars, strict=True):
         aval = atom.aval
@@ -106,9 +106,9 @@ def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[in
 
 
 def lower_with(fun: Callable[..., Any]) -> LoweringRule:
-    """Returns the rule that traces ``fun``, a function of lax operations, and lowers it in place.
+    """Returns a rule that traces ``fun``, a function of lax operations, and lowers it in place.
 
-    ``fun`` takes the operands and the parameters and returns one result or a list.
+    ``fun`` takes the operands and the parameters, and returns one result or a list.
     """
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:

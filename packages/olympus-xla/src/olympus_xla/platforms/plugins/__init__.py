@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms other than the CPU. Importing this package registers them but does not bring them up.
+"""Platforms other than the CPU. Importing this package registers the platforms.
 
 Plugins of third parties are registered by the environment variable
 ``PJRT_NAMES_AND_LIBRARY_PATHS``, a list such as ``"name:/path/plugin.so,other:/path/other.so"``, or

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA GPUs, through the PJRT plugin of the wheel ``jax-cuda13-plugin`` or ``jax-cuda12-plugin``.
 
-These wheels do not depend on JAX, except that their module ``jax_plugins.xla_cuda*`` imports JAX.
-So the plugin's library is located beside that module without importing the module.
+These wheels do not depend on JAX, except for their module ``jax_plugins.xla_cuda*``, which imports
+JAX. The plugin's library is therefore located without importing this module.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ else:
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")
 
-# The libraries that the plugin links to, each after the libraries that it needs. An entry has the
-# package below `nvidia` and the name of the library in it. CUDA 13 wheels have one package for all.
+# The libraries to which the plugin links, each after the libraries that it needs: the package below
+# `nvidia`, and the library's name in it. CUDA 13 wheels have one package for all.
 _LIBRARIES = (
     ("cuda_runtime", "libcudart.so"),
     ("cuda_nvrtc", "libnvrtc.so"),
@@ -73,12 +73,12 @@ def plugin_library() -> tuple[str, Path] | None:
 
 
 def has_nvidia_gpu() -> bool:
-    """Returns whether the driver of this machine shows a GPU."""
+    """Returns whether the driver reports a GPU in this machine."""
     return Path("/proc/driver/nvidia/version").exists() or any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def _load_nvidia_libraries() -> None:
-    """Loads the NVIDIA libraries of the wheels, so that the plugin uses only these."""
+    """Loads the NVIDIA libraries of the wheels, so the plugin uses no others."""
     folders = _folders("nvidia")
     for package, library in _LIBRARIES:
         for folder in folders:
@@ -120,7 +120,7 @@ def _client_options() -> dict[str, Any]:
 
 
 def load_plugin() -> str:
-    """Loads the plugin and registers its functions; returns its version, such as "cuda13".
+    """Loads the plugin, and registers its functions; returns its version, such as "cuda13".
 
     Raises:
       RuntimeError: no plugin is installed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins of third parties that the environment variable PJRT_NAMES_AND_LIBRARY_PATHS names."""
+"""Plugins of third parties, named by the environment variable PJRT_NAMES_AND_LIBRARY_PATHS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 
 
 def parse_names_and_paths(text: str) -> dict[str, str]:
-    """Parses the environment variable to a dictionary from plugin names to library paths.
+    """Parses the environment variable to a dictionary of library paths by plugin name.
 
     Raises:
       ValueError: an entry is not of the form ``name:path``.
@@ -33,7 +33,7 @@ def parse_names_and_paths(text: str) -> dict[str, str]:
 
 
 def parse_client_options(text: str | None) -> dict[str, Any]:
-    """Parses options of the form ``key:value;key:value``; whole numbers become integers."""
+    """Parses options of the form ``key:value;key:value``. Whole numbers become integers."""
     options: dict[str, Any] = {}
     for entry in filter(None, (text or "").split(";")):
         key, separator, value = entry.partition(":")

@@ -20,7 +20,7 @@ else:
 
 
 def plugin_library() -> str | None:
-    """Returns the path of libtpu if it is installed or ``TPU_LIBRARY_PATH`` names it, else None."""
+    """Returns the path of libtpu, from ``TPU_LIBRARY_PATH`` or the installed wheel, or None."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path:
         return path
@@ -30,9 +30,9 @@ def plugin_library() -> str | None:
 
 
 def has_tpu() -> bool:
-    """Returns whether the kernel shows the chips of a TPU machine."""
+    """Returns whether the kernel reports the chips of a TPU machine."""
     return any(Path("/dev").glob("accel[0-9]*")) or (
-        # PCI vendor 0x1ae0 is Google; TPU v5 and later are driven through vfio.
+        # PCI vendor 0x1ae0 is Google. TPU v5 and later use the vfio driver.
         Path("/dev/vfio").exists()
         and any(
             vendor.read_text().strip() == "0x1ae0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes, which are the stages of compilation whose result can be printed as text."""
+"""Passes: the stages of compilation whose results can be printed as text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceMapDump:
-    """The text that a pass generates and its source map.
+    """The text that a pass generates, with its source map.
 
     Attributes:
       source_map: the map.
@@ -78,7 +78,7 @@ def all_passes() -> Sequence[Pass]:
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """Returns the passes whose names begin with a match of a regular expression.
+    """Returns the passes whose names start with a match of a regular expression.
 
     Args:
       regex: the regular expression.
@@ -89,7 +89,7 @@ def filter_passes(regex: str) -> Sequence[Pass]:
 def generate_sourcemaps(
     f: Callable[..., Any], passes: Sequence[Pass], **pass_kwargs: Any
 ) -> Callable[..., list[SourceMapDump]]:
-    """Returns a function that takes a function's arguments and returns a dump for each pass.
+    """Returns a function that takes a function's arguments, and returns a dump for each pass.
 
     Args:
       f: the function.

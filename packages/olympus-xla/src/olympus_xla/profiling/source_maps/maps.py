@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source maps, in the format of ECMA-426, from places in a text to places in source files.
+"""Source maps, in the format of ECMA-426, which relate a text to places in source files.
 
 A map has a group of segments for each line of the text. A segment has a column in the line and a
 source position: the number of a file, a line, a column, and optionally the number of a name. All
-numbers but the column in the line are relative to the previous segment, which may be in an earlier
-line.
+numbers except the column in the line are relative to the previous segment, which may be in an
+earlier line.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class SourceMap:
     Attributes:
       version: the version of the format, 3.
       sources: the source files.
-      sources_content: the contents of the source files, if they are given.
-      names: names that segments refer to.
+      sources_content: the contents of the source files, if given.
+      names: names to which segments refer.
       mappings: the segments of each line.
 
     Example:
@@ -60,7 +60,7 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """Returns the map that the JSON text of a source map file describes."""
+        """Returns the source map with the given JSON text."""
         data = json.loads(json_data)
         mappings = [
             [tuple(_decoded(segment)) for segment in group.split(",") if segment]
@@ -76,7 +76,7 @@ class SourceMap:
 
 
 def _encoded(number: int) -> str:
-    """Returns a number in base 64 VLQ: five bits in a digit, the sign in the lowest bit."""
+    """Returns a number in base 64 VLQ: five bits per digit, with the sign in the lowest bit."""
     rest = abs(number) << 1 | (number < 0)
     digits = ""
     while True:
@@ -117,7 +117,7 @@ class MappingsGenerator:
         self._last = [0, 0, 0, 0]
 
     def new_group(self) -> None:
-        """Begins the segments of a new line."""
+        """Starts the segments of a new line."""
         self._groups.append([])
         self._column = 0
 
@@ -125,8 +125,8 @@ class MappingsGenerator:
         """Adds a segment to the line.
 
         Args:
-          *seg: the column in the line, and the numbers of the file, the line, the column and the
-            name in the source, as far as they are known.
+          *seg: the column in the line, and optionally the numbers of the source file, line, column
+            and name.
         """
         column, *origin = seg
         relative = [number - last for number, last in zip(origin, self._last, strict=False)]
@@ -135,5 +135,5 @@ class MappingsGenerator:
         self._last[: len(origin)] = origin
 
     def mappings(self) -> list[list[Segment]]:
-        """Returns the mappings in the form for `SourceMap`."""
+        """Returns the mappings in the form that `SourceMap` stores."""
         return self._groups

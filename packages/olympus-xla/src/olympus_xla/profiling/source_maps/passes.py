@@ -47,7 +47,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
     for equation in _equations(closed.jaxpr):
         found = text.find(f"= {equation.primitive.name}", position)
         if found < 0:
-            continue  # it has no results, or its program is printed elsewhere
+            continue  # the equation has no results, or its program is printed elsewhere
         position = found + 1
         frame = user_frame(equation.source_info)
         if frame is None:
@@ -59,7 +59,7 @@ def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
 
 
 def _beginning(line: str, column: int) -> int:
-    """Returns the column at which an equation begins, given the column of its equality sign."""
+    """Returns the column at which an equation starts, given the column of its equality sign."""
     before = line[:column]
     ends = [before.rfind(text) + len(text) for text in ("; ", "let ") if text in before]
     return max(ends, default=len(before) - len(before.lstrip()))

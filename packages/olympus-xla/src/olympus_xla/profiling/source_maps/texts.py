@@ -10,7 +10,7 @@ from .maps import MappingsGenerator, SourceMap
 
 __all__ = ["canonicalize_filename", "create_hlo_sourcemap", "create_mlir_sourcemap", "map_of_lines"]
 
-# File, line and column. Line and column are counted from one.
+# File, line and column, the latter two counted from one.
 Place = tuple[str, int, int]
 
 _LOCATION = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
@@ -22,12 +22,12 @@ _HLO_ENTRY = re.compile(r"^(\d+) (.*)$")
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """Returns the file name for maps, which is the name that Python reports."""
+    """Returns the file name to use in maps: the name that Python reports."""
     return file_name
 
 
 def map_of_lines(places: Sequence[Sequence[tuple[int, Place]]]) -> SourceMap:
-    """Returns the source map of a text, given the columns and places in each of its lines."""
+    """Returns the source map of a text, given columns and places for each line."""
     sources: list[str] = []
     generator = MappingsGenerator()
     for line in places:
@@ -53,7 +53,7 @@ def _mapped(text: str, place_of: Callable[[str], Place | None]) -> SourceMap:
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """Returns the source map of an MLIR module that is printed with its locations.
+    """Returns the source map of an MLIR module, which must be printed with locations.
 
     Args:
       mlir_dump: the text of the module.
@@ -63,7 +63,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     }
 
     def resolved(location: str) -> Place | None:
-        """Returns the innermost place of a location; for a call, that in the called function."""
+        """Returns the innermost place of a location; for a call, its place in the function."""
         found = _FILE.search(location)
         if found:
             return found[1], int(found[2]), int(found[3])
@@ -81,7 +81,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
 
 
 def create_hlo_sourcemap(hlo_dump: str) -> SourceMap:
-    """Returns the source map of an HLO module that is printed with its stack frame tables.
+    """Returns the source map of an HLO module, which must be printed with stack frame tables.
 
     Args:
       hlo_dump: the text of the module.

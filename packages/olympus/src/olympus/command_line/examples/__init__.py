@@ -37,7 +37,7 @@ def available() -> dict[str, str]:
 
 
 def add_parser(commands: Any) -> None:
-    """Adds the command to those of the command line."""
+    """Adds this command to the command line."""
     text = "lists, copies or runs small examples"
     parser = commands.add_parser("examples", help=text, description=text.capitalize() + ".")
     parser.set_defaults(run=_list)
@@ -64,9 +64,9 @@ def _copy(options: argparse.Namespace) -> int:
     folder = Path(options.folder)
     names = list(available()) if options.name == "all" else [options.name]
     targets = [folder / f"{name}.py" for name in names]
-    there = [target for target in targets if target.exists()]
-    if there:
-        print(f"{there[0]} exists; it is not overwritten.", file=sys.stderr)
+    existing = [target for target in targets if target.exists()]
+    if existing:
+        print(f"{existing[0]} exists; it is not overwritten.", file=sys.stderr)
         return 1
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ def energy(angle, speed):
 
 
 def swing(angle, speed, steps=2000, dt=1e-3):
-    """Returns angle and speed after so many steps of the symplectic Euler method."""
+    """Returns angle and speed after ``steps`` steps of the symplectic Euler method."""
 
     def step(state, _):
         angle, speed = state

@@ -106,6 +106,7 @@ from olympus_ir.lax import nextafter_p as nextafter_p
 from olympus_ir.lax import not_p as not_p
 from olympus_ir.lax import optimization_barrier_p as optimization_barrier_p
 from olympus_ir.lax import or_p as or_p
+from olympus_ir.lax import order_statistics_p as order_statistics_p
 from olympus_ir.lax import pad_p as pad_p
 from olympus_ir.lax import pbroadcast_p as pbroadcast_p
 from olympus_ir.lax import platform_index_p as platform_index_p

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules, for other libraries, that call one foreign function."""
+"""Lowering rules of other libraries for primitives that are a single foreign function."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """Returns a lowering rule for a primitive that is one foreign function.
+    """Returns a lowering rule for a primitive that is a single foreign function.
 
     The parameters of the primitive become attributes of the call.
 
     Args:
       call_target_name: the name under which the function is registered.
-      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, or None
-        for row-major order. This is XLA's order of dimensions, not that of `ffi_call`.
-      result_layouts: likewise for the results.
+      operand_layouts: for each operand, a `Layout`, or its dimensions from minor to major (XLA's
+        order; `ffi_call` uses the reverse), or None for row-major order.
+      result_layouts: the same for the results.
       backend_config: attributes that are the same for all calls, as MLIR attributes.
       skip_ffi_layout_processing: whether to pass layouts on unchanged; if there are none, the call
         has no layouts.
@@ -70,7 +70,7 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """Returns a rule as `ffi_lowering` does, except that the rule returns the MLIR operation."""
+    """Like `ffi_lowering`, but the rule returns the MLIR operation."""
 
     def build(context: Any, *operands: Any, **params: Any) -> Any:
         context = lowering_context(context)
@@ -87,7 +87,7 @@ def build_ffi_lowering_function(
                 return given
             if given is None:
                 return minor_to_major_layouts((None,) * len(avals), avals, what)
-            # A plain sequence is in XLA's order here, minor to major; `_layouts` takes the reverse.
+            # A plain sequence is in XLA's order, minor to major. `_layouts` takes the reverse.
             major_to_minor = [
                 each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
                 for each in given

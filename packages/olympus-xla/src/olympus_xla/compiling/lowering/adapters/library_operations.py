@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions in JAX's form by which lowering rules of other libraries build operations."""
+"""Functions in JAX's form that build operations, for lowering rules of other libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rule_context import LoweringRuleContext, lowering_context
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """Returns values, and sequences of values, as one list."""
+    """Returns values, and the values inside sequences, as one list."""
     flat: list[Any] = []
     for each in xs:
         flat.extend([each] if isinstance(each, ir.Value | ir.Type) else each)
@@ -44,13 +44,13 @@ def emit_python_callback(
     Args:
       ctx: the context of the equation.
       callback: the function; it returns a sequence of arrays.
-      token: the token that the call follows; None if its order does not matter.
+      token: the token for which the call waits; None if order does not matter.
       operands: the values of the function's arguments.
       operand_avals: the types of the arguments.
       result_avals: the types of the function's results.
-      has_side_effect: whether it must be called even if its results are not used.
-      returns_token: whether a call that takes a token also returns one.
-      partitioned: whether each device calls the function with its own part of the arguments.
+      has_side_effect: whether the function must be called even if its results are not used.
+      returns_token: whether a call with a token also returns a token.
+      partitioned: whether each device calls the function with its own shards of the arguments.
       sharding: the sharding of the call over the devices, as an attribute of Shardy's dialect;
         None to call the function once.
 
@@ -74,7 +74,7 @@ def emit_python_callback(
 
 
 def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[..., tuple]:
-    """Returns the function that XLA calls; it copies operands and checks the types of results."""
+    """Returns the function for XLA, which copies operands and checks the types of results."""
 
     def call(*views: Any) -> tuple:
         with calling_back(), set_current_trace(evaluation_trace):
@@ -97,7 +97,7 @@ def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[...
 
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Any) -> Any:
-    """Constrains a value to the sharding of its type; returns it unchanged if the type has none.
+    """Constrains a value to the sharding of its type, if the type has one.
 
     Args:
       ctx: the context of the equation.

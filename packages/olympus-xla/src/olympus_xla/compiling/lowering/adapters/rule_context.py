@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts in JAX's form for lowering rules of other libraries, over those of this package.
+"""Contexts in JAX's form, for lowering rules of other libraries.
 
 A rule of this package is called as ``rule(context, *operands, **params)`` with a `LoweringContext`
 of a block and its equation. A rule of another library gets a `LoweringRuleContext`. This context
-has the types itself, and ``replace`` copies it with other types. The rule builds at MLIR's
-current insertion point. `lowering_context` converts its context to the `LoweringContext` of the
-block.
+stores the types, and its method ``replace`` returns a copy with other types. The rule builds at
+MLIR's current insertion point. `lowering_context` converts the rule's context to the
+`LoweringContext` of the block.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SPMDAxisContext:
-    """Context of a part of a program that each device runs: the body of `shard_map`.
+    """Context of code that each device runs: the body of `shard_map`.
 
     Attributes:
       mesh: the mesh.
@@ -86,8 +86,8 @@ class LoweringParameters:
     Attributes:
       override_lowering_rules: pairs of a primitive and a rule to use in place of the primitive's
         own rule.
-      global_constant_computation: whether the caller computes the operands that are constants of
-        the platform.
+      global_constant_computation: whether the caller computes operands that are constant on each
+        platform.
       for_export: whether later versions must be able to read the module.
       export_ignore_forward_compatibility: whether an exported module may use new features.
       hoist_constants_as_args: whether constants of the program are operands of its functions.
@@ -105,8 +105,8 @@ class LoweringResult(NamedTuple):
 
     Attributes:
       module: the MLIR module.
-      keepalive: objects that the program refers to.
-      host_callbacks: the Python functions that it calls.
+      keepalive: objects to which the program refers.
+      host_callbacks: the Python functions that the program calls.
       shape_poly_state: the state of symbolic dimensions and platforms.
     """
 
@@ -117,12 +117,12 @@ class LoweringResult(NamedTuple):
 
 
 class ShapePolyLoweringState:
-    """State of the operands that a module's functions take before those of the program.
+    """State of the operands that a module's functions take before the program's operands.
 
     Args:
       dim_vars: the names of the symbolic dimensions, whose sizes are operands.
-      lowering_platforms: the platforms; if there are several, the index of the actual one is the
-        first operand.
+      lowering_platforms: the platforms; if there are several, the first operand is the index of the
+        actual platform.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class TokenSet:
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """Returns the tokens with those of some effects replaced."""
+        """Returns a copy with the tokens of some effects replaced."""
         return TokenSet({**self._tokens, **tokens._tokens})
 
     def __repr__(self) -> str:
@@ -200,12 +200,12 @@ class ModuleContext:
     """Context of one module, in JAX's form.
 
     Attributes:
-      lowering: the `ModuleLowering` that it wraps.
+      lowering: the `ModuleLowering` of the module.
       context: the MLIR context.
       module: the MLIR module.
       ip: the end of the module's body.
       symbol_table: the module's functions by name.
-      platforms: the platforms that it is lowered for.
+      platforms: the platforms for which the module is lowered.
       backend: the client of the devices; None if only the platform is known.
       axis_context: the context of the devices.
       keepalives: objects that must live as long as the executable.
@@ -213,9 +213,9 @@ class ModuleContext:
       host_callbacks: the Python functions that the program calls.
       lowering_parameters: choices about the lowering.
       shape_poly_state: the state of symbolic dimensions and platforms.
-      all_default_mem_kind: whether all operands and results lie in their devices' default memory.
+      all_default_mem_kind: whether all operands and results are in their devices' default memory.
 
-    The attributes named as caches are dictionaries for the rules' own use.
+    Attributes whose names contain "cache" are dictionaries for the use of rules.
     """
 
     __slots__ = (
@@ -299,7 +299,7 @@ class ModuleContext:
 
     @classmethod
     def of(cls, lowering: ModuleLowering) -> ModuleContext:
-        """Returns the context, in JAX's form, of a module that is being lowered."""
+        """Returns the context, in JAX's form, of a module during lowering."""
         return cls(
             platforms=lowering.platforms,
             backend=None,
@@ -320,7 +320,7 @@ class ModuleContext:
 
     @property
     def axis_context(self) -> AxisContext:
-        """The context of the devices of the program, or of the part being lowered."""
+        """The context of the program's devices, or of the region that is being lowered."""
         if self._axis_context is not None:
             return self._axis_context
         lowering = self._module_lowering
@@ -430,7 +430,7 @@ class LoweringRuleContext:
 
     @classmethod
     def of(cls, block: LoweringContext) -> LoweringRuleContext:
-        """Returns the context, in JAX's form, of a block's current equation."""
+        """Returns the context, in JAX's form, of the equation that a block is lowering."""
         equation = block.equation
         source = equation.source_info
         names = NameStack(filter(None, (block.name_prefix, *source.name_stack)))
@@ -453,11 +453,10 @@ class LoweringRuleContext:
 
 
 def lowering_context(context: Any) -> LoweringContext:
-    """Returns the block at the current insertion point, with the equation of a rule's context.
+    """Returns the context of the current block, with the equation of a rule's context.
 
     Args:
-      context: the context that a rule was given, or that of a module. The context of a block is
-        returned unchanged.
+      context: the context of a rule or of a module. The context of a block is returned unchanged.
     """
     if isinstance(context, ModuleContext):
         return enclosing_context(context, "")
@@ -486,7 +485,7 @@ _unnamed.multiple_results = True
 
 
 def enclosing_context(module: ModuleContext, name_prefix: str) -> LoweringContext:
-    """Returns a context for building at the current insertion point of MLIR."""
+    """Returns a context that builds at MLIR's current insertion point."""
     place = ir.InsertionPoint.current
     block = module._module_lowering.new_context(place.block, name_prefix)
     block.insertion_point = place

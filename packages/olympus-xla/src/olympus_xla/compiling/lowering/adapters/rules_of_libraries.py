@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registration of lowering rules of other libraries, and functions for writing such rules.
+"""Registration of other libraries' lowering rules, and functions for writing them.
 
-These are the functions behind `olympus.interpreters.mlir`. Rules build at MLIR's current insertion
-point, so a rule can open a region with MLIR's own builders and lower a function into it.
+`olympus.interpreters.mlir` exports these functions. Rules build at MLIR's current insertion point,
+so a rule can open a region with MLIR's builders and lower a function into it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def register_lowering(
         of results. The context is a `LoweringRuleContext`. Operations may be built with the
         generated builders of MLIR's Python bindings.
       platform: the platform of the rule; None for all.
-      inline: accepted for JAX's signature and ignored; the operations are always inlined.
-      cacheable: accepted for JAX's signature and ignored; equal equations share no operations.
+      inline: ignored, because operations are always inlined.
+      cacheable: ignored, because equal equations share no operations.
     """
     entered = entered_rule(prim, rule)
     if platform is None:
@@ -74,7 +74,7 @@ def register_lowering(
 
 
 def entered_rule(prim: Primitive, rule: LoweringRule) -> LoweringRule:
-    """Converts a rule in JAX's form to one of this package."""
+    """Converts a rule in JAX's form to a rule of this package."""
 
     def entered(block: LoweringContext, *operands: Any, **params: Any) -> Any:
         context = LoweringRuleContext.of(block)
@@ -101,11 +101,11 @@ def _take_tokens(block: LoweringContext, context: LoweringRuleContext) -> None:
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
-    """Returns the rule that traces a function of the operands and lowers its program in place.
+    """Returns a rule that traces a function and lowers its program in place.
 
     Args:
       fun: takes the operands and the parameters.
-      multiple_results: whether it returns a sequence of results rather than one.
+      multiple_results: whether the function returns a sequence of results.
     """
 
     def rule(context: Any, *operands: Any, **params: Any) -> list[Any]:
@@ -127,7 +127,7 @@ def _traced(
     params: dict[str, Any],
     multiple_results: bool,
 ) -> ClosedOlympuspr:
-    """Returns the program of a function; equal equations of a module share the program."""
+    """Returns the program of a function. Equal equations of a module share the program."""
 
     def flat(*args: Any) -> Any:
         results = fun(*args, **params)
@@ -136,7 +136,7 @@ def _traced(
     key = (fun, avals, tuple(params.items()), multiple_results)
     try:
         closed = module._expanded.get(key)
-    except TypeError:  # a parameter cannot be hashed
+    except TypeError:  # an unhashable parameter
         return trace_to_closed(flat, avals)
     if closed is None:
         closed = module._expanded[key] = trace_to_closed(flat, avals)
@@ -167,7 +167,7 @@ def olympuspr_subcomp(
       consts_for_constvars: the values of the program's constants.
       *args: the values of the program's operands.
       dim_var_values: the sizes of symbolic dimensions.
-      const_lowering: ignored; constants that are already built are built again.
+      const_lowering: ignored, so constants may be built twice.
       outer_traceback: the source of operations without a traceback.
 
     Returns:
@@ -183,7 +183,7 @@ def olympuspr_subcomp(
 def core_call_lowering(
     ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None, call_jaxpr: Any
 ) -> list[Any]:
-    """Lowers a call: emits the program as a function of the module and calls it.
+    """Lowers a call: emits the program as a function of the module, and calls it.
 
     Args:
       ctx: the context of the equation.
@@ -233,22 +233,23 @@ def lower_olympuspr_to_fun(
       name: the function's name, which is made unique.
       olympuspr: the program.
       effects: the program's ordered effects.
-      num_const_args: the number of operands that are constants of the program: all or none.
-      main_function: whether it is the main function.
+      num_const_args: the number of operands that are constants of the program: all constants, or
+        none.
+      main_function: whether the function is the main function.
       replicated_args: for each operand, whether it is the same on all replicas.
       in_avals: the operands' types.
       arg_shardings: the shardings of operands, as shardings of OLYMPUS or of XLA.
-      result_shardings: likewise for results.
-      use_sharding_annotations: whether to state the shardings.
-      input_output_aliases: for each operand, the result that takes its memory, or None.
-      xla_donated_args: for each operand, whether the compiler may give its memory to a result.
+      result_shardings: the shardings of results.
+      use_sharding_annotations: whether to annotate the shardings.
+      input_output_aliases: for each operand, the result that reuses its memory, or None.
+      xla_donated_args: for each operand, whether the compiler may reuse its memory for a result.
       arg_names: names of operands, for readers of the module.
-      result_names: likewise of results.
-      arg_memory_kinds: the kinds of memory of the operands.
-      result_memory_kinds: likewise of the results.
-      arg_layouts: the operands' layouts.
-      result_layouts: likewise of the results.
-      propagated_out_mem_kinds: the kinds of memory of results for which none is given.
+      result_names: names of results.
+      arg_memory_kinds: the memory kinds of operands.
+      result_memory_kinds: the memory kinds of results.
+      arg_layouts: the layouts of operands.
+      result_layouts: the layouts of results.
+      propagated_out_mem_kinds: the memory kinds of results for which no kind is given.
 
     Returns:
       The function, an MLIR operation.
@@ -336,24 +337,25 @@ def lower_olympuspr_to_module(
     Args:
       module_name: the name of the module.
       olympuspr: the program.
-      num_const_args: the number of operands that are constants of the program: all or none.
+      num_const_args: the number of operands that are constants of the program: all constants, or
+        none.
       in_avals: the operands' types.
       ordered_effects: the ordered effects, in the order of their tokens.
       platforms: the platforms to lower for.
       backend: the client of the devices; None if only platforms are known.
       axis_context: the context of the devices; None to use ``num_partitions``.
-      donated_args: for each operand, whether results may take its memory.
-      replicated_args: for this and the following arguments, see `lower_olympuspr_to_fun`.
+      donated_args: for each operand, whether results may reuse its memory.
+      replicated_args: for each operand, whether it is the same on all replicas.
       arg_shardings: the shardings of operands.
-      result_shardings: likewise for results.
-      in_layouts: the operands' layouts.
-      out_layouts: likewise of the results.
+      result_shardings: the shardings of results.
+      in_layouts: the layouts of operands.
+      out_layouts: the layouts of results.
       arg_names: names of operands.
       result_names: names of results.
       num_partitions: the number of devices.
-      all_default_mem_kind: whether all operands and results lie in the devices' default memory.
-      input_output_aliases: for each operand the result that takes its memory, or None.
-      propagated_out_mem_kinds: kinds of memory of results.
+      all_default_mem_kind: whether all operands and results are in the devices' default memory.
+      input_output_aliases: for each operand, the result that reuses its memory, or None.
+      propagated_out_mem_kinds: the memory kinds of results.
       lowering_parameters: choices about the lowering.
 
     Raises:
@@ -406,7 +408,7 @@ def lower_olympuspr_to_module(
 def _other_rules(
     platforms: Sequence[str], rules: Sequence[tuple[Primitive, Any]]
 ) -> Iterator[None]:
-    """Context manager that replaces rules while one module is lowered, under the lock."""
+    """Context manager that replaces rules while one module is lowered. Holds the lock."""
     entered = {primitive: entered_rule(primitive, rule) for primitive, rule in rules}
     tables = [rules_for_platform(platform) for platform in platforms]
     saved = [(table, primitive, table.find(primitive)) for table in tables for primitive in entered]
@@ -425,12 +427,12 @@ def _other_rules(
 def merge_mlir_modules(
     dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
 ) -> str:
-    """Moves the functions of a module into another one.
+    """Moves the functions of a module into another module.
 
     Args:
-      dst_module: the module that gets the functions.
+      dst_module: the module that receives the functions.
       sym_name: the new name of the function ``main``, which is made unique.
-      src_module: the module that loses the functions; it cannot be used afterwards.
+      src_module: the module whose functions are moved. It cannot be used afterwards.
       dst_symtab: the symbol table of ``dst_module``, which is updated.
 
     Returns:

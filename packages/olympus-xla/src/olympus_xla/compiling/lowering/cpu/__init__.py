@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowerings for programs on one CPU device, where XLA's own operation is slow.
+"""Lowerings for programs on a single CPU device that replace slow operations of XLA.
 
-Each file belongs to a family of primitives. It says which operation it replaces, why, and from
-which size. The rules of the family ask it first. `choice` decides whether a program may use these
-lowerings at all. This package imports the machinery of lowering, and rules import this package.
+Each file belongs to one family of primitives. It describes the operation that it replaces, the
+reason, and the minimal size. The family's rules consult it first. `choice` decides whether a
+program may use these lowerings. This package imports the modules of `lowering`, and `rules` imports
+this package.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice between XLA's operations and the lowerings for CPUs."""
+"""Choice between XLA's operations and the CPU lowerings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..context import LoweringContext
 
 
 def is_for_this_cpu(context: LoweringContext) -> bool:
-    """Returns whether a block runs on one CPU device of this process and the flag allows it.
+    """Returns whether a block runs on one CPU device of this process, and the flag allows it.
 
     Programs for several platforms or devices and exported programs keep XLA's operations.
     """

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depthwise and pointwise convolutions, without XLA's general loop and without transpositions.
+"""Fast depthwise and pointwise convolutions on CPUs.
 
-XLA's CPU backend computes a convolution of separate features, as of a depthwise layer, by a scalar
-loop, in 15 to 20 ns per element of the result. As a sum of shifted views of the padded input, each
-times one weight, it takes 0.5 ns. A convolution by windows of one element is a product of matrices.
-If the features come before the spatial dimensions, XLA transposes the input and the result, which
-takes twice the time of the product. A convolution of a few groups of features takes half the time
-as one convolution for each group.
+XLA's CPU backend computes depthwise convolutions, whose features are separate, by a scalar loop, in
+15 to 20 ns per element of the result. A sum of shifted views of the padded input, each times one
+weight, takes 0.5 ns. A convolution with windows of one element is a matrix product. If the features
+precede the spatial dimensions, XLA transposes input and result, which takes twice the time of the
+product. A convolution with a few groups of features takes half the time if each group is a separate
+convolution.
 
-Other convolutions are XLA's.
+XLA computes all other convolutions.
 
 The group ``networks`` of the benchmarks covers this module.
 """
@@ -29,13 +29,13 @@ from olympus_ir.types import dtypes
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 
-# The number of elements of the result from which other operations take less time than XLA's.
+# For results with at least this many elements, these operations are faster than XLA's.
 SMALLEST = 1024
 
-# Each element of a window is a view, of which XLA compiles a few hundred per second.
+# Each element of a window is a view, and XLA compiles only a few hundred views per second.
 _LARGEST_WINDOW = 49
 
-# More groups of fewer features are faster together.
+# With more groups, of fewer features each, a single convolution is faster.
 _MOST_GROUPS = 8
 _FEWEST_FEATURES = 4
 
@@ -139,7 +139,7 @@ def sum_of_views(
     pads = [(0, 0, 0)] * lhs.ndim
     for place, (low, high) in zip(spec[2:], padding, strict=True):
         pads[place] = (low, high, 0)
-    # Pads, of which each view would choose its elements, are written once.
+    # Pad once: otherwise each view would compute the padding of its elements.
     padded = lax.pad(lax.convert_element_type(lhs, wide), np.zeros((), wide), pads)
     padded = lax.optimization_barrier(padded)
     weights = lax.transpose(lax.convert_element_type(rhs, wide), dimension_numbers.rhs_spec)
@@ -168,7 +168,7 @@ def sum_of_views(
 def convolutions_of_groups(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, feature_group_count: int, **params: Any
 ) -> Any:
-    """Convolves each group of features by itself."""
+    """Convolves each group of features separately."""
     numbers = dimension_numbers
     groups = []
     for group in range(feature_group_count):
@@ -186,8 +186,9 @@ def convolutions_of_groups(
 
 
 def product(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any) -> Any:
-    """Convolves with windows of one element: a product of matrices for each member of the batch."""
-    precision = precision if type(precision) is tuple else None  # or an algorithm of products
+    """Convolves with windows of one element, as a batch of matrix products."""
+    # precision may also be an algorithm for dot products
+    precision = precision if type(precision) is tuple else None
     batch, features, *spatial = lhs.shape
     rhs = lax.transpose(rhs, dimension_numbers.rhs_spec)
     matrix = lax.reshape(rhs, rhs.shape[:2])

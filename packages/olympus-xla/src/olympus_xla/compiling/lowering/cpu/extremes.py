@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of extremes, found by NumPy or in two passes.
 
-XLA's CPU backend reduces pairs of values and positions one after the other, in 2 to 8 ns per
-element. This module uses one pass for the extreme and one for its first position. Both passes are
-vectorised and take 0.2 to 1 ns per element. Along the last dimension the second pass only reads the
-block that holds the extreme.
+XLA's CPU backend reduces pairs of values and positions sequentially, in 2 to 8 ns per element. This
+module uses one pass for the extreme and another for its first position. Both passes are vectorised
+and take 0.2 to 1 ns per element. Along the last dimension, the second pass reads only the block
+that contains the extreme.
 
 Along the last dimension of large arrays NumPy finds positions in one pass, in 0.05 to 0.1 ns per
 element. The compiled program calls it with views of its buffers.
@@ -27,18 +27,18 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
 
-# From this number of elements and this length of the axis, two passes take less time than XLA's
+# From this number of elements and this length of the axis on, two passes are faster than XLA's
 # reduction of pairs.
 SMALLEST_SIZE = 1024
 SMALLEST_LENGTH = 64
 _SMALLEST_BLOCK = 16
 
-# From this number of elements, the call of NumPy takes less time than two passes.
+# From this number of elements on, calling NumPy is faster than two passes.
 SMALLEST_CALL = 1 << 16
 _SMALLEST_ROW = 256
 
 _DTYPES = frozenset(FLOATS + INTEGERS)
-# NumPy has vector instructions for these.
+# Dtypes for which NumPy has vector instructions.
 _NUMPYS = frozenset((np.dtype(np.float32), np.dtype(np.float64), *INTEGERS))
 
 
@@ -54,7 +54,7 @@ def is_found_in_passes(context: LoweringContext, aval: Any, axis: int) -> bool:
 
 
 def position_in_passes(operand: Any, *, axis: int, dtype: Any, largest: bool) -> Any:
-    """Returns the first position of the extreme along an axis; the first NaN counts as extreme."""
+    """Returns the first position of the extreme along an axis. NaN counts as the extreme."""
     shape = operand.shape
     length = shape[axis]
     is_last = axis == len(shape) - 1
@@ -88,7 +88,7 @@ def _write_least(context: Any, result: Any, operand: Any) -> None:
 
 
 def _block_length(length: int) -> int | None:
-    """Returns the divisor of a length that is nearest to its square root.
+    """Returns the divisor of ``length`` that is nearest to the square root of ``length``.
 
     Returns None if the divisor is too small.
     """
@@ -104,7 +104,7 @@ def _extreme(operand: Any, axis: int, largest: bool) -> Any:
     extreme = (lax.reduce_max if largest else lax.reduce_min)(operand, (axis,))
     if operand.dtype not in FLOATS:
         return extreme
-    # XLA's vectorised extremes do not return NaNs.
+    # XLA's vectorised extremes ignore NaNs.
     is_nan = lax.convert_element_type(lax.ne(operand, operand), operand.dtype)
     has_nan = lax.gt(lax.reduce_max(is_nan, (axis,)), lax.full_like(extreme, 0))
     return lax.select(has_nan, lax.full_like(extreme, np.nan), extreme)

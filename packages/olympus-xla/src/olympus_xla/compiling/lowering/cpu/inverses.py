@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse trigonometric functions and cube roots in double precision, for shorter operands.
+"""Inverse trigonometric functions and cube roots of low-precision floats, in float64.
 
 XLA's CPU backend calls the C library for each element, in 12 to 26 ns. These functions consist of
 arithmetic in float64, which is vectorised and takes 1 to 2 ns. Their error is below 0.51 units in
-the last place; that of the C library is up to 1.
+the last place; the error of the C library is up to 1.
 
 The group ``elementwise`` of the benchmarks covers this module.
 """
@@ -29,12 +29,12 @@ _TAN_PI_8 = math.sqrt(2) - 1
 # For operands below this, the rounded arc sine and arc tangent equal the operand.
 _SMALL = 2.0**-13
 
-# Added to a third of the bits of a float32, these are the bits of its cube root within 4 %.
+# Added to a third of the bits of a float32, this gives the bits of its cube root within 4 %.
 _THIRD_OF_BIAS = 0x2A5137A0
 
 
 def _in_double(function: Any) -> Any:
-    """Returns a function of float32, rounded to the dtype of its operands."""
+    """Returns a function that computes in float64 and rounds to the dtype of its operands."""
 
     @functools.wraps(function)
     def rounded(*operands: Any) -> Any:
@@ -102,7 +102,7 @@ def cube_root(x: Any) -> Any:
 
 
 def _single(x: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the numbers in single precision and in a shape to which they broadcast."""
+    """Converts to single precision, and broadcasts to a shape."""
     x = lax.convert_element_type(x, np.float32)
     if x.shape == shape:
         return x
@@ -110,7 +110,7 @@ def _single(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _angle(high: Any, right: Any) -> Any:
-    """Returns the angle of a point whose coordinates are not negative, in double precision.
+    """Returns the angle of a point with nonnegative coordinates, in double precision.
 
     The angle of the origin is zero.
     """
@@ -129,15 +129,15 @@ def _angle(high: Any, right: Any) -> Any:
 
 
 def _other_side(side: Any) -> Any:
-    """Returns the other short side of a triangle with a right angle and the longest side 1."""
+    """Returns the other leg of a right triangle with hypotenuse 1."""
     one = lax.full_like(side, 1)
     return lax.sqrt(lax.mul(lax.sub(one, side), lax.add(one, side)))
 
 
 def _odd(x: Any, value: Any) -> Any:
-    """Returns the value of an odd function at ``x`` from that at its absolute value."""
+    """Returns the value of an odd function at ``x``, given its value at ``abs(x)``."""
     value = lax.select(_is_signed(x), lax.neg(value), value)
-    # False for NaNs, too
+    # also False for NaNs
     is_large = lax.ge(lax.abs(x), lax.full_like(x, _SMALL))
     return lax.select(is_large, value, double(x))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integer keys with the order of real numbers, for sorting and for positions of extremes."""
+"""Integer keys in the order of real numbers, for sorting and for positions of extremes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ INTEGERS = tuple(map(np.dtype, "u1 u2 u4 u8 i1 i2 i4 i8".split()))
 
 
 def ordered_integers(x: Any, *, nan_is_largest: bool = True) -> Any:
-    """Returns integers that have the width and the order of real numbers.
+    """Maps real numbers to integers of the same width and order.
 
-    All zeros become equal. All NaNs become equal, and larger or smaller than all numbers. Integers
-    are returned unchanged.
+    Zeros of both signs become equal. All NaNs become equal, and are larger or smaller than all
+    numbers. Integers are returned unchanged.
     """
     if x.dtype not in FLOATS:
         return x

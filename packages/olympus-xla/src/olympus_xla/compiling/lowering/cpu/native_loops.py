@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that XLA's CPU backend compiles to one function of machine code, with their loops.
+"""Programs that XLA's CPU backend compiles to one function, including their loops.
 
-Elsewhere XLA starts each operation of a loop's body by itself, in 0.1 to 1 us. In one function an
-iteration takes some ns, so that a loop may work on a few numbers at a time. Such a program runs
-on one thread.
+Otherwise XLA starts each operation of a loop's body separately, in 0.1 to 1 us. Within one
+function, an iteration takes a few ns, so loops over few numbers at a time are fast. Such a program
+runs on one thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ native_loop_p.multiple_results = True
 
 
 def native_loop(function: Callable[..., Any], *operands: Any) -> Any:
-    """Calls a function of arrays with one result, which is compiled as one function."""
+    """Calls a function of arrays with one result that is compiled to one machine function."""
     closed = trace_to_closed(lambda *args: [function(*args)], tuple(map(get_aval, operands)))
     (result,) = native_loop_p.bind(*operands, call_jaxpr=closed)
     return result

@@ -3,15 +3,15 @@
 
 XLA's CPU backend computes cumulative operations by reductions of windows, in 5 to 10 ns per
 element, and in 500 ns for sums of exponentials. The loops of this module take 0.3 to 1.2 ns, and 5
-ns.
+ns for sums of exponentials.
 
-Each step of a loop combines two vectors. They hold neighbours where the dimension of the scan is
-not the last one. Elsewhere they hold elements of several rows. Long rows are cut into blocks, which
-are scanned side by side. Afterwards each block is combined with the total of the blocks before it.
+Each step of a loop combines two vectors. If the scan is not along the last dimension, a vector
+holds neighbouring elements, else elements of several rows. Long rows are cut into blocks, which are
+scanned in parallel. Afterwards each block is combined with the total of the preceding blocks.
 
-Integers have the bits of XLA's results. Floats are combined in another order. The error of a sum is
-at most that of adding one by one over `_LONGEST` elements, or over twice the square root of longer
-rows. Floats of 16 bits are combined in float32.
+For integers, the results equal XLA's. Floats are combined in another order. The error of a sum is
+at most the error of adding n elements sequentially. Here n is `_LONGEST`, or twice the square root
+of the length if rows are longer. Floats of 16 bits are combined in float32.
 
 The group ``scans`` of the benchmarks covers this module.
 """
@@ -32,13 +32,13 @@ from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
 from .native_loops import native_loop
 
-# For fewer elements, XLA's operation is as fast and compiles as fast.
+# With fewer elements, XLA's operation is as fast and compiles as fast.
 SMALLEST = 1024
 
-# The number of elements that a step combines, where they lie in different rows.
+# The number of elements, from different rows, that one step combines.
 _LANES = 16
 
-# Longer rows are cut into blocks, so that rounding errors do not add up.
+# Longer rows are cut into blocks, which limits the accumulation of rounding errors.
 _LONGEST = 2048
 
 _DTYPES = frozenset((*FLOATS, *INTEGERS))
@@ -49,8 +49,8 @@ class Scan(NamedTuple):
 
     Attributes:
       combine: the operation on a result and the next elements.
-      identity: the value that combines with each element to this element.
-      reverse: whether it begins at the end.
+      identity: the neutral element of the operation.
+      reverse: whether the scan starts at the end.
     """
 
     combine: Callable[[Any, Any], Any]
@@ -72,7 +72,7 @@ def is_scanned_in_loops(context: LoweringContext, aval: Any, axis: int) -> bool:
 def scan_in_loops(
     operand: Any, *, axis: int, reverse: bool, combine: Callable[[Any, Any], Any], identity: Any
 ) -> Any:
-    """Combines the elements along an axis with all elements before them."""
+    """Combines each element along an axis with all preceding elements."""
     shape, dtype = operand.shape, operand.dtype
     is_narrow = dtype in FLOATS and dtype.itemsize < 4
     rows = lax.reshape(
@@ -103,7 +103,8 @@ def _scanned(scan: Scan, rows: Any) -> Any:
     end = 0 if scan.reverse else block - 1
     totals = lax.reshape(lax.slice_in_dim(within, end, end + 1, axis=2), (outer, count, inner))
     totals = native_loop(functools.partial(_scanned_in_steps, scan), totals)
-    # The barriers keep XLA from vectorising less: from a choice and a division for each element.
+    # Without the barriers, XLA would fuse the combination with the code that selects the total for
+    # each element. The fused loop would not be vectorised.
     before = lax.optimization_barrier(_shifted(scan, totals))
     before = lax.broadcast_in_dim(before, within.shape, (0, 1, 3))
     result = lax.optimization_barrier(scan.combine(before, within))
@@ -112,21 +113,21 @@ def _scanned(scan: Scan, rows: Any) -> Any:
 
 
 def _block_length(length: int) -> int:
-    """Returns a divisor of a length near its square root, or the square root if there is none."""
+    """Returns a divisor of a length near its square root, or else the square root."""
     root = math.isqrt(length)
     near = (block for block in range(root, 2 * root) if length % block == 0)
     return next(near, root)
 
 
 def _shifted(scan: Scan, totals: Any) -> Any:
-    """Returns for each block the total of the blocks before it."""
+    """Returns for each block the total of the preceding blocks."""
     at_ends = (-1, 1, 0) if scan.reverse else (1, -1, 0)
     identity = np.asarray(scan.identity, totals.dtype)
     return lax.pad(totals, identity, ((0, 0, 0), at_ends, (0, 0, 0)))
 
 
 def _scanned_in_steps(scan: Scan, rows: Any) -> Any:
-    """Scans the middle dimension step by step, for some rows at a time."""
+    """Scans the middle dimension step by step, for several rows at a time."""
     outer, length, inner = rows.shape
     height = min(outer, max(1, _LANES // inner))
     step_shape = (height, 1, inner)
@@ -134,7 +135,7 @@ def _scanned_in_steps(scan: Scan, rows: Any) -> Any:
 
     def scan_group(state: Any) -> Any:
         group, out = state
-        # The last group may overlap the one before it: slices are moved until they fit.
+        # The last group may overlap the previous group, because slices are moved until they fit.
         row = lax.mul(group, np.int32(height))
 
         def step(state: Any) -> Any:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sorting by NumPy.
 
-XLA's CPU backend sorts by a general algorithm that calls the comparison for each pair, in 100 to
-600 ns per element. NumPy sorts numbers with vector instructions in 5 to 40 ns. The compiled program
-calls NumPy with views of its buffers, so nothing is copied.
+XLA's CPU backend calls the comparison function for each pair, which takes 100 to 600 ns per
+element. NumPy sorts numbers with vector instructions in 5 to 40 ns. The compiled program calls
+NumPy with views of its buffers, so nothing is copied.
 
-Equal elements keep their order. One array is sorted by its values. For several arrays, the keys are
-converted to unsigned integers in the same order, and each integer has its position in the lower
-bits.
+Equal elements keep their order. One array is sorted by its values. To sort several arrays, the keys
+are converted to unsigned integers in the same order, with the position in the lower bits.
 
 The group ``sorting`` of the benchmarks covers this module.
 """
@@ -29,8 +28,8 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS, ordered_integers
 
-# From this number of elements XLA's sort takes longer than the call of NumPy, which takes some
-# 30 us.
+# From this number of elements on, XLA's sort is slower than the call of NumPy, which takes about 30
+# us.
 SMALLEST_SORT = 1024
 
 _COMPLEX = tuple(map(np.dtype, "F D".split()))
@@ -50,7 +49,7 @@ def is_sorted_by_numpy(context: LoweringContext, avals: Sequence[Any], dimension
 
 
 def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
-    """Sorts arrays along a dimension by the first ``num_keys`` of them, in lexical order.
+    """Sorts arrays along a dimension by the first ``num_keys`` arrays, in lexical order.
 
     Equal elements keep their order; zeros of both signs are equal, and NaNs are equal and last.
     """
@@ -69,11 +68,11 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
     return [lax.transpose(each, places) for each in results]
 
 
-# ---- in the program: keys and permutations ----
+# ---- computed in the program: keys and permutations ----
 
 
 def _unsigned_keys(key: Any) -> list[Any]:
-    """Returns unsigned integers in the order of a key's elements; two arrays if it is complex."""
+    """Returns unsigned integers in the order of a key's elements; two arrays for complex keys."""
     if key.dtype in _COMPLEX:
         return [*_unsigned_keys(lax.real(key)), *_unsigned_keys(lax.imag(key))]
     if key.dtype == np.bool_:
@@ -104,12 +103,15 @@ def _permuted(operand: Any, order: Any) -> Any:
     return lax.reshape(taken, operand.shape)
 
 
-# ---- in NumPy, called by the program ----
+# ---- computed by NumPy, which the program calls ----
 
 
 def _write_sorted(context: Any, result: Any, operand: Any) -> None:
-    """Sorts the rows of an array into a result of the same shape and dtype."""
-    values, out = np.asarray(operand), np.asarray(result)
+    write_sorted(np.asarray(operand), np.asarray(result))
+
+
+def write_sorted(values: Any, out: Any) -> None:
+    """Sorts the rows of an array into an array of the same shape and dtype."""
     dtype = values.dtype
     if dtype not in FLOATS:
         out[...] = values
@@ -126,21 +128,21 @@ def _write_sorted(context: Any, result: Any, operand: Any) -> None:
 
 
 def _sort_halves(bits: Any, out: Any, infinity: Any) -> None:
-    """Sorts the bits of 16-bit floats as integers that have the same order."""
+    """Sorts the bits of 16-bit floats as integers with the same order."""
     np.right_shift(bits, 15, out=out)
     out &= 0x7FFF
     out ^= bits
-    if out.min() < ~infinity:  # negative NaNs
+    if out.min() < ~infinity:  # negative NaNs come first
         np.copyto(out, 0x7FFF, where=out < ~infinity)
     _sort_rows(out)
     out ^= (out >> 15) & 0x7FFF
 
 
 def _keep_order_of_equals(bits: Any, out: Any, dtype: Any) -> None:
-    """Gives floats that are equal and have different bits the order that they had.
+    """Restores the original order of floats that are equal but have different bits.
 
-    These are NaNs and zeros. XLA flushes subnormal numbers to zero, except in float16, and so
-    they are equal to zero.
+    These are NaNs and zeros. XLA flushes subnormal numbers to zero, except in float16, so they are
+    equal to zero, too.
 
     Args:
       bits: the bits of the floats, as signed integers.
@@ -163,7 +165,10 @@ def _smallest_normal(dtype: Any) -> Any:
 
 
 def _write_order(context: Any, result: Any, *operands: Any) -> None:
-    """Writes the positions that sort the rows of unsigned keys, the first of which decides."""
+    """Writes the positions that sort the rows of unsigned keys.
+
+    The first key is the most significant.
+    """
     order = None
     for digit in _digits([np.asarray(each) for each in operands]):
         if order is None:
@@ -175,7 +180,10 @@ def _write_order(context: Any, result: Any, *operands: Any) -> None:
 
 
 def _digits(keys: Sequence[Any]) -> list[Any]:
-    """Returns the 32-bit digits of keys, the last first; leaves out digits that are all equal."""
+    """Returns the 32-bit digits of keys, least significant first.
+
+    Skips digits that are all equal.
+    """
     digits = []
     for key in reversed(keys):
         if key.dtype.itemsize == 8:
@@ -187,7 +195,7 @@ def _digits(keys: Sequence[Any]) -> list[Any]:
 
 
 def _order_of(digit: Any) -> Any:
-    """Returns the positions that sort each row; equal elements keep their order."""
+    """Returns the positions that sort each row stably."""
     length = digit.shape[-1]
     shift = (length - 1).bit_length()
     bits = 8 * digit.dtype.itemsize + shift
@@ -202,7 +210,7 @@ def _order_of(digit: Any) -> Any:
 
 
 def _order_by_radix(digit: Any) -> Any:
-    """Returns the positions that sort each row, by NumPy's radix sort of 16 bits at a time."""
+    """Returns the positions that sort each row, by NumPy's radix sort on 16 bits at a time."""
     if digit.dtype.itemsize <= 2:
         return np.argsort(digit, axis=-1, kind="stable")
     if (short := _shortened(digit)) is not None:
@@ -215,7 +223,7 @@ def _order_by_radix(digit: Any) -> Any:
 
 def _taken(values: Any, order: Any) -> Any:
     """Returns the elements of each row in the given order."""
-    if values.size == values.shape[-1]:  # a single row takes half the time
+    if values.size == values.shape[-1]:  # for a single row, this takes half the time
         return values.ravel().take(order.ravel()).reshape(values.shape)
     return np.take_along_axis(values, order, -1)
 
@@ -223,7 +231,7 @@ def _taken(values: Any, order: Any) -> Any:
 def _sort_rows(integers: Any) -> None:
     """Sorts the rows of integers in place.
 
-    Integers of 16 bits and less, and those in a range of 16 bits, use a radix sort. Others use a
+    Integers of at most 16 bits, and integers in a range of 16 bits, use a radix sort. Others use a
     vectorised sort.
     """
     if integers.dtype.itemsize <= 2:
@@ -237,11 +245,14 @@ def _sort_rows(integers: Any) -> None:
 
 
 def _shortened(integers: Any) -> tuple[Any, Any] | None:
-    """Returns the offsets in 16 bits from the least integer, and that; None if one is larger."""
+    """Returns the offsets from the smallest integer, in 16 bits, and that integer.
+
+    Returns None if an offset needs more bits.
+    """
     least = integers.min()
     if int(integers.max()) - int(least) >= 1 << 16:
         return None
-    # The difference modulo 2^16 is the same for bits that mean signed integers.
+    # The difference modulo 2^16 does not depend on whether the bits mean signed integers.
     unsigned = np.dtype(f"u{integers.dtype.itemsize}")
     offsets = integers.view(unsigned) - least.view(unsigned)
     return offsets.astype(np.uint16), least

@@ -2,11 +2,11 @@
 """Sine, cosine and tangent in double precision, for operands of single precision and less.
 
 XLA's CPU backend calls the C library for each element, in 4 to 40 ns. These functions consist of
-arithmetic, which is vectorised and takes 0.5 to 1 ns. They are as exact as rounding allows: the
-error is below 0.51 units in the last place. The error of the C library is up to 0.56 units.
+arithmetic, which is vectorised and takes 0.5 to 1 ns. Their error is below 0.51 units in the last
+place. The error of the C library is up to 0.56 units.
 
 The argument is reduced by the method of Payne and Hanek ("Radian reduction for trigonometric
-functions", 1983). The product of the operand and 2/pi needs only the digits of 2/pi that the
+functions", 1983). The product of operand and 2/pi needs only those digits of 2/pi that the
 operand's exponent selects.
 
 The group ``elementwise`` of the benchmarks covers this module.
@@ -29,12 +29,12 @@ from olympus_ir.types import dtypes
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 
-# The smallest number of elements. For fewer, the operations take longer to compile than they save.
+# With fewer elements, the operations take longer to compile than they save.
 SMALLEST = 4096
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
-# A word of zeros, followed by the bits of 2/pi after the binary point.
+# The bits of 2/pi after the binary point, preceded by a word of zeros.
 _TWO_OVER_PI = (
     0,
     0xA2F9836E,
@@ -55,7 +55,7 @@ _SMALL = 2.0**-13
 
 
 def is_double_arithmetic(context: LoweringContext, aval: Any) -> bool:
-    """Returns whether the functions of this module replace those of XLA."""
+    """Returns whether the functions of this module replace XLA's functions."""
     return (
         aval.dtype in _DTYPES
         and is_static(aval.shape)
@@ -65,7 +65,7 @@ def is_double_arithmetic(context: LoweringContext, aval: Any) -> bool:
 
 
 def _in_double(function: Any) -> Any:
-    """Returns the function for numbers of lower precision, rounded to their dtype."""
+    """Returns a function that computes in float64 and rounds to the dtype of its operand."""
 
     @functools.wraps(function)
     def rounded(operand: Any) -> Any:
@@ -104,20 +104,20 @@ sine, cosine, tangent = _in_double(sine_of), _in_double(cosine_of), _in_double(t
 
 
 def _reduced(x: Any) -> tuple[Any, Any]:
-    """Returns the quadrant of a float32 and, in double precision, the remaining angle.
+    """Returns the quadrant of a float32 and the remaining angle, in double precision.
 
     The angle is at most pi/4.
     """
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = _and(_shift_right(bits, 23), 255)
     mantissa = double(lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 0x800000)))
-    # The first digit needed has the weight 2. Digits of more weight are multiples of a turn.
+    # The first digit needed has weight 2. Digits of higher weight give whole turns.
     first = lax.sub(exponent, lax.full_like(exponent, 120))
     high, middle, low = _words_from(first)
-    top = double(_shift_right(high, 4))  # 28 bits, the first two before the binary point
+    top = double(_shift_right(high, 4))  # 28 bits, two of them before the binary point
     next_28 = lax.bitwise_or(_shift_left(_and(high, 15), 24), _shift_right(middle, 8))
     last_32 = lax.bitwise_or(_shift_left(_and(middle, 255), 24), _shift_right(low, 8))
-    # Products of 24 and 28 bits are exact.
+    # Products of numbers with 24 and 28 bits are exact.
     turns = times(lax.mul(mantissa, top), 2.0**-26)
     turns = lax.sub(turns, times(lax.floor(times(turns, 0.25)), 4.0))
     rest = lax.add(
@@ -128,7 +128,8 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
-    is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))  # needs digits before the table
+    # would need digits before the table's start
+    is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)
     return (
@@ -138,7 +139,7 @@ def _reduced(x: Any) -> tuple[Any, Any]:
 
 
 def _words_from(first: Any) -> list[Any]:
-    """Returns 96 bits of 2/pi as three words, from the bit with the index ``first``."""
+    """Returns 96 bits of 2/pi as three words, starting at bit ``first``."""
     index, shift = _shift_right(first, 5), _and(first, 31)
     words = [_word_at(index, offset) for offset in range(4)]
     complement = lax.sub(lax.full_like(shift, 31), shift)
@@ -152,7 +153,7 @@ def _words_from(first: Any) -> list[Any]:
 
 
 def _word_at(index: Any, offset: int) -> Any:
-    """Returns the word of 2/pi at an index, which is at most 4, plus an offset."""
+    """Returns the table's word at index (at most 4) plus offset."""
     word = lax.full_like(index, _TWO_OVER_PI[offset])
     for each in range(1, 5):
         is_it = lax.eq(index, lax.full_like(index, each))
@@ -167,7 +168,7 @@ def _series(angle: Any) -> tuple[Any, Any]:
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Returns the polynomial whose coefficients are given from the constant on."""
+    """Returns the value of a polynomial; the constant coefficient comes first."""
     value = lax.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = lax.add(lax.mul(value, x), lax.full_like(x, coefficient))
@@ -180,7 +181,7 @@ def times(x: Any, factor: float) -> Any:
 
 
 def double(x: Any) -> Any:
-    """Returns the numbers in double precision."""
+    """Converts numbers to double precision."""
     return lax.convert_element_type(x, np.float64)
 
 

@@ -40,7 +40,7 @@ def _annotated_call(
 
 
 def attr_get(x: Any) -> Any:
-    """Returns the MLIR attribute of a value of `xla_metadata_call`; the value must be a string.
+    """Converts a string value of `xla_metadata_call` to an MLIR attribute.
 
     Raises:
       NotImplementedError: the value is not a string.
@@ -58,7 +58,7 @@ def _xla_metadata_call(
 
 
 def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """Returns the values, each in the requested memory space."""
+    """Moves values to the requested memory spaces."""
     return [
         in_memory(context, value, space) if space in MEMORY_KINDS else value
         for value, space in zip(values, spaces, strict=True)
@@ -85,7 +85,7 @@ def _compute_on(
 def _fused_call(
     context: LoweringContext, *operands: Any, jaxpr: Any, out_spaces: Sequence[Any]
 ) -> list[Any]:
-    """Lowers a fused call: a function whose operations the compiler fuses."""
+    """Lowers a fused call: a function whose operations the compiler must fuse."""
     results = call_program(context, "fused_call", jaxpr, operands)
     elsewhere = [space if space is MemorySpace.Host else None for space in out_spaces]
     return _placed(context, results, elsewhere)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of callbacks that work on buffers."""
+"""Lowering of callbacks that access buffers directly."""
 
 from __future__ import annotations
 

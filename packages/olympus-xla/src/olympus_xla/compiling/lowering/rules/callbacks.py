@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of callbacks: custom calls into the interpreter.
 
-The executable holds the Python function and addresses it by its index. XLA passes read-only views
-of its buffers, valid during the call, and does not check the results; the wrappers below copy and
-check.
+The executable holds the Python functions, and refers to each by an index. XLA passes read-only
+views of its buffers, which are valid during the call, and does not check the results. The wrappers
+below copy operands and check results.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TARGETS = {
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
-# Targets for which the partitioner keeps a call on each device, with the device's part of the
+# Targets whose calls the partitioner keeps on each device, with the device's shards of the
 # arguments.
 _PARTITIONED_TARGETS = {
     name: target.replace("xla_ffi_", "xla_ffi_partitioned_") for name, target in _TARGETS.items()
@@ -47,11 +47,11 @@ _PARTITIONED_TARGETS = {
 
 
 def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
-    """Returns the function that XLA calls with NumPy views; ``run`` is the interpreter's."""
+    """Returns the function that XLA calls with NumPy views, given the interpreter's ``run``."""
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
-        # XLA's own threads have no current trace, and a calling thread may be tracing.
+        # XLA's threads have no current trace, and a calling thread may be tracing.
         with calling_back(), set_current_trace(evaluation_trace):
             operands = [to_array(view) for view in views if view is not None]
             return tuple(np.asarray(result) for result in run(*operands, **params))
@@ -74,7 +74,7 @@ def emit_callback(
     effect: Any = None,
     on_each_device: bool = False,
 ) -> list[Any]:
-    """Builds a call of a Python function of NumPy arrays; an ordered effect orders the calls."""
+    """Builds a call of a Python function of NumPy arrays. An ordered effect orders the calls."""
     is_ordered = effect is not None and effect in ordered_effects
     results, token = python_call(
         context,
@@ -111,13 +111,13 @@ def python_call(
       operands: the values of the function's arguments.
       operand_avals: the types of the arguments.
       result_avals: the types of the function's results.
-      has_side_effect: whether it is called even if its results are not used.
-      token: the token that the call follows; None if its order does not matter.
-      on_each_device: whether each device calls the function with its own part of the arguments.
+      has_side_effect: whether to call the function even if its results are not used.
+      token: the token for which the call waits; None if order does not matter.
+      on_each_device: whether each device calls the function with its own shards of the arguments.
       sharding: the sharding attribute of the call; None for the default.
 
     Returns:
-      The results' values, and the token after the call; None without a token.
+      The results' values, and the token after the call, or None.
     """
     token_types = [] if token is None else [mlir.token_type()]
     kinds = token_types + [mlir.aval_type(aval) for aval in result_avals]
@@ -151,7 +151,7 @@ def python_call(
     if sharding is not None:
         placed = {"sdy.sharding": sharding}
     elif on_each_device:
-        # The partitioner needs the placement of a call on whole arrays.
+        # The partitioner must know on which device a call takes whole arrays.
         placed = _on_first_device(module, len(kinds))
     else:
         placed = _on_first_device(module, len(kinds))
@@ -171,7 +171,7 @@ def python_call(
 
 
 def _target(context: LoweringContext, token: Any, on_each_device: bool) -> str:
-    """Returns the target of the custom call for the platform of a context.
+    """Returns the target of the custom call, which depends on the platform.
 
     Raises:
       NotImplementedError: the platform has no callbacks.
@@ -198,28 +198,28 @@ def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
 
 
 def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
-    """Returns the function in the form for a call with a token among its operands.
+    """Wraps a function for a call that also takes and returns a token.
 
-    XLA passes None for each token, and the first result stands for the token.
+    XLA passes None in place of each token, and the first result stands for the token.
     """
     return lambda *views: (None, *function(*views))
 
 
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
-    """Returns the sharding attribute of a call on the first device of a partitioned program.
+    """Returns the sharding attribute that places a call on a program's first device.
 
-    The call takes whole arrays. In a manual region (that of `shard_map`) each device calls
-    the function with its part, and there is no such attribute.
+    The call takes whole arrays. Returns None inside a manual region (`shard_map`), where each
+    device calls the function with its own shards.
     """
     if module.num_partitions == 1 or module.axis_context is not None:
         return {}
-    # A call without results also needs one entry.
+    # A call without results also needs an entry.
     each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
     return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
-    """Replicates an operand, because the partitioner cannot move it to one device directly."""
+    """Replicates an operand, because the partitioner cannot move it directly to one device."""
     mesh = context.module.mesh
     if mesh is None:
         return operand

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of calls, as calls of functions that the module has once for each program."""
+"""Lowering of calls. Each program becomes one function of the module, called several times."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def call_program(
     key: Any = None,
     label: str | None = None,
 ) -> list[Any]:
-    """Calls a program as a function of the module, passing the tokens of its ordered effects.
+    """Calls a program as a function of the module, and passes the tokens of its ordered effects.
 
     Args:
       context: the block.
       name: the function's name.
       closed: the program.
-      operands: its operands.
+      operands: the operands.
       key: distinguishes the function from others for the same program.
       label: the prefix of the names of the function's operations; by default ``name``.
     """
@@ -96,8 +96,8 @@ def _checkpoint(
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
     wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     if differentiated and wanted and operands:
-        # Without a barrier XLA would merge the recomputation with the first computation and keep
-        # the values of the first.
+        # Without a barrier, XLA would merge the recomputation with the first computation and keep
+        # its values.
         types = [operand.type for operand in operands]
         results = context.operation("stablehlo.optimization_barrier", types, operands).results
         operands = partial_sums_as_typed(context, context.avals_in, results)

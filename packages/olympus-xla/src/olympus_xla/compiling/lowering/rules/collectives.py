@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of collectives: operations across the devices of a mesh, inside a manual region.
 
-The module's ``axis_context`` has the axes of the mesh in order, with their sizes. The devices of a
-group have coordinates that differ in the named axes only.
+The module's ``axis_context`` has the mesh axes in order, with their sizes. Within a group, the
+devices' coordinates differ only along the named axes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .reductions import identity_value, reduce_operation, reducer
 
 
 class AxisContext:
-    """The mesh that a manual region spans.
+    """The mesh of a manual region.
 
     Attributes:
       axis_names: the axes in order; the last axis varies fastest over the devices.
       axis_sizes: the sizes of the axes.
-      automatic: the axes that the compiler handles, which are all but the manual axes.
+      automatic: the axes that are not manual, which the compiler handles.
       symbol: the symbol of the mesh in the module.
     """
 
@@ -48,7 +48,7 @@ class AxisContext:
         self.symbol = symbol
 
     def with_manual(self, axes: Iterable[Any]) -> AxisContext:
-        """Returns the mesh of a region within this one, in which further axes are manual."""
+        """Returns the mesh of an inner region, in which further axes are manual."""
         automatic = [name for name in self.automatic if name not in axes]
         return AxisContext(self.axis_names, self.axis_sizes, automatic, self.symbol)
 
@@ -74,17 +74,17 @@ class AxisContext:
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:
-        """Returns an axis's stride, the distance of neighbours in device order, and its size."""
+        """Returns an axis's stride (the distance of neighbours in device order) and size."""
         position = self._position(name)
         return math.prod(self.axis_sizes[position + 1 :]), self.axis_sizes[position]
 
 
 def axis_context_of(context: LoweringContext, names: Sequence[Any]) -> AxisContext:
-    """Returns the mesh of the module, which must have the named axes."""
+    """Returns the mesh of the module. Raises if the mesh lacks one of the named axes."""
     axis_context = context.module.axis_context
     if axis_context is None:
         axis_context = AxisContext((), ())
-    axis_context.groups(names)  # raises for names that the mesh does not have
+    axis_context.groups(names)  # raises for axes that the mesh lacks
     return axis_context
 
 
@@ -163,7 +163,7 @@ lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 
 
 def axis_index(context: LoweringContext, name: Any) -> Any:
-    """Returns the coordinate of this device along an axis of the mesh, an int32 scalar."""
+    """Returns this device's coordinate along a mesh axis, an int32 scalar."""
     axes = axis_context_of(context, (name,))
     stride, size = axes.stride_and_size(name)
     if size == 1:
@@ -188,7 +188,7 @@ def axis_index(context: LoweringContext, name: Any) -> Any:
 
 
 def manual_axes_attribute(axes: Iterable[Any]) -> Any:
-    """Returns the attribute for the axes that are manual in a region."""
+    """Returns the attribute that lists the manual axes of a region."""
     return mlir.parsed(f"#sdy<manual_axes{{{', '.join(json.dumps(str(axis)) for axis in axes)}}}>")
 
 
@@ -324,7 +324,7 @@ def _ppermute(
 
 @lowering_rules.define(lax.pbroadcast_p)
 def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, source: int) -> Any:
-    """Broadcasts by summing the source's value and the zeros of other devices, which is exact."""
+    """Broadcasts by a sum of the source's value and zeros from other devices, which is exact."""
     aval = context.aval_out
     names = _names(axis_name)
     index: Any = None

@@ -27,8 +27,8 @@ def _composite(
     jaxpr: Any,
 ) -> list[Any]:
     if len(context.platforms) > 1:
-        # A function for several platforms takes the index of its platform, but a composite cannot.
-        # The decomposition therefore replaces the composite.
+        # A function for several platforms takes the platform's index, but a composite cannot, so
+        # lower the decomposition instead.
         return context.lower(jaxpr, operands)
     values = {key: pytrees.tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
     return composite_operation(context, jaxpr, operands, name, values, version)
@@ -67,7 +67,7 @@ def composite_operation(
 
 
 def attribute(value: Any) -> Any:
-    """Returns a Python or NumPy value, or a list or dictionary of such values, as an attribute.
+    """Converts a Python or NumPy value, or lists and dictionaries of values, to an attribute.
 
     Raises:
       TypeError: there is no attribute for the value.

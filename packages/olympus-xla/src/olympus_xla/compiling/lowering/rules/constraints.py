@@ -57,7 +57,7 @@ def _reshard(
 ) -> Any:
     mesh = dst_sharding.mesh
     if not mesh.explicit_axes or context.module.mesh is None:
-        return operand  # from here on the compiler chooses the sharding
+        return operand  # the compiler chooses the sharding from here on
     if not mesh.auto_axes:
         return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
     aval, symbol = context.aval_out, context.module.mesh_symbol(mesh)

@@ -14,6 +14,7 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.products import parts_of_product, product_in_parts
 from ..tables import lowering_rules
 from .composites import composite_operation
 
@@ -48,6 +49,9 @@ def _dot_general(
         if precision is not lax.DotAlgorithmPreset.DEFAULT:
             return _dot_by_algorithm(context, left, right, dimension_numbers, precision)
         precision = None
+    if (parts := parts_of_product(context, dimension_numbers)) > 1:
+        params = {"parts": parts, "precision": precision}
+        return context.inline_function(product_in_parts, (left, right), params)
     attributes = {
         "dot_dimension_numbers": dot_dimension_numbers(dimension_numbers),
         "precision_config": precision_attribute(precision),
@@ -68,7 +72,7 @@ def dot_dimension_numbers(dimension_numbers: Any) -> Any:
     )
 
 
-# ---- products by a given algorithm ----
+# ---- products by a requested algorithm ----
 
 _SUPPORTED_ON_CPU = frozenset(
     (
@@ -120,13 +124,13 @@ def _dot_by_algorithm(
 
 
 class _AlgorithmPlan(NamedTuple):
-    """An algorithm for operands of certain dtypes.
+    """An algorithm for operands of given dtypes.
 
     Attributes:
-      attribute: its text.
-      left_types: the dtypes that the left operand may have.
-      right_types: likewise, the right operand.
-      result_types: likewise, the result; None for any.
+      attribute: the algorithm's text in MLIR.
+      left_types: the accepted dtypes of the left operand.
+      right_types: the accepted dtypes of the right operand.
+      result_types: the accepted dtypes of the result; None for any.
     """
 
     attribute: str

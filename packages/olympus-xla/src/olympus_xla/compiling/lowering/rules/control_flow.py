@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of branches and loops.
 
-Regions can refer to values of the enclosing blocks, so loops carry only values that change. The
-tokens of ordered effects come first among the carried values.
+Regions can refer to values of enclosing blocks, so loops carry only values that change. Tokens of
+ordered effects are the first carried values.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _cond(
 ) -> list[Any]:
     effects = _ordered(branches)
     if branches_platforms is not None:
-        # Only the platform's own branch is lowered, since other branches may not compile for it.
+        # Only the branch of the actual platform is lowered, because other branches may not compile.
         def emit(inner: LoweringContext) -> list[Any]:
             position = index_of_platform(branches_platforms, inner.platforms[0])
             prefix = inner.name_prefix
@@ -108,8 +108,8 @@ def while_loop(
       context: the block.
       initial: the carried values before the loop.
       types: the MLIR types of the carried values.
-      condition: takes a context and the carried values; returns a scalar of bools.
-      body: takes a context and the carried values; returns the next carried values.
+      condition: takes a context and the carried values, and returns a boolean scalar.
+      body: takes a context and the carried values, and returns the next carried values.
       effects: ordered effects, whose tokens are carried first.
     """
     tokens = [context.tokens[effect] for effect in effects]
@@ -184,7 +184,7 @@ def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any,
 def _partial_sum_as_typed(
     context: LoweringContext, aval: Any, value: Any, *, is_slice: bool = False
 ) -> Any:
-    """Constrains an unreduced value to its sharding; otherwise the partitioner would sum it.
+    """Constrains an unreduced value to its sharding, so the partitioner does not sum it.
 
     Args:
       context: the block.
@@ -232,7 +232,7 @@ def _scan(
     name_call(context, "while")
     is_symbolic = type(length) is not int
     if is_symbolic:
-        unroll = 1  # an unknown number of steps has no known divisor
+        unroll = 1  # a symbolic number of steps has no known divisor
     unroll = max(1, min(int(unroll), length)) if length and not is_symbolic else 1
     steps, rest = divmod(length, unroll)
 
@@ -286,6 +286,6 @@ def _scan(
 def _linear_solve(
     context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
 ) -> list[Any]:
-    """Lowers the solver. The equation's other programs serve derivatives only."""
+    """Lowers the solver. The other programs only serve derivatives."""
     consts, right_hand_sides = split_operands(operands, const_lengths)
     return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -69,7 +69,7 @@ def _convolution(
     if 0 in aval.shape or 0 in lhs_shape or 0 in rhs_shape:
         return context.full(0, aval.shape, aval.dtype)
     if precision.__class__ is not tuple:
-        precision = None  # algorithms exist for dot products only
+        precision = None  # only dot products have algorithms
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads, shape = list(padding), list(aval.shape)
     sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
@@ -78,7 +78,7 @@ def _convolution(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
             if _is_taken_for_a_group(*geometry):
-                pads[number] = (0, window_strides[number])  # makes room for one more window
+                pads[number] = (0, window_strides[number])  # room for one more window
                 shape[out_spec[number + 2]] += 1
     count = len(pads)
     result = context.create(
@@ -112,7 +112,7 @@ def _convolution(
 
 
 def _is_longer(length: Any, size: Any) -> bool:
-    # Symbolic sizes are unknown here; XLA gets the program after they have become numbers.
+    # Symbolic sizes do not matter: XLA receives the program after they have become numbers.
     return type(length) is int and type(size) is int and length > size
 
 
@@ -126,9 +126,10 @@ def _is_taken_for_a_group(
 ) -> bool:
     """Returns whether XLA mistakes a spatial dimension for a group, which may crash the process.
 
-    A group of products can be written as a spatial dimension with this dilation and stride, if its
-    size is that of the window. XLA's simplifier exchanges input and kernel if the kernel is larger.
-    It then does not check the size. A dimension with padding is not mistaken.
+    A group of products can be written as a convolution over a spatial dimension with this dilation
+    and stride, whose size equals the window's. If the kernel is larger than the input, XLA's
+    simplifier exchanges both, and then takes the dimension for a group without comparing the sizes.
+    Dimensions with padding are not affected.
     """
     return (
         tuple(padding) == (0, 0)
@@ -161,7 +162,7 @@ _lower_parts = lower_with(_of_parts)
 
 
 def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-    """Lowers a convolution on GPUs, whose libraries support real numbers only."""
+    """Lowers a convolution on GPUs, whose libraries only support real numbers."""
     is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
     rule = _lower_parts if is_complex else _conv_general_dilated
     return rule(context, *operands, **params)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of functions with user-defined partitioning rules; the partitioner calls the rules."""
+"""Lowering of functions with user-defined partitioning rules, which the partitioner calls."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .collectives import AxisContext
 
 _TARGET = "CustomSPMDPartitioning"
 
-# Maps the texts in modules to the calls that they identify. A module may be compiled later, so
-# entries live as long as the process.
+# Maps a text in a module to the call that it identifies. Modules may be compiled later, so entries
+# are never removed.
 _calls: dict[bytes, _Call] = {}
 
 
 class _Call:
-    """Record of one call, which the partitioner looks up."""
+    """Record of a call, for the partitioner."""
 
     def __init__(self, params: dict[str, Any], mesh: Any, platforms: Sequence[str]) -> None:
         self.params = params
@@ -40,7 +40,7 @@ class _Call:
         self.platforms = tuple(platforms)
 
     def types(self, tree: Any, avals: Sequence[Any], shardings: Sequence[Any]) -> Any:
-        """Returns types with shardings, in a tree structure, for the user's functions."""
+        """Returns the types with shardings that the user's functions take, in a tree structure."""
         structs = [
             ShapeDtypeStruct(aval.shape, aval.dtype, sharding=self.sharding(sharding, aval.ndim))
             for aval, sharding in zip(avals, shardings, strict=True)
@@ -107,7 +107,7 @@ def _rule_text(context: LoweringContext, rule: Any, operands: Sequence[Any], mes
     )
 
 
-# ---- callbacks of the partitioner ----
+# ---- callbacks for the partitioner ----
 
 
 @functools.cache
@@ -127,7 +127,7 @@ def _partition(
     result_sharding: Any,
     key: bytes,
 ) -> tuple[bytes, list[Any], Any]:
-    """Returns the program of one device and the shardings of its operands and results."""
+    """Returns the program of one device, with the shardings of its operands and results."""
     found = _calls[bytes(key)]
     (in_tree, in_avals), (out_tree, out_avals) = found.arguments, found.results
     is_tuple = result_shape.is_tuple()
@@ -221,7 +221,7 @@ def _infer(
 
 
 def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
-    """Propagates a user's sharding to the results by ``propagate_user_sharding``, if given."""
+    """Applies ``propagate_user_sharding``, if given, to a user's sharding."""
     found = _calls[bytes(key)]
     propagate = found.params["propagate_user_sharding"]
     out_tree, out_avals = found.results

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
-from ..cpu import inverses, trigonometry
+from ..cpu import inverses, powers, trigonometry
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -70,7 +71,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
     aval = context.aval_out
     if out_dtype is None or context.avals_in[0].dtype == aval.dtype:
         return _multiply(context, left, right)
-    # The product is one of wider elements, so the operands are widened first.
+    # The product has a wider dtype, so widen the operands first.
     operands = []
     for operand, aval_in in zip((left, right), context.avals_in, strict=True):
         operand = context.convert(operand, aval_in.shape, aval.dtype)
@@ -82,7 +83,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
 
 
 def _are_equal(x: Any, y: Any) -> Any:
-    """Compares elements of an extended dtype by the numbers that represent them."""
+    """Compares elements of an extended dtype by the plain numbers that store them."""
     rank = max(x.ndim, y.ndim)
     numbers = []
     for each in (x, y):
@@ -120,9 +121,9 @@ def _comparison(direction: str, *, total_order: bool = False) -> Any:
 def _division(operation: str) -> Any:
     """Returns the rule of division or remainder.
 
-    As in XLA, a division of integers by zero gives all bits set, and the remainder is the dividend.
-    XLA's constant folding divides on the host, and crashes the process if a constant divisor is
-    zero. So a divisor that may be zero is replaced first.
+    As in XLA, an integer division by zero sets all bits, and the remainder is the dividend. XLA's
+    constant folding divides on the host, and crashes the process if a constant divisor is zero, so
+    divisors that may be zero are replaced first.
     """
     plain = nary(operation)
 
@@ -153,7 +154,7 @@ def complex_extreme(
 ) -> Any:
     """Returns the ``"maximum"`` or ``"minimum"`` of complex numbers in lexicographic order.
 
-    The compiler's operation compares the real parts only.
+    The compiler's operation only compares real parts.
     """
     part = np.zeros((), dtype).real.dtype
     direction = "GT" if operation == "maximum" else "LT"
@@ -233,8 +234,7 @@ def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> An
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
     kind = mlir.aval_type(context.aval_out)
     if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
-        # The difference of the squares of large parts may overflow although the product of their
-        # sum and difference does not.
+        # The difference of squares may overflow even if the product of sum and difference does not.
         return context.create("chlo.square", kind, (operand,))
     return context.create("stablehlo.multiply", kind, (operand, operand))
 
@@ -255,7 +255,7 @@ def _cosine_of_complex(z: Any, **params: Any) -> Any:
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
-    """Returns the hyperbolic cosine and sine, exact near zero."""
+    """Returns the hyperbolic cosine and sine, accurate near zero."""
     half = lax.full_like(y, 0.5)
     up, down = lax.expm1(y), lax.expm1(lax.neg(y))
     cosh = lax.add(lax.mul(half, lax.add(up, down)), lax.full_like(y, 1))
@@ -308,9 +308,18 @@ def _conj(context: LoweringContext, operand: Any, **params: Any) -> Any:
     return context.create("stablehlo.complex", mlir.aval_type(aval), (real, negative))
 
 
+# XLA replaces powers of these exponents by products and roots.
+_SIMPLE = frozenset((-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
+
+
 @lowering_rules.define(lax.pow_p)
 def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> Any:
     aval = context.aval_out
+    if trigonometry.is_double_arithmetic(context, aval) and not _is_simple_constant(
+        context.equation.invars[1]
+    ):
+        params = {"shape": aval.shape, "dtype": aval.dtype}
+        return context.inline_function(powers.power, (base, exponent), params)
     operands = []
     for operand, aval_in in zip((base, exponent), context.avals_in, strict=True):
         if aval_in.dtype != aval.dtype:
@@ -319,6 +328,11 @@ def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> A
             operand = context.broadcast(operand, aval.shape, aval.dtype, range(len(aval_in.shape)))
         operands.append(operand)
     return context.create("stablehlo.power", mlir.aval_type(aval), operands)
+
+
+def _is_simple_constant(exponent: Any) -> bool:
+    """Returns whether an exponent, an operand of the equation, is a literal in `_SIMPLE`."""
+    return isinstance(exponent, Literal) and float(np.asarray(exponent.val).flat[0]) in _SIMPLE
 
 
 @lowering_rules.define(lax.integer_pow_p)
@@ -354,28 +368,29 @@ def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
     if len(cases) == 1:
         return cases[0]
     if physical is not aval and which_aval.shape:
-        # For typed keys, the selector lacks the dimension of the words of a key.
+        # For typed keys, the selector lacks the dimension of a key's words.
         which = context.broadcast(
             which, physical.shape, which_aval.dtype, range(len(which_aval.shape))
         )
         which_aval = which_aval.update(shape=physical.shape)
+    if which_aval.dtype == np.bool_:
+        return context.create("stablehlo.select", kind, (which, cases[1], cases[0]))
+    return _choose(context, (which, which_aval), kind, cases, 0)
 
-    def choose(first: int, count: int) -> Any:
-        if count == 1:
-            return cases[first]
-        middle = count // 2
-        if which_aval.dtype == np.bool_:
-            below = which
-            return context.create("stablehlo.select", kind, (below, cases[1], cases[0]))
-        bound = context.full(first + middle, which_aval.shape, which_aval.dtype)
-        below = context.compare("LT", which, bound, which_aval.shape, which_aval.dtype)
-        return context.create(
-            "stablehlo.select",
-            kind,
-            (below, choose(first, middle), choose(first + middle, count - middle)),
-        )
 
-    return choose(0, len(cases))
+def _choose(
+    context: LoweringContext, selector: tuple[Any, Any], kind: Any, cases: Sequence[Any], first: int
+) -> Any:
+    """Selects among cases, numbered from ``first``, by halving them."""
+    if len(cases) == 1:
+        return cases[0]
+    which, aval = selector
+    middle = len(cases) // 2
+    bound = context.full(first + middle, aval.shape, aval.dtype)
+    below = context.compare("LT", which, bound, aval.shape, aval.dtype)
+    lower = _choose(context, selector, kind, cases[:middle], first)
+    upper = _choose(context, selector, kind, cases[middle:], first + middle)
+    return context.create("stablehlo.select", kind, (below, lower, upper))
 
 
 @lowering_rules.define(lax.clamp_p)
@@ -398,7 +413,7 @@ def _convert_element_type(context: LoweringContext, operand: Any, **params: Any)
         if old == new:
             return operand
     if new == np.bool_:
-        # XLA's conversion to bool truncates, but an element is true if it differs from zero.
+        # XLA's conversion to bool truncates, so compare with zero instead.
         zero = context.full(0, aval.shape, old)
         return context.compare("NE", operand, zero, aval.shape, old)
     return context.create("stablehlo.convert", mlir.aval_type(aval), (operand,))

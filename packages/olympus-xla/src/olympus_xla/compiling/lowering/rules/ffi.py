@@ -74,7 +74,7 @@ def mlir_attribute(value: Any) -> Any:
         return ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))
     if isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value)):
         dtype = np.dtype(np.float64) if isinstance(value, float) else value.dtype
-        # np.float64 is a subclass of float; both become doubles.
+        # np.float64 is a subclass of float, so both become doubles.
         return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
     if isinstance(value, np.ndarray):
         return mlir.dense(value)

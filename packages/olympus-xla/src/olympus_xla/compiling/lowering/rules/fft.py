@@ -34,7 +34,7 @@ def _fft(
 
 
 def _without_transform(context: LoweringContext, operand: Any, aval_in: Any, aval: Any) -> Any:
-    """Lowers a transform over no dimensions, which only converts between real and complex."""
+    """Lowers a transform over no dimensions, which only converts between dtypes."""
     if aval_in.dtype == aval.dtype:
         return operand
     kind = mlir.aval_type(aval)

@@ -111,7 +111,7 @@ def _gather(
             unique_indices=unique_indices,
             fill_value=fill_value,
         )
-    # XLA clamps start indices. The other two modes allow this result.
+    # XLA clamps start indices, which the other two modes allow.
     words = _words(context, aval)
     offset_dims = tuple(dimension_numbers.offset_dims)
     offset_dims += tuple(range(len(aval.shape), len(aval.shape) + len(words)))
@@ -146,9 +146,9 @@ def _filled_gather(
     unique_indices: bool,
     fill_value: Any,
 ) -> Any:
-    """Builds a gather with clamped indices; the fill value replaces slices out of bounds."""
+    """Builds a gather with clamped indices; fills slices that are out of bounds."""
     limits = [operand.shape[d] - slice_sizes[d] for d in dimension_numbers.start_index_map]
-    # No index exceeds a limit that is too large for the dtype of the indices.
+    # If a limit is too large for the indices' dtype, no index exceeds it.
     largest = dtypes.iinfo(indices.dtype).max
     limits = [min(limit, int(largest)) if type(limit) is int else limit for limit in limits]
     limits = lax.sizes_array(limits, indices.dtype)
@@ -237,7 +237,7 @@ def _scatter(combine: str | None) -> Any:
         scalar = mlir.tensor_type((), physical.dtype)
         inner = context.region(operation, 0, [scalar, scalar])
         current, update = inner.block.arguments
-        if combine is None and update_jaxpr is not None:  # the form that `scatter_apply` traces
+        if combine is None and update_jaxpr is not None:  # the form traced by `scatter_apply`
             results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
             inner.end_region(results)
         elif combine is None:

@@ -25,7 +25,7 @@ def _inspect_sharding(
     mesh = module.mesh
     module.is_for_devices = True
     if mesh is None:
-        # Without partitioning nothing would call the function.
+        # Without partitioning, nothing would call the function.
         callback(default_sharding() if module.replicated is None else module.replicated)
         return []
     physical = mlir.physical_aval(aval)
@@ -42,8 +42,7 @@ def _inspect_sharding(
             remember(error)
             raise
 
-    # The configuration holds the function's address, so the function must live as long
-    # as the module.
+    # The configuration contains the function's address, so keep the function alive with the module.
     module.keep_alive.append(callback_of_hlo)
     isolation.expect_calls_from_compiler()
     context.operation(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of partial sums over manual axes. Casts change types only, and sums are collectives."""
+"""Lowering of partial sums over manual axes. Casts only change types; sums are collectives."""
 
 from __future__ import annotations
 

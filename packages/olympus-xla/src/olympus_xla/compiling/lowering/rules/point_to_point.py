@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of sending and receiving in two steps, which GPUs support."""
+"""Lowering of sending and receiving as separate steps, which GPUs support."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .collectives import axis_context_of
 
 
 def _transfer(context: LoweringContext, axis_name: tuple, perm: tuple) -> dict[str, Any]:
-    """Returns the attributes of sender and receiver, which share a channel number."""
+    """Returns the attributes of sender and receiver, which share a channel."""
     groups = axis_context_of(context, axis_name).groups(axis_name)
     pairs = [
         (int(group[source]), int(group[target])) for group in groups for source, target in perm

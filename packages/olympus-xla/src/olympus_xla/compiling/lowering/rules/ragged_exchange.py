@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of the exchange of slices of different sizes.
 
-Accelerators have an operation for it. On the CPU, gathers replace this operation.
+Accelerators have an operation for the exchange. On the CPU, gathers replace it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from .linalg.kernels import kernel
 
 @functools.cache
 def _routines() -> Any:
-    """Returns the plugin's routines, which are registered with XLA; None without plugin or GPU."""
+    """Returns the plugin's routines after registering them with XLA; None without a GPU."""
     found = plugin_library()
     if found is None:
         return None
@@ -40,7 +40,7 @@ def _routines() -> Any:
 
 
 def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, int]:
-    """Returns the sizes of the routine's workspace and of its reserve space."""
+    """Returns the sizes of the routine's workspace and reserve space."""
     return _routines().compute_rnn_workspace_reserve_space_sizes(
         params["input_size"],
         params["hidden_size"],
@@ -62,7 +62,7 @@ register_reserve_size(reserve_size)
 
 
 def _descriptor(x: Any, params: dict[str, Any]) -> tuple[int, bytes]:
-    """Returns the size of the routine's workspace, and its descriptor."""
+    """Returns the size of the routine's workspace, and the routine's descriptor."""
     routines = _routines()
     if routines is None:
         raise RuntimeError(

@@ -46,7 +46,7 @@ def identity_value(operation: str, dtype: Any) -> Any:
     if dtype == np.bool_:
         return not lowest
     if dtypes.issubdtype(dtype, np.inexact):
-        # The 8-bit floats without infinities use their largest finite numbers instead.
+        # 8-bit floats without infinities use their largest finite numbers instead.
         real = (
             np.zeros((), dtype).real.dtype
             if dtypes.issubdtype(dtype, np.complexfloating)
@@ -69,7 +69,7 @@ def reduce_operation(
     axes: Sequence[int],
     scalar_types: Sequence[Any],
 ) -> tuple[Any, LoweringContext]:
-    """Builds a ``stablehlo.reduce`` with an empty region; also returns the context to fill it."""
+    """Builds ``stablehlo.reduce`` with an empty region; also returns the region's context."""
     operation = context.operation(
         "stablehlo.reduce",
         result_types,
@@ -132,7 +132,7 @@ def _arg_extremum(direction: str) -> Any:
     def rule(
         context: LoweringContext, operand: Any, *, axes: Sequence[int], index_dtype: Any
     ) -> Any:
-        """Returns the first index of the extremum; the first NaN counts as extreme."""
+        """Returns the first index of the extremum. NaN counts as the extremum."""
         (axis,) = axes
         aval_in, aval = context.avals_in[0], context.aval_out
         if is_found_in_passes(context, aval_in, axis):
@@ -183,12 +183,12 @@ lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
 def _window_scan(combine: Any, initial: Any, function: Any) -> Any:
     """Returns a cumulative operation as a reduction over windows that reach back to the start.
 
-    XLA's compiler recognises this form and replaces it with a scan of logarithmic depth.
+    XLA recognizes this form and replaces it by a scan of logarithmic depth.
 
     Args:
       combine: builds the operation on two scalars.
       initial: returns the identity of the operation for a dtype.
-      function: the operation on two arrays, for CPUs.
+      function: the operation on two arrays, used on CPUs.
     """
 
     def rule(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
@@ -231,7 +231,7 @@ def _combine_with(operation: str) -> Any:
 
 
 def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) -> Any:
-    """Builds ``log(exp(left) + exp(right))`` without overflow; equal infinities are kept."""
+    """Builds ``log(exp(left) + exp(right))`` without overflow. Keeps equal infinities."""
     scalar = mlir.tensor_type((), dtype)
 
     def create(name: str, *operands: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemption of reference primitives from lowering, since programs are discharged first."""
+"""Exemption of reference primitives from lowering, because programs are discharged first."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of operations that rearrange elements.
 
-Arrays of typed keys have a trailing dimension for the words of a key; the rules work on the
-physical arrays. Parameters refer to the leading dimensions only.
+Physical arrays of typed keys have a trailing dimension for the words of a key. The rules work on
+physical arrays, but parameters refer only to the leading dimensions.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _pad(context: LoweringContext, operand: Any, padding: Any, *, padding_config
         if (padding_config or words)
         else ((), (), ())
     )
-    if words:  # XLA pads with scalars only, and the padding value is a key, so each word is padded
+    if words:  # the padding value is a key, but XLA pads only with scalars, so pad each word
         return _pad_words(context, operand, padding, low, high, interior)
     return context.create(
         "stablehlo.pad",
@@ -233,7 +233,7 @@ def _unstack(context: LoweringContext, operand: Any, *, axis: int) -> list[Any]:
 
 @lowering_rules.define(lax.tile_p)
 def _tile(context: LoweringContext, operand: Any, *, reps: Sequence[int]) -> Any:
-    """Lowers a tiling: broadcasts along a new dimension before each, and merges the two."""
+    """Lowers a tiling: broadcasts along a new dimension before each dimension, and merges both."""
     physical = mlir.physical_aval(context.avals_in[0])
     reps = (*reps, *(1 for _ in physical.shape[len(reps) :]))
     shape: list[int] = []

@@ -60,13 +60,13 @@ def _shard_map(
     if saved is None:
         axes = AxisContext(mesh.axis_names, mesh.axis_sizes, mesh.axis_names, symbol)
     else:
-        # A nested region refers to the same mesh and makes further axes of it manual.
+        # A nested region refers to the same mesh, and makes further axes manual.
         axes = saved
     axes = axes.with_manual(newly_manual_axes)
     manual = [axis for axis in mesh.axis_names if axis in newly_manual_axes]
-    # The compiler may divide the parts further over the axes that are not manual.
+    # The compiler may shard the parts further over the axes that are not manual.
     is_partial = len(newly_manual_axes) < len(mesh.axis_names)
-    # Ordered effects are ordered on each device only, since the devices run at the same time.
+    # Ordered effects are ordered only within a device, because devices run concurrently.
     effects = ordered_effects_of(jaxpr)
     count = len(effects)
     token_types = [mlir.token_type()] * count

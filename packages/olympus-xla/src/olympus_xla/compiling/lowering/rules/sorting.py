@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
@@ -15,6 +16,7 @@ from olympus_ir.types.avals import ShapedArray
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
+from ..cpu.selection import is_selected_by_numpy, select_by_numpy
 from ..cpu.sorting import is_sorted_by_numpy, sort_by_numpy
 from ..tables import define_for_platform, lowering_rules
 
@@ -39,7 +41,7 @@ def _sort(
     arguments = list(inner.block.arguments)
     flag = mlir.tensor_type((), np.dtype(np.bool_))
     result = None
-    # The order is lexicographic: the first key that differs decides.
+    # Lexicographic order: the first key that differs decides.
     for key in reversed(range(num_keys)):
         dtype = avals[key].dtype
         pairs = _ordered_pairs(inner, arguments[2 * key], arguments[2 * key + 1], dtype)
@@ -74,7 +76,7 @@ def _compare(context: LoweringContext, direction: str, left: Any, right: Any, dt
 def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) -> list[Any]:
     """Returns pairs to compare in a total order.
 
-    All zeros are equal. All NaNs are equal and last.
+    Zeros of both signs are equal. All NaNs are equal and come last.
     """
     if dtypes.issubdtype(dtype, np.complexfloating):
         part = np.zeros((), dtype).real.dtype
@@ -97,6 +99,13 @@ def _canonical(context: LoweringContext, value: Any, dtype: Any) -> Any:
     is_nan = context.compare("NE", value, value, (), dtype)
     nan = context.scalar(np.nan, dtype)
     return context.create("stablehlo.select", kind, (is_nan, nan, value))
+
+
+@lowering_rules.define(lax.order_statistics_p)
+def _order_statistics(context: LoweringContext, operand: Any, places: Any) -> Any:
+    selected = is_selected_by_numpy(context, context.avals_in[0])
+    function = select_by_numpy if selected else expansion_rules[lax.order_statistics_p]
+    return context.inline_function(function, (operand, places), {})
 
 
 @lowering_rules.define(lax.top_k_p)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of special functions to operations of the dialect or to programs."""
+"""Lowering of special functions to single operations or to programs."""
 
 from __future__ import annotations
 

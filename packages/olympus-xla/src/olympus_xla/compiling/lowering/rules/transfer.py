@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `device_put` inside programs to moves between memories and sharding constraints."""
+"""Lowering of `device_put` inside programs: moves between memories, and sharding constraints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], An
 
 
 def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
-    """Returns a value moved to a memory space."""
+    """Moves a value to a memory space."""
     placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
     (result,) = context.custom_call(
         "annotate_device_placement",
@@ -60,7 +60,7 @@ def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
     """Constrains a value to a sharding."""
     module = context.module
     if module.mesh is None:
-        return operand  # one device needs no constraint
+        return operand  # a single device needs no constraint
     aval = context.aval_out
     if type(sharding) is not NamedSharding:
         spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)

@@ -105,7 +105,7 @@ def _direction(select_prim: Any) -> str:
 def _select_and_gather_add(
     context: LoweringContext, tangents: Any, operand: Any, *, select_prim: Any, **window: Any
 ) -> Any:
-    """Lowers to a window reduction of pairs, which selects an element with its tangent."""
+    """Lowers to a window reduction of pairs, which selects an element together with its tangent."""
     aval = context.aval_out
     dtype = aval.dtype
     scalar, result_type = mlir.tensor_type((), dtype), mlir.aval_type(aval)
@@ -130,7 +130,7 @@ def _select_and_gather_add(
 def _scatter_operation(
     context: LoweringContext, operand: Any, source: Any, initial: Any, **window: Any
 ) -> tuple[Any, LoweringContext, LoweringContext]:
-    """Builds a ``stablehlo.select_and_scatter`` and the contexts of its two regions."""
+    """Builds ``stablehlo.select_and_scatter``, and the contexts of its two regions."""
     aval = context.aval_out
     operation = context.operation(
         "stablehlo.select_and_scatter",
@@ -148,7 +148,7 @@ def _select_and_scatter_add(
     context: LoweringContext, source: Any, operand: Any, *, select_prim: Any, **window: Any
 ) -> Any:
     if not window["window_dimensions"]:
-        return source  # the compiler aborts on windows without dimensions
+        return source  # the compiler aborts for windows without dimensions
     dtype = context.aval_out.dtype
     initial = context.scalar(0, dtype)
     operation, select, scatter = _scatter_operation(context, operand, source, initial, **window)
@@ -172,7 +172,7 @@ def _select_and_scatter(
     scatter_consts: tuple,
     **window: Any,
 ) -> Any:
-    if not window["window_dimensions"]:  # the compiler aborts here, too
+    if not window["window_dimensions"]:  # the compiler aborts for windows without dimensions
         return context.lower(scatter_jaxpr, [initial, source])[0]
     operation, select, scatter = _scatter_operation(context, operand, source, initial, **window)
     select.end_region(select.lower(select_jaxpr, list(select.block.arguments)))

@@ -4,8 +4,8 @@
 import sys
 from pathlib import Path
 
-# A program that imports all modules may import this one although its folder is not in `sys.path`.
-# The module then does nothing.
+# A program that imports all modules may import this module although its folder is not in
+# `sys.path`. The module then does nothing.
 if str(Path(__file__).parent.parent) in sys.path:
     # `install` refuses to run if JAX is imported, so this module removes itself first.
     del sys.modules[__name__]

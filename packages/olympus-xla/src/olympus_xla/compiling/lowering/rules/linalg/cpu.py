@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra on CPUs: LAPACK."""
+"""Linear algebra on CPUs, by LAPACK."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..... import _jaxlib
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-# Routines with another name for complex numbers.
+# Routines with another name for complex matrices.
 _COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
 def lapack(routine: str, operands: Any, results: Any, **options: Any) -> list[Any]:
-    """Calls a routine of LAPACK.
+    """Calls a LAPACK routine.
 
-    ``routine`` is its name for real numbers without the first letter.
+    ``routine`` is the name for real numbers, without the first letter.
     """
     _jaxlib.register_lapack()
     dtype = get_aval(operands[0]).dtype
@@ -55,7 +55,7 @@ def _lu(x: Any) -> Any:
     batch, shape, dtype = parts(x, 2)
     results = [((*batch, *shape), dtype), ((*batch, min_dim(*shape)), INT32), (batch, INT32)]
     packed, pivots, info = lapack("getrf", [x], results, batch=len(batch), aliases={0: 0})
-    # A positive status reports a singular matrix, whose factors are valid.
+    # A positive status reports a singular matrix. Its factors are valid.
     ok = lax.ge(info, lax.full(batch, np.int32(0)))
     pivots = lax.sub(pivots, lax.full(get_aval(pivots).shape, np.int32(1)))
     permutation = linalg.lu_pivots_to_permutation(pivots, shape[0])

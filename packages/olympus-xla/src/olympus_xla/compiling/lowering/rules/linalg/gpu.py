@@ -22,7 +22,7 @@ from .kernels import INT32, kernel, nan_unless, parts, succeeded, ui8
 
 # The prefixes of the names of routines, by platform.
 _PREFIXES = {"cuda": "cu", "rocm": "hip"}
-# Matrices up to this size are decomposed by Jacobi rotations.
+# Matrices up to this size use Jacobi rotations.
 _LARGEST_FOR_JACOBI = 1024
 
 
@@ -270,7 +270,7 @@ def _svd(
 def _svd_by_rotations(
     gpu: str, x: Any, full_matrices: bool, compute_uv: bool, algorithm: Any
 ) -> list[Any]:
-    """Lowers to Jacobi rotations, which need full matrices, or to the polar decomposition."""
+    """Lowers to Jacobi rotations, which require full matrices, or to the polar decomposition."""
     batch, (rows, columns), dtype = parts(x, 2)
     polar = algorithm is linalg.SvdAlgorithm.POLAR
     count = min(rows, columns)
@@ -295,7 +295,7 @@ def _svd_by_rotations(
 
 
 def _svd_by_qr(gpu: str, x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
-    """Lowers to the QR algorithm, on the transpose if there are fewer rows than columns."""
+    """Lowers to the QR algorithm; transposes if there are fewer rows than columns."""
     batch, (rows, columns), dtype = parts(x, 2)
     count = min(rows, columns)
     flipped = rows < columns

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of compiled routines from functions of lax operations.
+"""Calls of compiled routines inside functions of lax operations.
 
 Lowering rules of linear algebra are functions of lax operations. They call a routine of LAPACK,
-cuSOLVER or the TPU's compiler, and rearrange its results.
+cuSOLVER or the TPU compiler, and rearrange its results.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def kernel(
       operands: arrays with the same number of batch dimensions.
       results: shapes, with the batch dimensions, and dtypes.
       batch: the number of batch dimensions.
-      aliases: a mapping from operands to the results that take their memory.
+      aliases: a mapping from operands to the results that reuse their memory.
       column_major: True if matrices are in column-major order, False if they are in row-major
         order; None if the routine takes both.
       api_version: the version of XLA's custom call interface.
@@ -97,7 +97,7 @@ def _kernel(
         options["operand_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_in]
         options["result_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_out]
     if batch and not mlir.has_symbolic([size for aval in avals_in for size in aval.shape]):
-        # The partitioner splits the batch over devices by this rule.
+        # The partitioner shards the batch dimensions by this rule.
         options["attributes"] = {
             "mhlo.frontend_attributes": mlir.dictionary(
                 {"num_batch_dims": mlir.string(str(batch))}
@@ -118,7 +118,7 @@ def _kernel(
 
 
 def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
-    """Returns the sharding rule of the call, by which Shardy splits its batch dimensions."""
+    """Returns the sharding rule of the call, by which Shardy shards its batch dimensions."""
     sizes: list[str] = []
 
     def factor(size: int) -> str:
@@ -141,11 +141,11 @@ def _factor_name(index: int) -> str:
     return letters[index] if index < len(letters) else f"z_{index - len(letters) + 1}"
 
 
-# ---- functions for the rules ----
+# ---- helpers for the rules ----
 
 
 def ui8(value: str | int) -> np.uint8:
-    """Returns a LAPACK option, which is a letter, as its character code."""
+    """Returns a LAPACK option, a letter, as its character code."""
     return np.uint8(ord(value) if isinstance(value, str) else value)
 
 
@@ -157,7 +157,7 @@ def parts(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
 
 
 def nan_unless(ok: Any, x: Any) -> Any:
-    """Returns the array with NaNs for the examples where a condition does not hold."""
+    """Returns the array with NaNs in the examples for which a condition does not hold."""
     aval = get_aval(x)
     nan = np.full((), np.nan, aval.dtype)
     condition = lax.broadcast_in_dim(ok, aval.shape, tuple(range(get_aval(ok).ndim)))
@@ -170,7 +170,7 @@ def succeeded(info: Any) -> Any:
 
 
 def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a function of arrays the lowering rule of a primitive on a platform."""
+    """Defines a function of arrays as the lowering rule of a primitive on a platform."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         define_for_platform(primitive, platform, lower_with(function))
@@ -180,7 +180,7 @@ def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Ca
 
 
 def refuse(primitive: Any) -> None:
-    """Makes the common rule of a primitive raise an error that the platform has no routine."""
+    """Defines a rule that raises an error: the platform has no routine for the primitive."""
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra on TPUs, by operations and routines of the compiler and compositions of them."""
+"""Linear algebra on TPUs, by the compiler's operations and routines."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _eigh(
         [((*batch, *shape), dtype), ((*batch, shape[0]), real_dtype(dtype))],
         column_major=None,
         api_version=1,
-        # The triangle, whether to sort, the maximum number of iterations, and the precision.
+        # Triangle, whether to sort, maximal number of iterations, and precision.
         config=f"1,{int(sort_eigenvalues or subset_by_index is not None)},100,1e-6",
     )
     return part_of_spectrum(vectors, values, subset_by_index)
@@ -144,14 +144,14 @@ def _svd(
 
 
 def _svd_of_tall(x: Any, *, full_matrices: bool) -> list[Any]:
-    """Decomposes by the polar decomposition ``x = u @ h`` and the eigenvalues of ``h``."""
+    """Decomposes tall matrices by QR, then by the polar decomposition and eigenvalues."""
     dtype = get_aval(x).dtype
     rows, columns = get_aval(x).shape
     q, r = linalg.qr(x, full_matrices=full_matrices)
     upper = lax.slice_in_dim(r, 0, columns, axis=0)
     u, h, _, _ = linalg.qdwh(upper)
     vectors, values = linalg.eigh(h)
-    # The values get decreasing order. Rounding may have made the smallest values negative.
+    # Put the values in decreasing order. Rounding may have made the smallest values negative.
     values, vectors = lax.rev(lax.abs(values), (0,)), lax.rev(vectors, (1,))
     turned = matmul(u, vectors)
     if full_matrices and rows > columns:
@@ -170,7 +170,7 @@ def _tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bo
     return expansions.tridiagonal_solve(dl, d, du, b, perturb_singular=False)
 
 
-# As on other platforms, no routine exists for these primitives, and they run as loops.
+# No platform has routines for these primitives, so they run as loops.
 for _primitive, _expansion in (
     (linalg.hessenberg_p, expansions.hessenberg),
     (linalg.tridiagonal_p, expansions.tridiagonal),

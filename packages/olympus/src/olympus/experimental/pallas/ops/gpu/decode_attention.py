@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query an example, whose keys several programs share."""
+"""Attention of one query per example; several programs share the keys of an example."""
 
 from olympus_kernels.gpu.decode_attention import *  # noqa: F403
 from olympus_kernels.gpu.decode_attention import __all__ as __all__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query a sequence to keys and values in pages."""
+"""Attention of one query per sequence to keys and values in pages."""
 
 from olympus_kernels.tpu.attention.paged import paged_attention
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples of a batch, gathered from it and scattered back by their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.scattering import ScatterDimensionNumbers
+
+__all__ = ["rows", "with_rows"]
+
+
+def rows(x: Any, places: Any) -> Any:
+    """Returns the rows of ``x`` at ``places``; places beyond the last row give the last row."""
+    shape = x.shape
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
+    indices = lax.reshape(places, (*places.shape, 1))
+    return lax.gather(x, indices, numbers, (1, *shape[1:]), mode=GatherScatterMode.CLIP)
+
+
+def with_rows(x: Any, places: Any, new: Any) -> Any:
+    """Returns ``x`` with new rows at ``places``; places beyond the last row are dropped."""
+    numbers = ScatterDimensionNumbers(tuple(range(1, len(x.shape))), (0,), (0,))
+    indices = lax.reshape(places, (*places.shape, 1))
+    return lax.scatter(x, indices, new, numbers, mode=GatherScatterMode.FILL_OR_DROP)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that the elements of an array decide: the number of true elements of a mask.
+
+While a function is traced inside of `counted_sizes`, `positions_of_true` returns an array whose
+size is a new symbolic dimension. The padded evaluation of the program counts the elements.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..programs.olympuspr import Equation, Literal
+from ..programs.primitives import Primitive
+from ..programs.staging import StagingTrace
+from ..programs.tracing import current
+from ..symbolic.scopes import SymbolicScope
+from ..symbolic.specifications import symbolic_shape
+from ..types.avals import ShapedArray, get_aval
+from .evaluation import Site, padding_rules
+
+__all__ = ["counted_sizes", "positions_of_true", "true_positions_p"]
+
+
+# From a Boolean vector to the positions of its true elements, in increasing order. Parameter
+# ``size``: the number of true elements, a dimension variable. Like all of these it counts as at
+# least one in comparisons, so that functions may index the result. It may be zero nevertheless.
+true_positions_p = Primitive("true_positions", family="counting")
+
+
+@true_positions_p.def_abstract_eval
+def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
+    return ShapedArray((size,), np.dtype(np.int32), vma=mask.vma)
+
+
+class _State(threading.local):
+    """The scope of new dimensions in this thread; None where sizes are not counted."""
+
+    scope: SymbolicScope | None = None
+    # The masks whose elements were counted, and the positions of these.
+    counted: Sequence[tuple[Any, Any]] = ()
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def counted_sizes(scope: SymbolicScope) -> Iterator[None]:
+    """Lets functions that are traced meanwhile return arrays of counted sizes.
+
+    Args:
+      scope: the scope of the new dimensions.
+    """
+    before = _state.scope, _state.counted, current.counts_sizes
+    _state.scope, _state.counted, current.counts_sizes = scope, [], True
+    try:
+        yield
+    finally:
+        _state.scope, _state.counted, current.counts_sizes = before
+
+
+def positions_of_true(mask: Any) -> Any:
+    """Returns the positions of the true elements of a traced Boolean vector, in increasing order.
+
+    Masks that are computed alike give the same size: ``x[x > 0] * y[x > 0]`` is a product of arrays
+    of one size. The function that is traced must be inside of `counted_sizes`.
+    """
+    scope = _state.scope
+    assert scope is not None, "sizes are counted inside of counted_sizes"
+    for other, positions in _state.counted:
+        if _are_alike(mask, other):
+            return positions
+    (length,) = get_aval(mask).shape
+    name = f"count{len(scope.constraints) + 1}"
+    scope.assume(f"{name} <= {length}")
+    (size,) = symbolic_shape(name, scope=scope)
+    positions = true_positions_p.bind(mask, size=size)
+    _state.counted = [*_state.counted, (mask, positions)]
+    return positions
+
+
+def _are_alike(mask: Any, other: Any) -> bool:
+    """Returns whether equal operations of the same values compute two tracers of one trace."""
+    if mask is other:
+        return True
+    trace = mask._trace
+    if other._trace is not trace or not isinstance(trace, StagingTrace):
+        return False
+    sources = {var: equation for equation in trace.equations for var in equation.outvars}
+    return _are_alike_in(sources, mask.atom, other.atom)
+
+
+def _are_alike_in(sources: Mapping[Any, Equation], atom: Any, other: Any) -> bool:
+    if isinstance(atom, Literal) or isinstance(other, Literal):
+        if not (isinstance(atom, Literal) and isinstance(other, Literal)):
+            return False
+        return atom.aval == other.aval and bool(np.all(atom.val == other.val))
+    if atom is other:
+        return True
+    first, second = sources.get(atom), sources.get(other)
+    return (
+        first is not None
+        and second is not None
+        and first.primitive is second.primitive
+        and not first.effects
+        and first.params == second.params
+        and first.outvars.index(atom) == second.outvars.index(other)
+        and len(first.invars) == len(second.invars)
+        and all(
+            _are_alike_in(sources, *pair) for pair in zip(first.invars, second.invars, strict=True)
+        )
+    )
+
+
+@padding_rules.define(true_positions_p)
+def _count(site: Site, mask: Any, *, size: Any) -> Any:
+    lengths, (aval,) = site.lengths, site.operands
+    mask = lengths.filled(mask, aval, False)
+    total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), (0,))
+    (name,) = size.variables()
+    lengths.variables[name] = total
+    # Each true element goes to the place that the true elements before it leave.
+    capacity = lengths.capacity(size)
+    places = lax.sub(lax.cumsum(lax.convert_element_type(mask, np.int32)), np.int32(1))
+    places = lax.select(mask, places, lax.full_like(places, capacity))
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    return lax.scatter(
+        lax.full((capacity,), 0, np.int32),
+        lax.expand_dims(places, (1,)),
+        lax.iota(np.int32, mask.shape[0]),
+        numbers,
+        mode="drop",
+    )

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves of elements along an axis, by distances that are known when the program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..lax.gathering import GatherDimensionNumbers, GatherScatterMode
+
+__all__ = ["extended", "reindexed", "resized", "taken", "window"]
+
+
+def resized(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
+    """Returns an array cut or extended at the end of an axis."""
+    if x.shape[axis] >= size:
+        return x if x.shape[axis] == size else lax.slice_in_dim(x, 0, size, axis=axis)
+    config = [(0, size - x.shape[axis] if place == axis else 0, 0) for place in range(x.ndim)]
+    return lax.pad(x, lax.full_like(x, fill, shape=()), config)
+
+
+def extended(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
+    """Returns an array of at least some size along an axis."""
+    return x if x.shape[axis] >= size else resized(x, axis, size, fill)
+
+
+def window(x: Any, axis: int, start: Any, size: int, most: int) -> Any:
+    """Returns ``size`` elements of an axis from ``start``, which is at most ``most``.
+
+    Elements beyond the end of the array are zeros.
+    """
+    x = extended(x, axis, most + size)
+    if isinstance(start, int):
+        return lax.slice_in_dim(x, start, start + size, axis=axis)
+    return lax.dynamic_slice_in_dim(x, start, size, axis=axis)
+
+
+def taken(x: Any, axis: int, indices: Any) -> Any:
+    """Returns the elements of an axis at the positions of a vector of indices."""
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(place for place in range(x.ndim) if place != axis),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = [1 if place == axis else size for place, size in enumerate(x.shape)]
+    columns = lax.expand_dims(indices, (1,))
+    return lax.gather(x, columns, numbers, sizes, mode=GatherScatterMode.CLIP)
+
+
+def reindexed(x: Any, indices: Any) -> Any:
+    """Returns the elements at positions of the flattened array, in the shape of the indices."""
+    flat = lax.reshape(x, (int(np.prod(x.shape)),))
+    numbers = GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    columns = lax.expand_dims(indices, (indices.ndim,))
+    return lax.gather(flat, columns, numbers, (1,), mode=GatherScatterMode.CLIP)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exemptions of generators of the compiler from padding rules."""
+
+from __future__ import annotations
+
+from ... import lax
+from ..evaluation import padding_rules
+
+for _primitive in (lax.rng_bit_generator_p, lax.rng_uniform_p):
+    padding_rules.exempt(_primitive, reason="its numbers depend on the shape; use threefry keys")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs: which operations and transformations a program has."""
+
+from __future__ import annotations
+
+import random
+
+from . import arrays, control_flow, elementwise, products
+from .drafts import NARROW, WIDE, Draft, elements, random_kind
+from .programs import Function, Program, Value
+from .transformations import transformations
+
+__all__ = ["FAMILIES", "random_program"]
+
+# The relative frequency of each family.
+_WEIGHTS = {
+    elementwise.unary: 6,
+    elementwise.binary: 6,
+    elementwise.cast: 2,
+    elementwise.selected: 2,
+    arrays.reduced: 3,
+    arrays.cumulative: 1,
+    arrays.moved: 2,
+    arrays.resized: 2,
+    arrays.padded: 1,
+    arrays.joined: 2,
+    arrays.indexed: 2,
+    arrays.taken: 2,
+    arrays.updated: 3,
+    arrays.sorted_values: 1,
+    products.multiplied: 2,
+    products.convolved: 1,
+    products.transformed: 1,
+    products.matrices: 1,
+    products.random_bits: 1,
+    control_flow.scanned: 2,
+    control_flow.fori: 1,
+    control_flow.while_loop: 1,
+    control_flow.chosen: 2,
+    control_flow.mapped: 2,
+    control_flow.called: 2,
+    control_flow.custom_jvp: 1,
+    control_flow.custom_vjp: 1,
+    control_flow.inner_derivative: 1,
+    control_flow.referenced: 1,
+    control_flow.collective: 1,
+}
+#: The families of operations, by name.
+FAMILIES = {family.__name__: family for family in _WEIGHTS}
+
+
+def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int = 6) -> Program:
+    """Returns a random program with random transformations, the same for the same arguments.
+
+    Args:
+      seed: the seed of a run.
+      number: the number of the program in the run.
+      devices: the number of devices that the program can use.
+      length: the greatest number of operations outside of inner functions.
+
+    Returns:
+      The program; `source` gives its text.
+
+    Example:
+      >>> from olympus_testing.compositions import random_program, source
+      >>> print(source(random_program(0, 1)).splitlines()[0])
+      def f(x1):
+    """
+    chooser = random.Random(f"{seed}-{number}")
+    wide = chooser.random() < 0.2
+    dtypes = WIDE if wide else NARROW
+    real = [dtypes.real] * 4 + [dtypes.half, dtypes.complex, dtypes.integer, "bool", "uint8"]
+    kinds = [random_kind(chooser, [dtypes.real])]
+    kinds += [random_kind(chooser, real) for _ in range(chooser.randint(0, 2))]
+    chooser.shuffle(kinds)
+    parameters = tuple(Value(f"x{number}", kind) for number, kind in enumerate(kinds, 1))
+    # Each program uses a few families only, so their combinations are frequent.
+    every = [family for family, weight in _WEIGHTS.items() for _ in range(weight)]
+    families = [chooser.choice(every) for _ in range(chooser.randint(3, 12))]
+    smooth = wide and chooser.random() < 0.7
+    draft = Draft(chooser, dtypes, list(parameters), families, smooth=smooth, devices=devices)
+    draft.write(chooser.randint(1, length))
+    results = [value for value in draft.values[len(parameters) :] if chooser.random() < 0.3]
+    last = [value for value in draft.values if value.kind.is_inexact][-1:]
+    results = [*results[-2:], *(value for value in last if value not in results[-2:])]
+    function = Function(
+        "f", parameters, tuple(draft.statements), tuple(value.name for value in results)
+    )
+    stack = transformations(
+        chooser,
+        parameters,
+        tuple(value.kind for value in results),
+        chooser.choice((0, 1, 1, 2, 2, 3, 4)),
+        devices=devices,
+    )
+    over_devices = any("jax.shard_map(" in each.template for each in draft.statements)
+    if over_devices and stack and stack[-1].name == "export":  # needs the same number of devices
+        stack = stack[:-1]
+    return Program(function, tuple(elements(chooser, kind) for kind in kinds), stack, wide, smooth)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warning about forks of a process that has devices.
+
+A forked child has a copy of the memory, but XLA's threads do not run in the child. Its first
+computation waits for these threads for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+
+__all__ = ["warn_of_forks"]
+
+# Packages of the standard library that fork for their callers.
+_CALLERS = frozenset(("concurrent", "multiprocessing", "os", "pty", "subprocess"))
+_is_hooked = False
+
+
+def warn_of_forks(has_devices: Callable[[], bool]) -> None:
+    """Warns from now on when the process forks and ``has_devices()`` is true."""
+    global _is_hooked
+    if not _is_hooked and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: has_devices() and _warn())
+        _is_hooked = True
+
+
+def _warn() -> None:
+    warnings.warn(
+        "The process forks after OLYMPUS has started the threads of its devices, which the child "
+        "does not get: the child hangs in its first computation. Start processes another way: "
+        'multiprocessing.get_context("spawn") or get_context("forkserver"), or '
+        'torch.utils.data.DataLoader(..., multiprocessing_context="spawn"). A child that only uses '
+        "NumPy arrays and Python objects is safe.",
+        RuntimeWarning,
+        stacklevel=_level_of_caller(),
+    )
+
+
+def _level_of_caller() -> int:
+    """Returns the stack level, for `_warn`, of the code that asked the standard library to fork."""
+    level, frame = 2, sys._getframe(2).f_back  # the frame that called the hook
+    while frame is not None:
+        level += 1
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLERS:
+            return level
+        frame = frame.f_back
+    return 2

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`masked`: compiled functions in which elements decide the sizes of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.padding import Lengths, evaluate_padded
+from olympus_ir.padding.counting import counted_sizes
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.symbolic.expressions import SymbolicDim
+from olympus_ir.symbolic.scopes import SymbolicScope
+from olympus_ir.symbolic.specifications import symbolic_shape
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.avals import argument_aval
+
+from ..calls.jit import jit
+from .arrays import VaryingArray
+
+__all__ = ["masked"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def masked(fun: F) -> F:
+    """Returns the compiled form of a function in which elements decide the sizes of arrays.
+
+    ``x[mask]``, `nonzero`, `unique`, `compress`, `extract`, `argwhere`, `flatnonzero` and `where`
+    of one argument need no ``size=``. Operations on their results ignore the padding, as with
+    `bucketed`: a mean divides by the number of selected elements. The function is compiled once for
+    all masks. `jit`, `grad` and `vmap` can be applied to the function and inside the function.
+    However, a `vmap` inside the function must not map over masks.
+
+    Args:
+      fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
+
+    Returns:
+      A function that returns what ``fun`` returns. A result whose size elements decide is a
+      `VaryingArray`: `np.asarray` cuts it, and `masked` functions take it.
+
+    Raises:
+      NotImplementedError: padding would change the result of an operation in the call.
+      InconclusiveDimensionOperation: the called function needs to know a size that elements
+        decide, as in ``range(x.shape[0])``.
+
+    Example::
+
+      mean_of_positive = olympus.masked(lambda x: jnp.mean(x[x > 0]))
+      mean_of_positive(jnp.array([3.0, -1.0, 5.0]))  # 4.0
+    """
+    if not callable(fun):
+        raise TypeError(f"masked takes a function, got {fun!r}")
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return _run(fun, args, kwargs)
+
+    run.__name__ = run.__qualname__ = f"masked_{function_name(fun)}"
+    compiled = jit(run)
+
+    @api_boundary
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return compiled(*args, **kwargs)
+
+    update_wrapper(called, fun)
+    return called  # type: ignore[return-value]
+
+
+class _Operands(NamedTuple):
+    """The arguments of a masked function as operands of a symbolic program.
+
+    Attributes:
+      values: the padded arrays.
+      avals: their types, with symbolic shapes.
+      lengths: the values of the dimension variables.
+    """
+
+    values: list[Any]
+    avals: list[Any]
+    lengths: dict[str, Any]
+
+
+def _run(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    scope = SymbolicScope()
+    leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_varying)
+    operands = _operands(leaves, scope)
+    out_tree: Any = None
+
+    def flat(*given: Any) -> list[Any]:
+        nonlocal out_tree
+        inner_args, inner_kwargs = pytrees.tree_unflatten(in_tree, given)
+        results, out_tree = pytrees.tree_flatten(fun(*inner_args, **inner_kwargs))
+        return results
+
+    with counted_sizes(scope):
+        closed = trace_to_closed(flat, operands.avals)
+    lengths = Lengths(operands.lengths)
+    results = evaluate_padded(closed, lengths, operands.values)
+    outs = [
+        _result(lengths, result, aval.shape)
+        for result, aval in zip(results, closed.out_avals, strict=True)
+    ]
+    return pytrees.tree_unflatten(out_tree, outs)
+
+
+def _is_varying(value: Any) -> bool:
+    return isinstance(value, VaryingArray)
+
+
+def _operands(leaves: Sequence[Any], scope: SymbolicScope) -> _Operands:
+    values, avals, lengths = [], [], {}
+    for place, leaf in enumerate(leaves):
+        if not _is_varying(leaf):
+            values.append(leaf)
+            avals.append(argument_aval(leaf))
+            continue
+        aval = argument_aval(leaf.values)
+        shape = list(aval.shape)
+        for axis, length in leaf.lengths.items():
+            name = f"length{place}_{axis}"
+            scope.assume(f"{name} <= {shape[axis]}")
+            (shape[axis],) = symbolic_shape(name, scope=scope)
+            lengths[name] = lax.convert_element_type(length, np.int32)
+        values.append(leaf.values)
+        avals.append(aval.update(shape=tuple(shape)))
+    return _Operands(values, avals, lengths)
+
+
+def _result(lengths: Lengths, value: Any, shape: Sequence[Any]) -> Any:
+    varying = {
+        axis: lax.max(lengths.value(size), np.int32(0))
+        for axis, size in enumerate(shape)
+        if isinstance(size, SymbolicDim)
+    }
+    return VaryingArray(value, varying) if varying else value
