@@ -316,3 +316,19 @@ def test_specs_of_ones_own(stores, tmp_path):
     np.testing.assert_array_equal(pytree.load(tmp_path / "data", single)["x"], np.zeros(100000))
     written = sum(file.stat().st_size for file in (tmp_path / "data").rglob("*"))
     assert written < 50_000  # of 400 000 bytes
+
+
+def test_pytrees_are_written_and_read_while_an_event_loop_runs(tmp_path):
+    pytest.importorskip("tensorstore")
+    from olympus.experimental.array_serialization import pytree_serialization
+
+    async def in_a_notebook():
+        with olympus.enable_x64(True):
+            numbers = {"a": olympus.numpy.arange(3.0)}
+            pytree_serialization.save(numbers, tmp_path / "numbers")
+            sharding = SingleDeviceSharding(olympus.devices()[0])
+            return pytree_serialization.load(tmp_path / "numbers", sharding)
+
+    (read,) = asyncio.run(in_a_notebook()).values()
+    assert read.dtype == np.float64
+    assert read.tolist() == [0, 1, 2]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,3 +71,11 @@ def test_refuses(execute, text: str, complaint: str) -> None:
     finished = execute(text)
     assert finished.returncode != 0
     assert complaint in finished.stderr
+
+
+def test_the_small_copy_has_300_lines() -> None:
+    page = TOOL.parent.parent / "docs" / "olympus-in-300-lines.md"
+    cells = re.findall(r"^```{code-cell}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    building = [each for each in cells[1:] if not re.search(r"^(assert|print|show)\b", each, re.M)]
+    lines = [line for each in building for line in each.splitlines() if line.strip()]
+    assert 250 < len(lines) <= 300

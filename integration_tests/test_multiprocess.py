@@ -175,6 +175,32 @@ def test_devices_collectives_and_the_environment(run_two):
         ]
 
 
+def test_flags_of_the_start(run_two):
+    result = run_two(
+        INITIALIZE,
+        """
+        show([device.process_index for device in olympus.devices()])
+        try:
+            multihost_utils.reached_preemption_sync_point(1)
+        except RuntimeError as error:
+            show(error)
+        """,
+        environment={
+            "OLYMPUS_ENABLE_PREEMPTION_SERVICE": "0",
+            "OLYMPUS_DISTRIBUTED_DEBUG": "1",
+            "http_proxy": "proxy:3128",
+            "no_proxy": "127.0.0.1,localhost",
+        },
+    )
+    for rank in (0, 1):
+        devices, refusal = result.shown(rank)
+        assert devices == "[0, 0, 1, 1]"
+        assert "disabled by the flag olympus_enable_preemption_service" in refusal
+        assert f"as process {rank} of 2" in result.errors[rank]
+        assert f"process {rank} of 2 is connected" in result.errors[rank]
+        assert "the environment variables http_proxy name proxies" in result.errors[rank]
+
+
 def test_multihost_utilities(run_two):
     result = run_two(
         INITIALIZE,

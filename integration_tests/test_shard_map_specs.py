@@ -87,6 +87,13 @@ def test_examples_along_a_mesh_axis(square):
     np.testing.assert_allclose(laid_out, plain, rtol=1e-6)
     with pytest.raises(ValueError, match="vmap spmd_axis_name cannot appear in shard_map in_specs"):
         olympus.vmap(mapped, spmd_axis_name="y")(x)
+    # Without the check, the two uses of the axis are found later.
+    olympus.config.update("olympus_disable_vmap_shmap_error", True)
+    try:
+        with pytest.raises(Exception, match="duplicate"):
+            olympus.vmap(mapped, spmd_axis_name="y")(x)
+    finally:
+        olympus.config.update("olympus_disable_vmap_shmap_error", False)
 
 
 def test_examples_along_an_explicit_axis():

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that ``nox -s fuzz`` found, and what they compute with loops in place of batches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+
+
+def written(x):
+    """The elements of a reference after a loop whose length depends on the argument."""
+    count = jnp.sum(jnp.clip(x, 0, 50).astype("int32"))
+    start = lax.while_loop(
+        lambda carry: carry[0] < count % 4,
+        lambda carry: (carry[0] + 1, jnp.tanh(jnp.roll(carry[1], 1))),
+        (jnp.zeros((), "int32"), x),
+    )[1]
+    start = jnp.clip(start, 0, 50).astype("int32").astype("float32")
+    reference = olympus.new_ref(start)
+
+    def write(place, carry):
+        olympus.ref.addupdate(reference, place % 2, jnp.sin(x[0]))
+        return carry
+
+    lax.fori_loop(0, 3, write, 0)
+    return lax.scan(lambda carry, row: (jnp.tanh(carry),) * 2, reference[...], start)[1]
+
+
+def gradient(function, x):
+    result, pull = olympus.vjp(function, x)
+    return pull(0.5 * jnp.cos(result))[0]
+
+
+def test_jacobian_of_a_batch_of_loops_that_write_a_reference():
+    """The rule of the loop batches a primal result that no example changes."""
+    x = jnp.array([0.75, 1.7])
+
+    def batched(x):
+        return olympus.vmap(written)(jnp.stack([x, x * 0.5]))
+
+    def looped(x):
+        return jnp.stack([written(x), written(x * 0.5)])
+
+    result = olympus.jacfwd(lambda x: gradient(batched, x))(x)
+    expected = olympus.jacrev(lambda x: gradient(looped, x))(x)
+    assert np.any(np.abs(expected) > 0.01)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)

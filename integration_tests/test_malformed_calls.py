@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that ``nox -s fuzz-calls`` found: errors are of the types that JAX raises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.experimental import sparse
+
+X = np.arange(4, dtype=np.float32)
+STRUCT = olympus.ShapeDtypeStruct((3,), "float32")
+
+REFUSED = {
+    "names of axes": (TypeError, lambda: jnp.median(X, axis="i")),
+    "names of axes, as in reductions": (NameError, lambda: jnp.sum(X, axis="i")),
+    "arrays as dtypes": (ValueError, lambda: jnp.array(X, dtype=jnp.ones(2))),
+    "arrays as dtypes of views": (ValueError, lambda: jnp.ones(3).view(jnp.ones(2))),
+    "arrays as dtypes of conversions": (ValueError, lambda: lax.convert_element_type(X, X)),
+    "types as values": (TypeError, lambda: olympus.vmap(jnp.dot, (None, 0))(X, STRUCT)),
+    "fractions of bits": (TypeError, lambda: lax.reduce_precision(X, 5, 2.5)),
+    "arrays as axes": (
+        TypeError,
+        lambda: olympus.random.categorical(olympus.random.key(0), X, axis=np.ones((2, 4))),
+    ),
+    "dictionaries as shapes": (
+        TypeError,
+        lambda: olympus.random.choice(olympus.random.key(0), X, {}),
+    ),
+    "texts as sparse arrays": (
+        TypeError,
+        lambda: sparse.bcoo_slice("text", start_indices=(0, 0), limit_indices=(3, 3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    kind, call = REFUSED[name]
+    with pytest.raises(kind):
+        call()
+
+
+def test_integers_of_any_size_have_a_shape():
+    assert jnp.shape(2**40) == () and jnp.ndim(2**40) == 0 and jnp.size(2**40) == 1
+
+
+def test_empty_lists_of_indices_are_taken():
+    assert jnp.take(X, jnp.array([])).shape == (0,)
+    with pytest.raises(ValueError, match="integer"):
+        jnp.take(X, jnp.array([1.0]))
+
+
+def test_densities_with_complex_weights():
+    points = np.array([[0.1], [0.2], [0.9]])
+    weights = np.array([1 + 1j, 2.0, 3.0])
+    density, (edges,) = jnp.histogramdd(points, bins=2, weights=weights, density=True)
+    sums = np.array([3 + 1j, 3.0])
+    expected = sums / sums.sum() / np.diff(edges)
+    np.testing.assert_allclose(density, expected, rtol=1e-5)
+
+
+def test_flags_of_triangular_solutions_are_truth_values():
+    a = np.array([[2.0, 1.0], [0.0, 4.0]], np.float32)
+    b = np.ones((2, 1), np.float32)
+    x = lax.linalg.triangular_solve(a, b, left_side=True, transpose_a=1)
+    np.testing.assert_allclose(a.T @ x, b)
