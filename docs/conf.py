@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import urllib.request
 from pathlib import Path
@@ -77,6 +78,22 @@ suppress_warnings = [
 ]
 
 
+REPOSITORY = "https://github.com/olympus-arrays/olympus/blob/main/"
+
+
+def adapt(app, name: str, source: list[str]) -> None:  # type: ignore[no-untyped-def]
+    """Changes the text of a page where the site differs from the repository.
+
+    Blocks that say what a cell prints are left out: the site shows what it did print. Links to
+    documents outside of this folder, which have no page, lead to the repository.
+    """
+    text = re.sub(r"(?ms)^```output\n.*?^```\n", "", source[0])
+    if "/" not in name:  # the page lies in this folder itself
+        text = re.sub(r"\]\(\.\./([^)\s]+\.(?:md|cff))\)", rf"]({REPOSITORY}\1)", text)
+    source[0] = text
+
+
 def setup(app) -> None:  # type: ignore[no-untyped-def]
     """Writes the pages of the reference before Sphinx looks for files."""
     reference_pages.write(HERE / "reference")
+    app.connect("source-read", adapt)
