@@ -16,7 +16,7 @@ try:
 except ImportError:  # not every package has property tests
     pass
 else:
-    # The verdict of a test never depends on the clock: machines are slow and busy.
+    # No deadline: the result of a test must not depend on the speed of the machine.
     settings.register_profile("olympus", deadline=None)
     settings.load_profile("olympus")
 

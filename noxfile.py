@@ -25,11 +25,11 @@ PROJECTS = {
     for path in sorted(ROOT.glob("packages/*/pyproject.toml"))
 }
 
-# The default session run uses the interpreter that runs nox; these are for the others.
+# The default session runs on the interpreter of nox; other sessions use these versions.
 NEWER_PYTHONS = ["3.12", "3.13"]
 
 
-# -- What depends on what ---------------------------------------------------------------------
+# -- Dependencies between packages --------------------------------------------------------------
 
 
 def members(requirements: Iterable[str]) -> list[str]:
@@ -67,7 +67,7 @@ def import_name(package: str) -> str:
 PACKAGES = sorted(PROJECTS, key=lambda name: (len(closure([name])), name))  # lowest first
 
 
-# -- Installing ---------------------------------------------------------------------------------
+# -- Installing packages ------------------------------------------------------------------------
 
 
 def editable(packages: Iterable[str]) -> list[str]:
@@ -82,13 +82,13 @@ def wheel(package: str) -> str:
 
 
 def install_workspace(session: nox.Session, *requirements: str, extras: str = "") -> None:
-    """Installs every package from the checkout, editable, with ``requirements`` beside them."""
+    """Installs every package from the checkout, editable, and ``requirements``."""
     packages = [f"{name}{extras}" if name == "olympus" else name for name in PACKAGES]
     session.install(*editable(packages), *requirements)
 
 
 def test_requirements() -> list[str]:
-    """Returns what the tests of all packages together need from the package index."""
+    """Returns the requirements of the tests of all packages that the package index serves."""
     return sorted({r for name in PACKAGES for r in external(test_group(name))})
 
 
@@ -132,9 +132,10 @@ def imports(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=True)
 def types(session: nox.Session) -> None:
-    """Static types: of the packages (basedpyright), and those that users meet (mypy too)."""
+    """Static types: of the packages (basedpyright), and in users' programs (mypy too)."""
     install_workspace(session, "basedpyright>=1.29", "mypy>=1.18", *test_requirements())
-    sources = [f"packages/{package}/src" for package in PACKAGES]  # none may be missing
+    # an explicit list, so that no package is missing
+    sources = [f"packages/{package}/src" for package in PACKAGES]
     session.run("basedpyright", *(session.posargs or sources))
     session.run("python", "tools/stubs.py", "--check")
     session.run("python", "tools/check_user_types.py")
@@ -151,21 +152,21 @@ def wheels(session: nox.Session) -> None:
 
 
 def tests(session: nox.Session, package: str) -> None:
-    """Tests, in an editable install of the package and of what it declares."""
+    """Runs the tests in an editable install of the package and its declared dependencies."""
     group = test_group(package)
     session.install(*editable(closure([package, *members(group)])), *external(group))
     run_pytest(session, f"packages/{package}/tests")
 
 
 def isolated(session: nox.Session, package: str) -> None:
-    """Tests, from wheels, outside the tree, with what the package declares and nothing else."""
+    """Runs the tests from wheels, outside the tree, with only the declared dependencies."""
     group = test_group(package)
     needed = closure([package])
     session.install(*map(wheel, needed))
     foreign = [import_name(name) for name in PACKAGES if name not in needed]
     source = ROOT / "packages" / package
     session.chdir(session.create_tmp())
-    # Before the test kit arrives.
+    # This check runs before the test kit is installed.
     session.run("python", f"{ROOT}/tools/check_isolation.py", import_name(package), *foreign)
     session.run("python", f"{ROOT}/tools/execute_readme.py", f"{source}/README.md")
     session.install(*map(wheel, closure(members(group))), *external(group))
@@ -173,7 +174,7 @@ def isolated(session: nox.Session, package: str) -> None:
 
 
 def minimums(session: nox.Session, package: str) -> None:
-    """Tests, with the lowest versions that the package declares."""
+    """Runs the tests with the lowest versions that the package declares."""
     if session.venv_backend != "uv":
         session.skip("needs uv: no other installer resolves to the lowest versions")
     group = test_group(package)
@@ -205,12 +206,12 @@ generate(minimums, requires=["wheels"])
 
 @nox.session(reuse_venv=True)
 def integration(session: nox.Session) -> None:
-    """What only shows when the packages work together (integration_tests/)."""
+    """Runs the tests of the packages together (integration_tests/)."""
     install_workspace(session, *test_requirements())
     run_pytest(session, "integration_tests")
 
 
-# What programs of the ecosystem of JAX need, with the libraries that they bring but without JAX.
+# Requirements of programs of the JAX ecosystem: the libraries that they import, without JAX.
 ECOSYSTEM = (
     *("optax==0.2.8", "equinox==0.13.8", "chex==0.1.92", "jaxtyping==0.3.11"),
     *("lineax==0.1.1", "optimistix==0.1.0", "diffrax==0.7.2"),
@@ -228,9 +229,12 @@ ECOSYSTEM_REQUIREMENTS = (
 )
 
 
+LIBRARIES = str(ROOT / "docs" / "libraries.md")  # a page that needs them
+
+
 @nox.session(reuse_venv=True)
 def ecosystem(session: nox.Session) -> None:
-    """Libraries written for JAX, from the package index, on OLYMPUS; skipped without an index."""
+    """Runs libraries written for JAX on OLYMPUS; skipped without a package index."""
     install_workspace(session, *test_requirements())
     try:
         session.install("--no-deps", *ECOSYSTEM)
@@ -242,9 +246,10 @@ def ecosystem(session: nox.Session) -> None:
             session.skip("the package index cannot be reached")
         raise
     run_pytest(session, "integration_tests/test_ecosystem.py", "integration_tests/test_compat.py")
+    session.run("python", "tools/execute_readme.py", LIBRARIES)
 
 
-# What the suites of more libraries need. Of all libraries, JAX is not installed with them.
+# Requirements of the suites of more libraries. JAX is not installed with them.
 SUITES = (
     *("blackjax==1.7.1", "brax==0.14.2", "chex==0.1.92", "distrax==0.1.9", "dm-haiku==0.0.17"),
     *("dm-pix==0.4.5", "dynamax==1.0.3", "e3nn-jax==0.21.0", "einops==0.8.2", "equinox==0.13.8"),
@@ -267,7 +272,7 @@ SUITES_REQUIREMENTS = (
 
 @nox.session(name="library-suites", reuse_venv=True)
 def library_suites(session: nox.Session) -> None:
-    """Test suites of libraries on OLYMPUS, and on JAX what fails; arguments are their names."""
+    """Runs test suites of libraries on OLYMPUS, and failing tests on JAX: ``-- flax optax``."""
     install_workspace(session)
     peer = Path(session.create_tmp()) / "peer"
     session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
@@ -299,10 +304,10 @@ SETTINGS = {
 @nox.session(reuse_venv=True)
 @nox.parametrize("setting", list(SETTINGS))
 def settings(session: nox.Session, setting: str) -> None:
-    """The samples of all packages under strict settings."""
+    """Runs the samples of all packages under strict settings."""
     install_workspace(session, *test_requirements())
     samples = sorted(map(str, ROOT.glob("packages/*/tests/**/test_*samples.py")))
-    for path in samples:  # tests of one name cannot be collected together
+    for path in samples:  # pytest cannot collect files of one name together
         run_pytest(session, path, env=SETTINGS[setting])
 
 
@@ -314,6 +319,20 @@ def sweep(session: nox.Session) -> None:
     session.run("python", "tools/differential/sweep.py", "--jax", peer_python, *session.posargs)
 
 
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Runs random programs under random transformations, beside JAX: ``-- --seconds 600 --seed 7``.
+
+    Findings are made smaller, and written as tests to ``build/test_findings.py``.
+    """
+    install_workspace(session)
+    peer_python = install_peer(session)
+    (ROOT / "build").mkdir(exist_ok=True)
+    tests = ("--tests", str(ROOT / "build" / "test_findings.py"))
+    script = "tools/differential/fuzz_programs.py"
+    session.run("python", script, "--jax", peer_python, *tests, *session.posargs)
+
+
 @nox.session(name="fuzz-calls")
 def fuzz_calls(session: nox.Session) -> None:
     """Makes malformed calls at random, beside JAX: ``-- --seconds 600 --seed 7``."""
@@ -322,6 +341,13 @@ def fuzz_calls(session: nox.Session) -> None:
     session.run(
         "python", "tools/differential/fuzz_calls.py", "--jax", peer_python, *session.posargs
     )
+
+
+@nox.session(reuse_venv=True)
+def damage(session: nox.Session) -> None:
+    """Reads damaged files of every kind: ``-- --files 10000 --seed 0``."""
+    install_workspace(session, *test_requirements())
+    session.run("python", "tools/damage.py", *session.posargs)
 
 
 @nox.session
@@ -349,7 +375,7 @@ def hard_points(session: nox.Session) -> None:
 
 @nox.session(name="deferred-imports", reuse_venv=True)
 def deferred_imports(session: nox.Session) -> None:
-    """Writes docs/deferred-imports.md, what late imports save; ``-- --check`` compares."""
+    """Writes docs/deferred-imports.md, the savings of late imports; ``-- --check`` compares."""
     install_workspace(session)
     session.run("python", "tools/deferred_imports.py", *session.posargs)
 
@@ -359,20 +385,20 @@ def docs(session: nox.Session) -> None:
     """Executes the documents, the READMEs and the examples in docstrings."""
     notebooks = ("nbclient>=0.10", "ipykernel>=6.29", "nbformat>=5.10")
     install_workspace(session, *test_requirements(), *notebooks, extras="[examples]")
-    documents = session.posargs or sorted(map(str, ROOT.glob("docs/**/*.md")))
+    documents = session.posargs or sorted({*map(str, ROOT.glob("docs/**/*.md"))} - {LIBRARIES})
     session.run("python", "tools/execute_docs.py", *documents, env={"MPLBACKEND": "agg"})
     if session.posargs:
         return
     session.run("python", "tools/execute_readme.py", "README.md")
     modules = [import_name(package) for package in PACKAGES]
     ignored = [
-        # The folder of what child processes find in the place of JAX is no part of the package.
+        # This folder stands in for JAX in child processes; it is no part of the package.
         "--ignore-glob=*/compat/subprocesses/*",
         # Rules of a primitive of olympus-random, which looks the file up when it is there.
         "--ignore-glob=*/olympus_ir/reference/random.py",
     ]
-    # `olympus` gives the functions of the other packages its own name as their module, and the
-    # examples of a module are those of the functions that name it: the others come first, alone.
+    # `olympus` sets itself as the module of functions of other packages, and doctest finds the
+    # examples of a module by this name. So the other packages run first, alone.
     for group in ([name for name in modules if name != "olympus"], ["olympus"]):
         run_pytest(session, "--doctest-modules", *ignored, "--pyargs", *group)
 
@@ -399,10 +425,20 @@ def example(session: nox.Session) -> None:
     session.run("python", "examples/quickstart.py", "--output", str(plot))
 
 
+@nox.session(reuse_venv=True)
+def gallery(session: nox.Session) -> None:
+    """Runs the examples of the gallery and draws their pictures: ``-- fluid`` runs one of them."""
+    install_workspace(session, extras="[examples]")
+    pictures = ROOT / "docs" / "gallery"
+    for script in sorted((ROOT / "examples" / "gallery").glob("*.py")):
+        if script.stem != "pictures" and script.stem in (session.posargs or [script.stem]):
+            session.run("python", str(script), str(pictures))
+
+
 @nox.session(python=NEWER_PYTHONS)
 def newer(session: nox.Session) -> None:
-    """All tests on a newer Python, which brings a newer jaxlib; skipped where there is none."""
-    # Each package meets what lies below it and nothing above: they are installed one by one.
+    """Runs all tests on a newer Python, which brings a newer jaxlib; skipped where absent."""
+    # Packages are installed one by one, so that each is tested without the packages above it.
     for package in PACKAGES:
         group = test_group(package)
         session.install(*editable(closure([package, *members(group)])), *external(group))
@@ -428,7 +464,7 @@ def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
 
 @nox.session(reuse_venv=True)
 def differential(session: nox.Session) -> None:
-    """Compares values with JAX in an environment of its own: ``-- --shard 3/60`` is one of 60."""
+    """Compares values with JAX in an environment of its own; ``-- --shard 3/60`` runs a part."""
     install_workspace(session)
     peer = Path(session.create_tmp()) / "jax"
     if not peer.exists():
@@ -453,24 +489,33 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session(name="benchmarks-short", requires=["wheels"])
 def benchmarks_short(session: nox.Session) -> None:
-    """One quick round of the benchmarks: fails where a result is not JAX's, never on time."""
+    """Runs one quick round of the benchmarks: fails if a result is not JAX's, never on time."""
     measure_beside_jax(session, "--short", *session.posargs)
 
 
 @nox.session(requires=["wheels"])
 def peers(session: nox.Session) -> None:
-    """Measures operations on large arrays beside the peers, for docs/benchmarks.md."""
+    """Measures operations and whole programs beside the peers, for docs/benchmarks.md."""
     session.install(*map(wheel, PACKAGES))
     folder = Path(session.create_tmp())
     pythons = []
-    requirements = {"torch": ("torch==2.13.0", "numpy"), "jax": ("jax==0.10.2", "scipy")}
+    requirements = {
+        "torch": ("torch==2.13.0", "numpy"),
+        "jax": ("jax==0.10.2", "scipy"),
+        "numba": ("numba==0.68.1", "scipy"),
+    }
     for library, needed in requirements.items():
         session.run("python", "-m", "venv", "--clear", str(folder / library), silent=True)
         python = next(p for p in (folder / library).glob("*/python*") if p.stem == "python")
         session.run(str(python), "-m", "pip", "install", "-q", *needed, external=True)
         pythons.append(f"{library}={python}")
     output = () if "--output" in session.posargs else ("--output", "docs/benchmarks.md")
-    session.run("python", "-m", "benchmarks.peers", *pythons, *output, *session.posargs)
+    operations = [each for each in pythons if not each.startswith("numba=")]
+    session.run("python", "-m", "benchmarks.peers", *operations, *output, *session.posargs)
+    compiled = [f"compiled_{each}" for each in pythons if each.startswith("torch=")]
+    session.run(
+        "python", "-m", "benchmarks.applications", *pythons, *compiled, *output, *session.posargs
+    )
 
 
 def build_distributions(session: nox.Session, package: str) -> list[Path]:
@@ -541,6 +586,7 @@ nox.options.sessions = [
     "ecosystem",
     "docs",
     "example",
+    "gallery",
     "benchmarks-short",
     *(f"newer-{python}" for python in NEWER_PYTHONS),
 ]

@@ -132,6 +132,28 @@ def _(lib: Any) -> Callable:
     return run
 
 
+@workload("lower again", "retrace", units=1)
+def _(lib: Any) -> Callable:
+    x, _, _ = arrays(lib)
+    f = lib.top.jit(lambda x: lib.np.sum(lib.np.sin(x) * x))
+    return lambda: f.lower(x) and None
+
+
+@workload("jit call, two devices, all-reduce", "jit call", devices=2)
+def _(lib: Any) -> Callable:
+    mesh = lib.top.make_mesh((2,), ("x",))
+    sharding = lib.sharding.NamedSharding(mesh, lib.sharding.PartitionSpec("x"))
+    x = lib.top.device_put(np.ones((8,), np.float32), sharding)
+    f = lib.top.jit(lambda x: (x * 2.0).sum())
+    return lambda: f(x).block_until_ready()
+
+
+@workload("device_put, 4 MB of NumPy", "jit call", units=1)
+def _(lib: Any) -> Callable:
+    x = np.ones((1 << 20,), np.float32)
+    return lambda: lib.top.device_put(x).block_until_ready()
+
+
 # ---- pytrees ----
 
 

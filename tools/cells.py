@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the executable cells of a Markdown document and says whether they did what it promises.
+"""Finds the executable cells of a Markdown document and compares them with their promises.
 
 A cell is a MyST ``{code-cell}`` block, or a plain ``python`` block in a document that has none (a
 README). A block with the info string ``output`` that follows a cell, with only blank lines between
-them, is what the cell prints: compared with runs of blanks counting as one, and ``...`` standing
-for any text. Tags, on the first lines of a cell (``:tags: [raises-exception, raises-TypeError]``):
+them, is the expected output of the cell. Runs of blanks count as one, and ``...`` stands for any
+text. Tags, on the first lines of a cell (``:tags: [raises-exception, raises-TypeError]``):
 
 - ``raises-exception``: the cell has to fail, and another cell must not;
 - ``raises-<Class>``: it has to fail with an exception of that class (needed where it fails);
@@ -27,7 +27,7 @@ _OUTPUT_OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class DocumentError(Exception):
-    """A document does not do what it says."""
+    """Error for a document whose cells do not keep the document's promises."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Fence:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Code that a document asks to be run, and what the document says will happen."""
+    """Code of a document, with the outcome that the document promises."""
 
     source: str
     tags: frozenset[str]

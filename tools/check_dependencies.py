@@ -2,8 +2,8 @@
 """Checks that each package declares the distributions that it imports, neither more nor fewer.
 
 An import is an ``import`` statement in the package's sources, wherever it stands, or a call of
-``importlib.import_module`` with a literal name. What a package imports where it happens to be
-installed, without needing it, stands in OPTIONAL with the reason.
+``importlib.import_module`` with a literal name. Imports of distributions that a package uses only
+if they are installed are listed in OPTIONAL, with the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def imported_names(source: ast.Module) -> Iterator[str]:
 
 
 def imported_distributions(package: Path) -> dict[str, Path]:
-    """Returns the distributions that a package imports, each with a file that does."""
+    """Returns the distributions that a package imports, each with a file that imports it."""
     own = package.name.replace("-", "_")
     found: dict[str, Path] = {}
     for path in sorted(package.glob("src/**/*.py")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a package is imported from an installed wheel, and that its strangers are absent.
+"""Checks that an installed wheel can be imported, and that undeclared packages are absent.
 
 Usage: python check_isolation.py IMPORT_NAME [FOREIGN_IMPORT_NAME ...]
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def main(package: str, *foreign: str) -> None:
-    """Imports ``package`` and refuses every importable name of ``foreign``."""
+    """Imports ``package``, and fails if a name of ``foreign`` can be imported."""
     present = [name for name in foreign if importlib.util.find_spec(name) is not None]
     if present:
         sys.exit(f"{package} does not declare {', '.join(present)}, yet they are importable here")

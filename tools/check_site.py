@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the built documentation site: every public name has a page, and a browser finds its way.
+"""Checks the built documentation site: pages of all public names, links, search, pictures.
 
-A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, runs
-a search, and looks at a picture. Where there is no Chromium the last part is left out, with a
-message.
+A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, looks
+at the pictures of the gallery, and runs a search. Where there is no Chromium the last part is
+left out, with a message.
 
 Usage: python check_site.py docs/_build/html
 """
@@ -37,7 +37,7 @@ def names_without_a_page(folder: Path) -> list[str]:
 
 
 def open_browser(profile: str) -> Any:
-    """Starts a headless Chromium that talks to nothing but the files it opens."""
+    """Starts a headless Chromium without access to the network."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -70,6 +70,12 @@ def walk(browser: Any, folder: Path) -> None:
     click(browser, browser.find_element(By.LINK_TEXT, "einsum"))
     assert "einsum" in browser.find_element(By.TAG_NAME, "h1").text
     assert "subscripts" in browser.find_element(By.TAG_NAME, "body").text
+    browser.get((folder / "gallery.html").as_uri())
+    pictures = browser.find_elements(By.CSS_SELECTOR, "main img")
+    assert len(pictures) >= 12, f"{len(pictures)} pictures in the gallery"
+    for each in pictures:
+        is_shown = browser.execute_script("return arguments[0].naturalWidth > 200", each)
+        assert is_shown, each.get_attribute("src")
     browser.get((folder / "search.html").as_uri() + "?q=checkpoints")
     found = WebDriverWait(browser, 30).until(
         lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results li a")

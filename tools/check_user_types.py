@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what type checkers tell users, with pyright and mypy.
+"""Checks the reports of pyright and mypy on users' code.
 
 Every line of integration_tests/typing/accepted.py passes both checkers, and both find a mistake on
 each marked line of integration_tests/typing/rejected.py and nowhere else.

@@ -13,8 +13,8 @@ It compares
   and Python scalars, with 64-bit types and without, in standard and strict promotion: the dtype and
   weak type of the result, or the kind of error.
 
-What differs is listed, unless a pattern in the tables of docs/differences.md explains it. The exit
-status is 1 where something is left unexplained.
+Differences are listed, unless a pattern in the tables of docs/differences.md explains them. The
+exit status is 1 if a difference is unexplained.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ULPS = 8
 
 
 def plain(value: Any) -> Any:
-    """A parameter as plain data; raises TypeError where it is a program or the like."""
+    """Returns a parameter as plain data; raises TypeError for programs and the like."""
     if value is None or isinstance(value, bool | int | float | complex | str | np.dtype):
         if isinstance(value, enum.Enum):
             return ("enum", type(value).__name__, value.name)
@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
 
 
 def rebuilt(value: Any, lax: Any) -> Any:
-    """The parameter of plain data, with the classes of a library."""
+    """Returns the parameter of plain data, with the classes of a library."""
     if not isinstance(value, tuple):
         return value
     kind = value[0]
@@ -90,8 +90,8 @@ def rebuilt(value: Any, lax: Any) -> Any:
 
 
 def sample_cases() -> list[tuple[str, str, list[np.ndarray], dict[str, Any]]]:
-    """The samples whose parameters are plain data: name, primitive, operands, parameters."""
-    from olympus_testing import cases  # the other interpreter does not have it
+    """Returns the samples with plain parameters: name, primitive, operands, parameters."""
+    from olympus_testing import cases  # the interpreter with JAX lacks this package
 
     found = []
     for case in cases():
@@ -109,7 +109,7 @@ def sample_cases() -> list[tuple[str, str, list[np.ndarray], dict[str, Any]]]:
 
 
 class Library:
-    """What is needed of OLYMPUS or of JAX, by the same names."""
+    """The functions of OLYMPUS or of JAX that this script needs, by the same names."""
 
     def __init__(self, name: str) -> None:
         import importlib
@@ -143,7 +143,7 @@ class Library:
 
 
 def outcome(fun: Any) -> Any:
-    """What a call gives, or the builtin kind of its error."""
+    """Returns the result of a call, or the builtin kind of its error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -247,7 +247,7 @@ def record(options: argparse.Namespace) -> None:
 
 
 def difference(ours: Any, theirs: Any) -> str:
-    """In words, what differs; empty where nothing does."""
+    """Describes the difference of two outcomes; empty if they agree."""
     if not (isinstance(ours, dict) and isinstance(theirs, dict)):
         return "" if ours == theirs else f"{_short(ours)} | {_short(theirs)}"
     if ours["types"] != theirs["types"]:
@@ -280,7 +280,7 @@ def _distance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def explanations() -> list[str]:
-    """The patterns in the tables of docs/differences.md."""
+    """Returns the patterns in the tables of docs/differences.md."""
     text = DIFFERENCES.read_text("utf-8") if DIFFERENCES.exists() else ""
     patterns = []
     for row in re.findall(r"^\|(.*?)\|", text, re.MULTILINE):

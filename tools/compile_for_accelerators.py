@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the samples of all primitives for a TPU or a GPU that is not there.
 
-Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. What does
-not compile is printed with the compiler's message.
+Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. Samples
+that do not compile are printed with the compiler's message.
 
 Usage: python compile_for_accelerators.py tpu|cuda [most cases a primitive] [primitive ...]
 """
@@ -39,14 +39,14 @@ platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } device_description_
 
 
 def describe(platform: str) -> TopologyDescription:
-    """The machine to compile for."""
+    """Returns the description of the machine to compile for."""
     if platform == "tpu":
         return get_topology_desc("v5e:2x2", "tpu")
     return get_topology_desc("h100", "cuda", topology="1x1x1", target_config=H100)
 
 
 def main(platform: str, most: str = "2", *names: str) -> None:
-    """Compiles and counts; the exit status says whether all compiled."""
+    """Compiles and counts the samples; the exit status is 0 if all compile."""
     place = SingleDeviceSharding(describe(platform).devices[0])
     tried: Counter[str] = Counter()
     failed = 0
@@ -55,7 +55,7 @@ def main(platform: str, most: str = "2", *names: str) -> None:
         if (names and primitive.name not in names) or tried[primitive.name] >= int(most):
             continue
         if primitive.family == "callbacks":
-            continue  # TPUs have no way back into the interpreter
+            continue  # TPUs cannot call Python functions
         tried[primitive.name] += 1
         try:
             with case.context():

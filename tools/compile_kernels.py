@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the sample kernels of olympus-pallas for a TPU or a GPU that is not there.
 
-Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. What does
-not compile is printed with the compiler's message.
+Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. Kernels
+that do not compile are printed with the compiler's message.
 
 Usage: python compile_kernels.py tpu|cuda
 """
@@ -33,12 +33,12 @@ from olympus_sharding.shardings.behavior import SingleDeviceSharding
 from olympus_xla import jit
 
 DATA = pathlib.Path(__file__).parent.parent / "packages/olympus-pallas/tests/data"
-# The matrix units of the chips that kernels are compiled for are smaller.
+# The chips for which kernels are compiled have smaller matrix units.
 TOO_NEW = ("matrix unit",)
 
 
 def load(name: str) -> types.ModuleType:
-    """One of the modules of samples."""
+    """Returns a module of samples by its name."""
     specification = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
@@ -47,7 +47,7 @@ def load(name: str) -> types.ModuleType:
 
 
 def programs(platform: str) -> Iterator[tuple[str, Any, Sequence[Any]]]:
-    """Names, functions and types of arguments with their places."""
+    """Yields name, function and argument types of each kernel; the types have shardings."""
     samples = load("samples")
     devices = describe(platform).devices
     calls = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=False)
@@ -76,7 +76,7 @@ def programs(platform: str) -> Iterator[tuple[str, Any, Sequence[Any]]]:
 
 
 def main(platform: str) -> None:
-    """Compiles and counts; the exit status says whether all compiled."""
+    """Compiles and counts the kernels; the exit status is 0 if all compile."""
     count, failed = 0, 0
     for name, call, arguments in programs(platform):
         count += 1

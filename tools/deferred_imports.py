@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what each late import saves, and writes docs/deferred-imports.md.
+"""Measures the time that each late import saves, and writes docs/deferred-imports.md.
 
 ``--check`` compares the declarations in the source with those on the page, and measures nothing.
 """
@@ -40,7 +40,7 @@ print((time.thread_time() - start) * 1e3)
 
 
 class Declaration(NamedTuple):
-    """One call of `deferred`: the module that is imported late, and the one that declares it."""
+    """One call of `deferred`: the module that is imported late, and the module that declares it."""
 
     module: str
     user: str

@@ -14,6 +14,7 @@ import re
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -22,7 +23,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 CELL_TIMEOUT = 300  # seconds
-KERNEL_ARGUMENTS = ["--Application.log_level=ERROR"]  # it warns of plain TCP on one machine
+# the kernel warns of plain TCP on one machine
+KERNEL_ARGUMENTS = ["--Application.log_level=ERROR"]
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 PREPARATION = """
@@ -36,7 +38,7 @@ _few_measurements(get_ipython())
 
 
 def printed_text(outputs: list[nbformat.NotebookNode]) -> str:
-    """Returns what a reader sees below a cell: streams, value, the last line of an error."""
+    """Returns the text that a reader sees below a cell: streams, value, last line of an error."""
     parts = []
     for output in outputs:
         match output.output_type:
@@ -50,7 +52,7 @@ def printed_text(outputs: list[nbformat.NotebookNode]) -> str:
 
 
 def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
-    """Compares what a cell did with what the document says."""
+    """Compares the outcome of a cell with the document."""
     errors = [output for output in outputs if output.output_type == "error"]
     raised = errors[0].ename if errors else None
     if raised != cell.expected_error:
@@ -63,7 +65,7 @@ def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
 
 
 def run_document(path: Path) -> int:
-    """Runs the cells of one document in order and returns how many there are."""
+    """Runs the cells of one document in order and returns their number."""
     cells = [cell for cell in read_cells(path) if "skip-execution" not in cell.tags]
     if not cells:
         return 0
@@ -84,20 +86,25 @@ def run_document(path: Path) -> int:
     return len(cells)
 
 
+def report_on(document: str) -> tuple[str, str | None]:
+    """Runs a document, and returns a line on it, and what it did not do, if anything."""
+    start = time.perf_counter()
+    try:
+        count = run_document(Path(document))
+    except (DocumentError, CellTimeoutError, DeadKernelError) as error:
+        return f"{document}: FAILED", f"{document}: {error}"
+    return f"{document}: {count} cells in {time.perf_counter() - start:.1f} s", None
+
+
 def main(*documents: str) -> None:
-    """Runs every document and reports all that do not do what they say."""
+    """Runs every document, one on each core, and reports all that do not do what they say."""
     # Compiled programs go to a folder of their own, not to the user's.
     os.environ.setdefault("OLYMPUS_CACHE_DIR", tempfile.mkdtemp(prefix="olympus-docs-"))
     failures = []
-    for document in documents:
-        start = time.perf_counter()
-        try:
-            count = run_document(Path(document))
-        except (DocumentError, CellTimeoutError, DeadKernelError) as error:
-            failures.append(f"{document}: {error}")
-            print(f"{document}: FAILED")
-        else:
-            print(f"{document}: {count} cells in {time.perf_counter() - start:.1f} s")
+    with ProcessPoolExecutor(min(len(documents), os.cpu_count() or 1) or 1) as processes:
+        for line, failure in processes.map(report_on, documents):
+            print(line, flush=True)
+            failures += [failure] if failure else []
     if failures:
         sys.exit("\n\n".join(failures))
 

@@ -19,7 +19,7 @@ from cells import Cell, DocumentError, read_cells
 
 
 def run_cell(cell: Cell, namespace: dict[str, object]) -> None:
-    """Runs one cell in ``namespace`` and compares what happens with what the document says."""
+    """Runs one cell in ``namespace`` and compares the outcome with the document."""
     printed = io.StringIO()
     raised: Exception | None = None
     try:
@@ -40,7 +40,7 @@ def run_cell(cell: Cell, namespace: dict[str, object]) -> None:
 
 
 def run_document(path: Path) -> int:
-    """Runs the cells of one document in order and returns how many there are."""
+    """Runs the cells of one document in order and returns their number."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     cells = [cell for cell in read_cells(path) if "skip-execution" not in cell.tags]
     for cell in cells:
@@ -49,7 +49,7 @@ def run_document(path: Path) -> int:
 
 
 def main(*documents: str) -> None:
-    """Runs every document and fails on the first that does not do what it says."""
+    """Runs the documents, and stops at the first that fails."""
     warnings.simplefilter("error")
     for document in documents:
         try:

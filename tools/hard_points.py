@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - rows of a table
-"""Points where the formula of a derivative breaks, and the table docs/hard-points.md of them.
+"""Points where the formula of a derivative breaks, and their table docs/hard-points.md.
 
-``--check`` compares the page with what it would be, without computing anything.
+``--check`` compares the rows of the page with the points listed here, and computes nothing.
 """
 
 from __future__ import annotations

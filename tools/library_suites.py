@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the test suites of libraries written for JAX on OLYMPUS, and on JAX what fails there.
+"""Runs the test suites of libraries written for JAX on OLYMPUS, and failing tests on JAX, too.
 
 ``python tools/library_suites.py --peer PYTHON --folder FOLDER [library ...]``, where ``PYTHON`` is
 the interpreter of an environment with JAX and the same libraries. The suites are those of the
 source distributions that ``integration_tests/ecosystem/suites.toml`` lists; they are downloaded
 with pip. A test that fails on OLYMPUS and passes on JAX is a difference. The command fails where a
-difference is not listed among the library's ``private`` tests, or where a listed one passes.
+difference is not listed among the library's ``private`` tests, or where a listed test passes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def unpacked(suite: Suite, folder: Path) -> Path:
 def run_tests(
     suite: Suite, command: Sequence[str], tests: Sequence[str], folder: Path, log: Path
 ) -> dict[str, str]:
-    """Runs tests in a process of their own, and in another one what a crash has left out.
+    """Runs tests in a process of their own; after a crash another process runs the remaining tests.
 
     Args:
       suite: the suite.
@@ -123,7 +123,7 @@ def run_tests(
 
 
 def recorded(record: Path) -> dict[str, str]:
-    """Returns the outcomes in a file of `outcome_recorder`; "crashed" where a test has none."""
+    """Returns the outcomes in a file of `outcome_recorder`; "crashed" if there is none."""
     outcomes: dict[str, str] = {}
     if record.exists():
         for line in record.read_text().splitlines():
@@ -136,7 +136,7 @@ def recorded(record: Path) -> dict[str, str]:
 
 
 def compare(name: str, suite: Suite, peer: str, folder: Path) -> bool:
-    """Runs one library's suite, prints what differs, and returns whether all is as listed."""
+    """Runs one library's suite and prints the differences; returns whether all are listed."""
     if suite.module is None:
         source = unpacked(suite, folder / "sources")
     else:
@@ -152,7 +152,7 @@ def compare(name: str, suite: Suite, peer: str, folder: Path) -> bool:
     if failing:
         on_jax = run_tests(suite, [peer, "-m"], failing, source, logs / f"{name}-jax.txt")
         differing = [test for test in failing if on_jax.get(test, "passed") not in FAILING]
-    if differing:  # some tests depend on chance, or on those that ran before them
+    if differing:  # some tests depend on chance, or on earlier tests
         again = run_tests(suite, own, differing, source, logs / f"{name}-again.txt")
         differing = [test for test in differing if again.get(test, "error") in FAILING]
     counts = {kind: list(outcomes.values()).count(kind) for kind in ("passed", "skipped")}

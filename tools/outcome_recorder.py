@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest that writes the outcome of each test at once, so that a crash loses none.
 
-The variable ``OUTCOMES`` names a file of JSON lines. Tests that it has already are left out.
+The variable ``OUTCOMES`` names a file of JSON lines. Tests whose outcome the file has already are
+left out.
 """
 
 from __future__ import annotations

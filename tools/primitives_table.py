@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/primitives.md: what each interpreter does with each primitive.
+"""Writes docs/primitives.md, the table of the rules of each primitive for each interpreter.
 
 ``python tools/primitives_table.py`` rewrites the page, ``--check`` fails where it is out of date.
 """
@@ -32,7 +32,7 @@ another rule. *Exempt*: a rule would make no sense, for the reason given below.
 
 
 def cell(table: RuleTable, primitive: Primitive) -> str:
-    """What a table says of a primitive."""
+    """Returns the entry of a primitive in a rule table."""
     if primitive in table.derived:
         return "derived"
     if primitive in table:
@@ -45,19 +45,22 @@ def cell(table: RuleTable, primitive: Primitive) -> str:
 
 
 def transpose_cell(primitive: Primitive) -> str:
-    """Only primitives that are linear in operands owe a transpose rule."""
+    """Returns the entry for the transpose rule.
+
+    Only primitives that are linear in operands need the rule.
+    """
     found = cell(transpose_rules, primitive)
     return "not linear" if found == "**missing**" and not primitive.linear_in else found
 
 
 def derivative_cell(primitive: Primitive) -> str:
-    """A jvp rule, or a linearization rule in its place."""
+    """Returns the entry for a jvp rule, or for a linearization rule in its place."""
     found = cell(jvp_rules, primitive)
     return "rule" if found == "**missing**" and primitive in linearize_rules else found
 
 
 def page() -> str:
-    """The text of the page."""
+    """Returns the text of the page."""
     lines = [HEADER + "| primitive | family | reference | jvp | transpose | batching | lowering |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     tables = {

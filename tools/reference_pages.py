@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import reference_notes
+import reference_tables
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import olympus
@@ -75,7 +77,7 @@ class Entry(NamedTuple):
 
 
 def write(folder: Path) -> None:
-    """Writes all pages into a folder, in place of what it holds."""
+    """Writes all pages into a folder and deletes its old contents."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     index = ["# API reference", ""]
@@ -83,24 +85,35 @@ def write(folder: Path) -> None:
     all_modules = {
         each for roots in GROUPS.values() for root in roots for each in modules_below(root)
     }
+    entries = {
+        module: sorted(entries_of(module, all_modules), key=lambda entry: entry.name.lower())
+        for module in sorted(all_modules)
+    }
+    pages = {
+        f"{entry.module}.{entry.name}": entry.page for each in entries.values() for entry in each
+    }
     for group, roots in GROUPS.items():
         modules = [each for root in roots for each in modules_below(root) if each not in taken]
         taken.update(modules)
         index += [f"## {group}", ""]
         for module in modules:
-            entries = sorted(entries_of(module, all_modules), key=lambda entry: entry.name.lower())
-            if not entries:
+            if not entries[module]:
                 continue
-            index += [f"- [{module}]({module}.md): {len(entries)} names"]
-            (folder / f"{module}.md").write_text(module_page(module, entries), "utf-8")
-            for entry in entries:
-                (folder / f"{entry.page}.rst").write_text(entry_page(entry), "utf-8")
+            index += [f"- [{module}]({module}.md): {len(entries[module])} names"]
+            (folder / f"{module}.md").write_text(module_page(module, entries[module]), "utf-8")
+            for entry in entries[module]:
+                text = entry_page(entry) + notes(entry, pages, folder.parent)
+                (folder / f"{entry.page}.rst").write_text(text, "utf-8")
         index += [""]
+    index += ["## Tables", ""]
+    for name in reference_tables.write(folder):
+        index += [f"- [{name.replace('-', ' ').capitalize()}]({name}.md)"]
+    index += ["", "```{toctree}", ":hidden:", "", *reference_tables.NAMES, "```"]
     (folder / "index.md").write_text("\n".join(index), "utf-8")
 
 
 def modules_below(root: str) -> list[str]:
-    """Returns the public modules of the package below one; of `olympus` itself alone."""
+    """Returns a module and the public modules below it; for `olympus`, the module alone."""
     if root == "olympus":
         return [root]
     module = importlib.import_module(root)
@@ -112,7 +125,7 @@ def modules_below(root: str) -> list[str]:
 
 
 def entries_of(name: str, modules: set[str]) -> Iterator[Entry]:
-    """Returns the public names of a module, but for its submodules.
+    """Returns the public names of a module, except submodules.
 
     Args:
       name: the module.
@@ -127,12 +140,13 @@ def entries_of(name: str, modules: set[str]) -> Iterator[Entry]:
             warnings.simplefilter("ignore")
             try:
                 value = getattr(module, each)
-            except (AttributeError, ImportError):  # of a library that is not installed
+            # the name belongs to a library that is not installed
+            except (AttributeError, ImportError):
                 continue
         if inspect.ismodule(value) or is_foreign(value):
             continue
         page = f"{name}.{each}"
-        while page.lower() in seen:  # on disks that ignore case
+        while page.lower() in seen:  # some disks ignore case
             page += "_"
         seen.add(page.lower())
         yield Entry(name, each, value, page, summary_of(value))
@@ -145,7 +159,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def docstring_of(value: Any) -> str:
-    """Returns the docstring of an object that is its own and not that of its class."""
+    """Returns an object's own docstring, not that of its class."""
     text = inspect.getdoc(value) or ""
     if not callable(value) and text == inspect.getdoc(type(value)):
         return ""
@@ -179,17 +193,42 @@ def entry_page(entry: Entry) -> str:
     text = docstring_of(entry.value)
     if is_own(entry.value):
         text = str(GoogleDocstring(escaped(text) or entry.summary, _NAPOLEON))
-    elif text:  # of another library, in another notation
+    elif text:  # the docstring of another library, in another notation
         text = "::\n\n" + "\n".join(f"   {line}" for line in text.splitlines())
     lines += [f"   {line}" if line else "" for line in text.splitlines()]
     if kind == "class":
         lines += ["", *members(entry.value)]
-    lines += ["", f":doc:`{entry.module} <{entry.module}>`", ""]
+    return "\n".join([*lines, "", ""])
+
+
+def notes(entry: Entry, pages: dict[str, str], guides: Path) -> str:
+    """Returns the end of a page: the difference from NumPy, related names and guides.
+
+    Args:
+      entry: the public name.
+      pages: the pages by dotted name.
+      guides: the folder of the guides.
+    """
+    lines = []
+    differs = reference_notes.difference(entry.module, entry.name, entry.value)
+    if differs:
+        lines += [".. rubric:: Beside NumPy and SciPy", "", differs, ""]
+    found = reference_notes.related(
+        f"{entry.module}.{entry.name}", entry.value, docstring_of(entry.value), pages
+    )
+    if found:
+        links = ", ".join(f":doc:`{page.rstrip('_')} <{page}>`" for page in found)
+        lines += [".. rubric:: See also", "", links, ""]
+    mentioned = reference_notes.guides(guides).get(f"{entry.module}.{entry.name}", [])
+    if mentioned:
+        links = ", ".join(f":doc:`{title} </{page}>`" for page, title in mentioned)
+        lines += [".. rubric:: In the guides", "", links, ""]
+    lines += [f":doc:`{entry.module} <{entry.module}>`", ""]
     return "\n".join(lines)
 
 
 def is_own(value: Any) -> bool:
-    """Returns whether an object belongs to OLYMPUS; constants do."""
+    """Returns whether an object belongs to OLYMPUS; objects without a module, constants, do."""
     home = getattr(value, "__module__", None) or "olympus"
     return home.startswith("olympus")
 
@@ -204,14 +243,17 @@ def escaped(text: str) -> str:
         follows_code = number and blocks[2 * number - 2].endswith("::")
         if not (">>>" in block or follows_code):
             parts = re.split(
-                r"(``.*?``|`[^`]*`|^\s*\*+\w+:)", block, flags=re.DOTALL | re.MULTILINE
+                r"(``.*?``|`[^`]*`|^\s*\*+\w+:|^\s*\* )", block, flags=re.DOTALL | re.MULTILINE
             )
             parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
-            blocks[2 * number] = "".join(parts)
+            # A literal in the plural, as in `Shape`s, ends where its letters begin.
+            blocks[2 * number] = _PLURAL.sub(
+                lambda match: f"{match[1]}\\ {match[2]}" if match[2] else match[1], "".join(parts)
+            )
     return "".join(blocks)
 
 
-_LITERALS = re.compile(r"(``.*?``|`[^`]*`|^\s*\*+\w+:)", re.DOTALL | re.MULTILINE)
+_PLURAL = re.compile(r"(``[^`]+``|`[^`]+`)([A-Za-z])?")
 _MARKUP = re.compile(r"[*|`]|(?<=\w)_(?=\W|$)")
 
 
@@ -258,9 +300,19 @@ def members(owner: type) -> Iterator[str]:
         if name.startswith("_") or not text:
             continue
         first = " ".join(text.partition("\n\n")[0].split())
-        yield f"   ``{name}``"
+        yield f"   ``{name}{signature_of(owner, name, member)}``"
         yield f"      {escaped(first)}"
         yield ""
+
+
+def signature_of(owner: type, name: str, member: Any) -> str:
+    """Returns the parameters of a method in parentheses; nothing for a property."""
+    if not callable(member):
+        return ""
+    text = described(member)[1]
+    is_static = isinstance(inspect.getattr_static(owner, name, None), staticmethod)
+    without_self = text if is_static else re.sub(r"^\(self(?:, /)?(?:, )?", "(", text)
+    return without_self.replace("`", "'")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def build(package: str, root: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def index(folder: Path) -> Iterator[str]:
-    """Serves the wheels in a folder on this machine, and gives the address."""
+    """Serves the wheels in a folder on this machine, and yields the address."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -103,7 +103,7 @@ def main() -> None:
     build("olympus-random", copy, wheels)
     for project in sorted(copy.glob("packages/*/pyproject.toml")):
         package = project.parent.name
-        if '"olympus-random>=' in project.read_text("utf-8"):  # those whose range is wider now
+        if '"olympus-random>=' in project.read_text("utf-8"):  # packages whose range is wider now
             print("tagged", prepare(package, "first", copy))
             build(package, copy, wheels)
 

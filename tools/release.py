@@ -170,7 +170,7 @@ def insert_section(changelog: Path, section: str) -> None:
 
 
 def widen_range(project: Path, package: str, version: Version) -> None:
-    """Lets the packages that require another one accept its new version.
+    """Lets the packages that require a package accept a new version of it.
 
     A requirement keeps its lower bound. Its upper bound becomes the next version that may break it:
     the next major version, or before 1.0 the next minor one.
@@ -184,6 +184,6 @@ def widen_range(project: Path, package: str, version: Version) -> None:
 
 
 def git(root: Path, *arguments: str) -> str:
-    """Runs git in the repository and returns what it prints."""
+    """Runs git in the repository and returns its output."""
     command = ("git", "-C", str(root), *arguments)
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

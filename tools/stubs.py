@@ -32,7 +32,7 @@ HEADER = "# SPDX-License-Identifier: Apache-2.0\n# Written by tools/stubs.py.\n"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Returns the modules of the package that find names lazily, or take all names of another."""
+    """Returns the modules that find names lazily, or take all names of another module."""
     yield olympus
     for info in pkgutil.walk_packages([str(FOLDER)], "olympus."):
         if any(part.startswith("_") for part in info.name.split(".")):
@@ -68,7 +68,7 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
         warnings.simplefilter("ignore")
         try:
             value = getattr(module, name)
-        except (AttributeError, ImportError):  # of a library that is not installed
+        except (AttributeError, ImportError):  # the name belongs to a library that is not installed
             return
     if inspect.ismodule(value):
         if value.__name__ == f"{module.__name__}.{name}":
@@ -91,7 +91,7 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
 
 
 def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | None:
-    """Returns another module that defines a public name, and the name there; None if none does."""
+    """Returns another module that defines a public name, and the name there; else None."""
     inner = getattr(value, "__wrapped__", value)  # public functions are wrappers of inner ones
     home = getattr(inner, "__module__", None)
     own = getattr(inner, "__name__", name)

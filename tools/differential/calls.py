@@ -43,7 +43,7 @@ MODULES = {
     "tree": "tree",
 }
 
-# Submodules that importing their parent does not bind.
+# Submodules that need an import of their own.
 _SUBMODULES = (
     *("numpy.linalg", "numpy.fft", "lax.linalg", "nn.initializers"),
     *("scipy.cluster.vq", "scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.linalg"),
@@ -73,7 +73,7 @@ class Operand:
 
 
 OPERANDS = {
-    # Of the dtype of the case.
+    # Operands of the dtype of the case.
     "s": Operand(),
     "x": Operand((4,)),
     "y": Operand((4,)),
@@ -90,7 +90,7 @@ OPERANDS = {
     "t": Operand((2, 3, 4)),
     "e": Operand((2, 4, 4, 3)),
     "k": Operand((2, 2, 3, 5)),
-    # Of one dtype.
+    # Operands of a fixed dtype.
     "i": Operand((4,), (0, 2), "int32"),
     "j": Operand((), (0, 2), "int32"),
     "o": Operand((4,), (1, 4), "int32"),
@@ -106,7 +106,7 @@ OPERANDS = {
 
 
 def dtype_of(name: str) -> np.dtype:
-    """Returns a dtype by its name, those of ml_dtypes too."""
+    """Returns a dtype by its name; names of ml_dtypes are known, too."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
@@ -119,7 +119,7 @@ def operands_of(expression: str) -> list[str]:
 
 
 def operand(name: str, dtype: str, batch: int | None = None) -> np.ndarray:
-    """Returns the elements of an operand, `batch` of them stacked where it is given.
+    """Returns the elements of an operand, or of ``batch`` operands stacked.
 
     Keys are returned as the words of their data.
     """
@@ -158,7 +158,7 @@ def _drawn(declared: Operand, name: str, dtype: str, number: int) -> np.ndarray:
 
 @functools.cache
 def namespace(library: str) -> dict[str, Any]:
-    """Returns what expressions may name besides operands: the modules of `library`, and NumPy."""
+    """Returns the names in expressions besides operands: the modules of `library`, and NumPy."""
     root = importlib.import_module(library)
     found: dict[str, Any] = {"root": root, "np": np}
     for abbreviation, module in MODULES.items():

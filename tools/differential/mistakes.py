@@ -8,7 +8,7 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 Each file is a section. A mistake is an expression; below it, after ``=>``, stands the mended code.
 An error is worse than JAX's if its type is not one of JAX's, if its text is shorter than half of
 JAX's, if it shows frames of the library or errors from inside, or if there is none; a line after
-``~`` says why another outcome than JAX's is meant. Mended code must run. ``--write`` writes the
+``~`` says why an outcome other than JAX's is intended. Mended code must run. ``--write`` writes the
 page docs/mistakes.md, what users see and what to write in its place.
 """
 
@@ -46,7 +46,7 @@ TITLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """A mistake, the code that was meant, and why the outcome is not JAX's, where that is so."""
+    """Mistake with its mended code, and the reason for an outcome other than JAX's, if any."""
 
     section: str
     code: str
@@ -100,14 +100,14 @@ def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
             eval(code, found)
         except Exception as error:
             outcome = fuzz_calls.description(error)
-            here = __file__
-            outcome["frames"] = [frame for frame in outcome["frames"] if here not in frame]
+            this_file = __file__
+            outcome["frames"] = [frame for frame in outcome["frames"] if this_file not in frame]
             return outcome
     return {"status": "ok"}
 
 
 def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Returns in what our outcome is worse than JAX's."""
+    """Returns the ways in which our outcome is worse than JAX's."""
     if ours.get("mended"):
         return [f"the mended code fails: {ours['mended'][:200]}"]
     if ours["status"] == "ok":
@@ -151,7 +151,7 @@ def page(outcomes: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Runs the mistakes in both libraries and lists what is worse than in JAX."""
+    """Runs the mistakes in both libraries and lists errors that are worse than JAX's."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--write", action="store_true", help="write docs/mistakes.md")

@@ -7,7 +7,7 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
 A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
 is the types of the results, or the kind of the error. The cases in which the libraries differ are
-listed by their errors. The exit status is 1 where one is left that no pattern in the section
+listed by their errors. The exit status is 1 where a case is left that no pattern in the section
 "Settings" of docs/differences.md explains. ``--write-refusals`` writes the expressions that JAX
 refuses when it traces them, one file a setting; tests read these files.
 """
@@ -61,7 +61,7 @@ Outcome = tuple[str, Any]
 
 
 class Library:
-    """OLYMPUS or JAX, with what cases need of it."""
+    """OLYMPUS or JAX, with the operations that cases need."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -150,7 +150,7 @@ def kind_of(error: Exception) -> str:
 
 
 def agree(ours: str, theirs: str) -> bool:
-    """Returns whether two statuses agree: errors do if who catches theirs catches ours."""
+    """Returns whether two statuses agree: code that catches JAX's error must catch ours."""
     if not ours.startswith("error: ") or not theirs.startswith("error: "):
         return ours == theirs
     return set(theirs.split()) <= set(ours.split())
@@ -293,7 +293,7 @@ def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: 
 
 
 def main() -> int:
-    """Records both libraries under each setting and lists what differs."""
+    """Records both libraries under each setting and lists the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what OLYMPUS and JAX compute: values, dtypes, weak types and kinds of errors.
+"""Compares values, dtypes, weak types and kinds of errors between OLYMPUS and JAX.
 
 Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
 
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     Attributes:
       status: "ok", or "error" with the builtin kinds of the error.
       types: the types of the results, as `sweep.Library.types` returns them.
-      values: the results as arrays; None for what is no array.
+      values: the results as arrays; None for other results.
       message: the text of an error.
     """
 
@@ -146,7 +146,7 @@ def apart(mine: np.ndarray, other: np.ndarray) -> float:
 
 
 def _apart_small(mine: np.ndarray, other: np.ndarray) -> float:
-    """Returns the distance of integers and of dtypes of few bits: none, or infinite."""
+    """Returns the distance of integers and of dtypes of few bits: zero or infinite."""
     try:
         a, b = mine.astype(np.float64), other.astype(np.float64)
     except (TypeError, ValueError):
@@ -158,7 +158,7 @@ def _apart_small(mine: np.ndarray, other: np.ndarray) -> float:
 
 
 def difference(ours: Outcome, theirs: Outcome) -> str:
-    """Describes what differs between two outcomes; returns nothing where they agree."""
+    """Describes the difference of two outcomes; empty if they agree."""
     if not sweep.agree(ours.status, theirs.status):
         text = theirs.message if ours.status == "ok" else ours.message
         return f"{ours.status} | {theirs.status} ({' '.join(text.split())[:150]})"
@@ -210,7 +210,7 @@ def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Compares the values of one shard under each setting and lists what differs."""
+    """Compares the values of one shard under each setting and lists the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--settings", nargs="+", default=["default", "x64"])

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of applications by each library."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .declarations import Application
+
+LIBRARIES = {
+    "numpy": "NumPy",
+    "numba": "Numba",
+    "torch": "PyTorch",
+    "compiled_torch": "torch.compile",
+    "jax": "JAX",
+    "olympus": "OLYMPUS",
+}
+
+
+def prepared(library: str, application: Application) -> Callable[[], Any] | None:
+    """Returns the call that is timed, which waits for its results; None if there is none."""
+    arrays = application.operands()
+    if library == "numpy":
+        run = application.numpy
+        return (lambda: run(*arrays)) if run is not None else None
+    if library == "numba":
+        if application.numba is None:
+            return None
+        compiled = application.numba(importlib.import_module(library))
+        return lambda: compiled(*arrays)
+    if library in ("torch", "compiled_torch"):
+        module = importlib.import_module("torch")
+        program = functools.partial(application.torch, module)
+        if library == "compiled_torch":
+            program = module.compile(program)
+        tensors = [module.from_numpy(each) for each in arrays]
+        return lambda: program(*tensors)
+    module = importlib.import_module(library)
+    program = module.jit(functools.partial(application.arrays, array_names(library)))
+    own = [module.numpy.asarray(each) for each in arrays]
+    return lambda: module.block_until_ready(program(*own))
+
+
+def array_names(library: str) -> SimpleNamespace:
+    """Returns the names that applications use of JAX and of OLYMPUS."""
+    top = importlib.import_module(library)
+    return SimpleNamespace(
+        np=importlib.import_module(f"{library}.numpy"),
+        lax=top.lax,
+        nn=top.nn,
+        vmap=top.vmap,
+        value_and_grad=top.value_and_grad,
+        linalg=importlib.import_module(f"{library}.scipy.linalg"),
+        norm=importlib.import_module(f"{library}.scipy.stats").norm,
+        segment_sum=importlib.import_module(f"{library}.ops").segment_sum,
+    )
+
+
+def as_vector(results: Any) -> np.ndarray:
+    """Returns the numbers of one result, or of nested results, in one vector."""
+    if isinstance(results, (tuple, list)):
+        return np.concatenate([as_vector(each) for each in results])
+    if hasattr(results, "detach"):
+        results = results.detach()
+    return np.asarray(results, np.float64).ravel()

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs random programs under random transformations in several ways and compares the results.
+
+Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
+
+    python tools/differential/fuzz_programs.py --jax ../jax/bin/python --seconds 300 --seed 1
+
+Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the ways of
+`WAYS`, with loops in place of batches, with finite differences in place of derivatives where it is
+smooth and in double precision, and in JAX. A finding is one of these:
+
+- the process dies, or a program takes longer than a minute;
+- an error where JAX has a result, a result where JAX has an error, or an error of another type;
+- results whose types or values differ, by more than rounding errors in each statement can explain.
+
+The program of each finding is reduced and written as a test to ``--tests``. The exit status is 1
+where there are findings that no pattern in the section "Composed programs" of docs/differences.md
+explains. The same seed makes the same programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import json
+import pathlib
+import random
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from explanations import explanations
+from judge_programs import DEVICES, Finding, Referee
+
+from olympus_testing.compositions import Program, random_program, shrunk, source
+
+#: How OLYMPUS runs programs beside the reference.
+WAYS = (*("close",) * 3, *("jit", "tiers") * 2, "eager", "disable_jit", "cached")
+
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+
+def test_text(name: str, program: Any, finding: Finding) -> str:
+    """Returns the text of a test that fails as long as the finding exists."""
+    lines = source(program).splitlines()
+    call = {
+        "reference": "reference_evaluator.jit(run)(*arguments)",
+        "eager": "run(*arguments)",
+        "close": "run(*arguments)",
+        "disable_jit": "run(*arguments)",
+    }.get(finding.way, "jax.jit(run)(*arguments)")
+    if finding.theirs.get("status") == "ok":
+        wanted = [each["elements"] for each in finding.theirs["results"]]
+        types = [each["type"] for each in finding.theirs["results"]]
+        checks = [
+            f"    results = {call}",
+            f"    expected = {wanted!r}".replace("nan", "np.nan").replace("inf", "np.inf"),
+            f"    types = {types!r}",
+            "    for result, elements, kind in zip(results, expected, types, strict=True):",
+            "        assert f'{result.dtype}{list(result.shape)}' == kind.removesuffix(' weak')",
+            "        flat = np.asarray(result).ravel()",
+            "        if flat.dtype.kind == 'c':",
+            "            flat = np.stack([flat.real, flat.imag], -1).ravel()",
+            "        np.testing.assert_allclose(flat.astype(float), elements, rtol=1e-3)",
+        ]
+    else:
+        kind = finding.theirs.get("kinds", ["Exception"])[0]
+        checks = [f"    with pytest.raises({kind}):", f"        {call}"]
+    return "\n".join(
+        [
+            "",
+            "",
+            f"def test_{name}():",
+            f'    """{finding.heading[:80]}."""'.replace("\\", ""),
+            *(f"    {line}".rstrip() for line in lines),
+            *checks,
+            "",
+        ]
+    )
+
+
+HEADER = """# SPDX-License-Identifier: Apache-2.0
+\"\"\"Programs that failed; written by tools/differential/fuzz_programs.py.\"\"\"
+
+import numpy as np
+import pytest
+
+import olympus as jax
+import olympus.export
+import olympus.numpy as jnp
+from olympus import lax
+from olympus_ir.reference import reference_evaluator
+"""
+
+
+# ---- the search ----------------------------------------------------------------------------------
+
+
+def in_flight(
+    options: argparse.Namespace, referee: Referee
+) -> Iterator[tuple[int, Program, tuple[Any, Any, Any]]]:
+    """Yields programs that the processes run, a few at a time, until the time is over."""
+    end = time.monotonic() + options.seconds
+    pending: collections.deque[Any] = collections.deque()
+    numbers = options.numbers or range(options.first, options.first + options.count)
+    for number in numbers:
+        if time.monotonic() > end:
+            break
+        program = random_program(options.seed, number, devices=DEVICES)
+        way = random.Random(f"{options.seed} {number}").choice(WAYS)
+        values = number % options.values_every == 0
+        pending.append((number, program, referee.started(program, way, values)))
+        if len(pending) > 3:
+            yield pending.popleft()
+    yield from pending
+
+
+def search(options: argparse.Namespace) -> int:
+    """Runs programs until the time is over, and prints the findings."""
+    referee = Referee(options.jax)
+    groups: dict[str, list[int]] = collections.defaultdict(list)
+    examples: dict[str, tuple[Any, Finding]] = {}
+    explained = explanations("Composed programs")
+    count = refused = 0
+    for number, program, started in in_flight(options, referee):
+        count += 1
+        found = referee.judged(program, *started)
+        refused += started[1].result()[0]["status"] == "error"
+        for finding in found:
+            heading = finding.heading
+            if any(fnmatch.fnmatchcase(heading, pattern) for pattern in explained):
+                continue
+            groups[heading].append(number)
+            if heading not in examples:
+                examples[heading] = program, finding
+                print(f"{number}: {heading}", flush=True)
+    report(options, referee, groups, examples)
+    referee.close()
+    print(
+        f"{count} programs with seed {options.seed}, {refused} refused, "
+        f"{len(groups)} kinds of findings"
+    )
+    return int(bool(groups))
+
+
+def report(options: argparse.Namespace, referee: Referee, groups: Any, examples: Any) -> None:
+    """Prints the findings, reduces their programs, and writes them as tests."""
+    tests = [HEADER]
+    for heading, numbers in sorted(groups.items(), key=lambda item: -len(item[1])):
+        program, finding = examples[heading]
+
+        def fails(candidate: Any, finding: Finding = finding) -> bool:
+            return finding in referee.findings(candidate, finding.way)
+
+        small = program
+        if options.shrink and finding.fault not in ("crash", "hang"):
+            small = shrunk(program, fails, options.shrink)
+        again = [each for each in referee.findings(small, finding.way) if each == finding]
+        print(f"\n{len(numbers)} x {heading}, programs {numbers[:8]}")
+        print(source(small))
+        for each in again:
+            for side in (each.ours, each.theirs):
+                shown = side.get("trace") or json.dumps(side.get("results"))
+                print("   ", shown[-1500:].replace("\n", "\n    "))
+        if again:
+            tests.append(test_text(f"program_{options.seed}_{numbers[0]}", small, again[0]))
+    if options.tests and groups:
+        pathlib.Path(options.tests).write_text("\n".join(tests), "utf-8")
+
+
+def main() -> int:
+    """Runs programs for the time given and lists the findings."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax", help="an interpreter that has jax")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--count", type=int, default=10**9, help="the number of programs at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--numbers", type=int, nargs="*", help="the programs to run")
+    parser.add_argument(
+        "--values-every", type=int, default=4, help="JAX computes values of one program in so many"
+    )
+    parser.add_argument("--shrink", type=int, default=80, help="tries to make a finding smaller")
+    parser.add_argument("--tests", help="a file for the tests that show the findings")
+    options = parser.parse_args()
+    return search(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs in both libraries and compares the outcomes."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import math
+import os
+import pathlib
+import re
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from processes import Worker
+
+from olympus_testing.compositions import Program, source
+
+#: Seconds that one program may take, in all ways together.
+PATIENCE = 120
+DEVICES = 2
+#: Steps of finite differences.
+NEAR, FAR = 1e-5, 1e-4
+RUNNER = str(pathlib.Path(__file__).with_name("run_programs.py"))
+
+Outcome = dict[str, Any]
+
+
+def tolerance(text: str, wide: bool) -> float:
+    """Returns the largest relative error that counts as equal."""
+    if "bfloat16" in text or "reduce_precision" in text:
+        return 4e-2
+    return 1e-9 if wide else 2e-4
+
+
+def errors(ours: Outcome, theirs: Outcome) -> list[float]:
+    """Returns the greatest relative difference of each result; infinite if only one is NaN."""
+    found = []
+    for left, right in zip(ours["results"], theirs["results"], strict=True):
+        if "elements" not in right:
+            found.append(0.0)
+            continue
+        a, b = (np.array(each["elements"], np.float64) for each in (left, right))
+        if a.shape != b.shape:
+            found.append(math.inf)
+            continue
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(a) & np.isfinite(b)
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            if not np.all(same | finite):
+                found.append(math.inf)
+                continue
+            scale = 1 + np.max(np.abs(b[finite]), initial=0)
+            found.append(float(np.max(np.abs(a - b)[finite], initial=0) / scale))
+    return found
+
+
+# Errors that say that a program cannot be run. If both libraries raise such an error, the types
+# need not agree.
+REFUSALS = {"TypeError", "ValueError", "NotImplementedError", "ArithmeticError"}
+
+
+def fault(ours: Outcome, theirs: Outcome, limit: float, types: bool = True) -> str:
+    """Returns a word for the difference of two outcomes of one program; empty if they agree."""
+    if ours["status"] in ("crash", "hang"):
+        return ours["status"]
+    if theirs["status"] in ("crash", "hang"):
+        return ""
+    if ours["status"] != theirs["status"]:
+        bad = ours if ours["status"] == "error" else theirs
+        words = re.sub(r"[\s\d]+", " ", bad["text"])[:90]
+        return f"{'raises' if bad is ours else 'does not raise'} {bad['type']}: {words}"
+    if ours["status"] == "error":
+        refused = REFUSALS.intersection(ours["kinds"]) or theirs["kinds"][0] in ours["kinds"]
+        return "" if refused else f"raises {ours['type']}, not {theirs['type']}"
+    if len(ours["results"]) != len(theirs["results"]):
+        return "number of results"
+    pairs = [
+        (left["type"], right["type"])
+        for left, right in zip(ours["results"], theirs["results"], strict=True)
+    ]
+    if types and any(left != right for left, right in pairs):
+        left, right = next(pair for pair in pairs if pair[0] != pair[1])
+        return "type " + re.sub(r"\d+(?=[,\]])", "n", f"{left}, not {right}")
+    if any(error > limit for error in errors(ours, theirs)):
+        return "values"
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A wrong outcome of a program.
+
+    Attributes:
+      way: how OLYMPUS ran the program.
+      against: the outcome to compare with: "jax", "reference", "loop" or "numeric".
+      fault: the kind of difference.
+    """
+
+    way: str
+    against: str
+    fault: str
+    ours: Outcome = dataclasses.field(compare=False, default_factory=dict)
+    theirs: Outcome = dataclasses.field(compare=False, default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """Returns the line under which the finding is listed."""
+        return f"{self.way} against {self.against}: {self.fault}"
+
+
+class Referee:
+    """Runs programs in both libraries and compares the outcomes."""
+
+    def __init__(self, jax: str | None) -> None:
+        self.cache = tempfile.TemporaryDirectory(prefix="olympus-fuzz-")
+        devices = f"--xla_force_host_platform_device_count={DEVICES}"
+        settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": devices}
+        settings["OLYMPUS_COMPILATION_CACHE_DIR"] = self.cache.name
+        settings["OLYMPUS_SHOW_COMPILATION"] = "0"
+        self.ours = Worker([sys.executable, RUNNER, "olympus"], PATIENCE, settings)
+        peer = {**settings, "XLA_FLAGS": f"{devices} --xla_backend_optimization_level=0"}
+        self.theirs = None if jax is None else Worker([jax, RUNNER, "jax"], PATIENCE, peer)
+        # One thread for each process, so that both libraries compute at once.
+        self.our_thread = concurrent.futures.ThreadPoolExecutor(1)
+        self.their_thread = concurrent.futures.ThreadPoolExecutor(1)
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self.ours.close()
+        if self.theirs:
+            self.theirs.close()
+        self.cache.cleanup()
+
+    def started(self, program: Program, way: str, values: bool = True) -> tuple[Any, Any, Any]:
+        """Sends a program to both libraries.
+
+        Args:
+          program: the program.
+          way: how OLYMPUS runs it, in addition to the reference.
+          values: whether the other library computes values; otherwise the types of results alone.
+        """
+        # The last transformations of some programs are for concrete arrays of one library alone.
+        outermost = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
+        inner = dataclasses.replace(program, stack=program.stack[:-1]) if outermost else program
+        # NumPy has no devices.
+        base = "jit" if "jax.shard_map(" in source(inner) else "reference"
+        requests = {
+            "reference": self._request(source(inner), base, program),
+            way: self._request(source(program), "eager" if outermost else way, program),
+        }
+        if any(step.loop for step in inner.stack):
+            requests["loop"] = self._request(source(inner, "loop"), base, program)
+        derivatives = sum(bool(step.numeric) for step in inner.stack)
+        if program.wide and program.smooth and derivatives == 1 and inner.stack[0].numeric:
+            text = source(inner, "numeric")
+            for step in NEAR, FAR:
+                requests[f"numeric {step}"] = self._request(text, "reference", program, step=step)
+        ours = self.our_thread.submit(self._asked, self.ours, list(requests.values()))
+        theirs = None
+        if self.theirs:
+            request = self._request(source(inner), "jit" if values else "types", program)
+            theirs = self.their_thread.submit(self._asked, self.theirs, [request])
+        names = list(requests)
+        return names, ours, theirs
+
+    def _asked(self, worker: Worker, requests: list[Any]) -> list[Outcome]:
+        reply = worker.ask(requests)
+        return reply if isinstance(reply, list) else [reply] * len(requests)
+
+    def _request(self, text: str, way: str, program: Program, **options: Any) -> dict[str, Any]:
+        return {"text": text, "way": way, "wide": program.wide, **options}
+
+    def judged(self, program: Program, names: Any, ours: Any, theirs: Any) -> list[Finding]:
+        """Returns the findings of a program."""
+        outcomes = dict(zip(names, ours.result(), strict=True))
+        way = names[1]
+        pairs = [(way, "reference", outcomes[way], outcomes["reference"])]
+        if theirs is not None:
+            peer = theirs.result()[0]
+            pairs.append(("reference", "jax", outcomes["reference"], peer))
+        if "loop" in outcomes:
+            pairs.append(("reference", "loop", outcomes["reference"], outcomes["loop"]))
+        limit = tolerance(source(program), program.wide)
+        found = []
+        for left, right, first, second in pairs:
+            wrong = fault(first, second, limit, types=right != "loop")
+            if right == "loop" and second["status"] == "error" and first["status"] == "error":
+                wrong = ""
+            if wrong == "values" and self._explained(program, first, second, limit):
+                continue
+            if wrong:
+                found.append(Finding(left, right, wrong, first, second))
+        near, far = (outcomes.get(f"numeric {step}") for step in (NEAR, FAR))
+        if near and far and near["status"] == far["status"] == "ok":
+            exact = outcomes["reference"]
+            if exact["status"] == "ok" and not fault(near, far, 1e-5, types=False):
+                wrong = fault(exact, near, 1e-4, types=False)
+                if wrong and not self._explained(program, exact, near, 1e-4):
+                    found.append(Finding("reference", "numeric", wrong, exact, near))
+        return found
+
+    def _explained(self, program: Program, ours: Outcome, theirs: Outcome, limit: float) -> bool:
+        """Returns whether rounding errors in each statement explain the difference."""
+        if program.stack and program.stack[-1].name in ("sharded", "export"):
+            program = dataclasses.replace(program, stack=program.stack[:-1])
+        text = source(program, "nudged")
+        requests = [self._request(text, "reference", program, seed=seed) for seed in range(4)]
+        requests.append(self._request(source(program), "reference", program))
+        *nudged, plain = self._asked(self.ours, requests)
+        if plain["status"] != "ok":
+            return False
+        spread = np.zeros(len(plain["results"]))
+        for outcome in nudged:
+            if outcome["status"] != "ok":
+                return True  # an operation does not exist for this dtype, so nothing is known
+            spread = np.maximum(spread, errors(outcome, plain))
+        return all(
+            error <= limit + 30 * each
+            for error, each in zip(errors(ours, theirs), spread, strict=True)
+        )
+
+    def findings(self, program: Program, way: str) -> list[Finding]:
+        """Runs a program and returns the findings."""
+        return self.judged(program, *self.started(program, way))

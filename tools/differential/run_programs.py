@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the texts of programs in one library, in several ways.
+
+``python run_programs.py olympus`` answers requests, one a line: lists of the arguments of
+`Library.run`. This file imports nothing but NumPy: an interpreter with JAX runs it, too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import sys
+import traceback
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+
+MEMORY = 24 * 2**30
+
+Outcome = dict[str, Any]
+
+
+class Numeric:
+    """Derivatives by central differences."""
+
+    def __init__(self, jnp: Any, run: Any, step: float) -> None:
+        self.jnp, self.run, self.step = jnp, run, step
+
+    def _slope(self, fun: Any, point: Any, direction: Any) -> list[Any]:
+        ahead, behind = (
+            fun(*(p + sign * self.step * t for p, t in zip(point, direction, strict=True)))
+            for sign in (1, -1)
+        )
+        return [(a - b) / (2 * self.step) for a, b in zip(ahead, behind, strict=True)]
+
+    def jvp(self, fun: Any, point: Any, tangents: Any) -> Any:
+        """Returns results and tangents; tangents of integers have no meaning."""
+        jnp, fun = self.jnp, self.run(fun)
+        results = fun(*point)
+
+        def inexact(*args: Any) -> list[Any]:
+            return [
+                y + 0.0 * 1 if jnp.issubdtype(y.dtype, jnp.inexact) else 0.0 for y in fun(*args)
+            ]
+
+        return results, self._slope(inexact, point, tangents)
+
+    def vjp(self, part: Any, point: Any) -> Any:
+        """Returns results, the function from cotangents to gradients, and auxiliary data."""
+        jnp, part = self.jnp, self.run(part)
+        results, rest = part(*point)
+
+        def pull(cotangents: Any) -> list[Any]:
+            def pairing(*args: Any) -> list[Any]:
+                pairs = zip(cotangents, part(*args)[0], strict=True)
+                return [sum(jnp.sum(jnp.real(ct * y)) for ct, y in pairs)]
+
+            return self.grad(lambda *args: pairing(*args)[0], point)
+
+        return results, pull, rest
+
+    def grad(self, loss: Any, point: Any) -> Any:
+        """Returns the gradient, element by element."""
+        jnp, loss = self.jnp, self.run(loss)
+        slopes = []
+        for place, x in enumerate(point):
+            numbers = []
+            for element in range(x.size):
+                unit = jnp.zeros(x.size, x.dtype).at[element].set(1).reshape(x.shape)
+                direction = [
+                    unit if at == place else jnp.zeros_like(p) for at, p in enumerate(point)
+                ]
+                numbers.append(self._slope(lambda *args: [loss(*args)], point, direction)[0])
+            slopes.append(jnp.array(numbers, x.dtype).reshape(x.shape))
+        return tuple(slopes)
+
+
+def nudge(jnp: Any, seed: int) -> Any:
+    """Returns a function that changes values by about one rounding error."""
+
+    def nudged(value: Any, name: str) -> Any:
+        eps = float(jnp.finfo(value.dtype).eps)
+        start = zlib.crc32(f"{name} {seed}".encode()) % 1000
+        factors = 1 + 2 * eps * np.cos(start + np.arange(value.size)).reshape(value.shape)
+        return value * jnp.asarray(factors, value.dtype)
+
+    return nudged
+
+
+def type_of(value: Any) -> str:
+    """Returns dtype, shape and weak type of a result."""
+    return f"{value.dtype}{list(value.shape)}" + (
+        " weak" if getattr(value, "weak_type", False) else ""
+    )
+
+
+def described(value: Any) -> Outcome:
+    """Returns type and elements of a result."""
+    array, kind = np.asarray(value), type_of(value)
+    if array.dtype.kind == "c":
+        pairs = np.ravel(array).astype(np.complex128).view(np.float64)
+        return {"type": kind, "elements": pairs.tolist()}
+    wide = np.int64 if array.dtype.kind in "biu" else np.float64
+    return {"type": kind, "elements": array.astype(wide).ravel().tolist()}
+
+
+class Library:
+    """A library that runs programs in several ways."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.root = importlib.import_module(name)
+        for module in (
+            "numpy",
+            "lax",
+            "export",
+            "core",
+            "ref",
+            "nn",
+            "scipy.special",
+            "scipy.linalg",
+        ):
+            importlib.import_module(f"{name}.{module}")
+
+    def names(self, way: str, step: float = 1e-6, seed: int = 0) -> dict[str, Any]:
+        """Returns the names that programs use."""
+        root = self.root
+        run = self._reference if way == "reference" else (lambda fun: fun)
+        return {
+            "jax": root,
+            "jnp": root.numpy,
+            "lax": root.lax,
+            "np": np,
+            "nudged": nudge(root.numpy, seed),
+            "numeric": Numeric(root.numpy, run, step),
+        }
+
+    def _reference(self, fun: Any) -> Any:
+        """Returns a function that is traced, and evaluated on NumPy, calls of functions too."""
+        from olympus_ir.programs.tracing import EvaluationTrace, set_current_trace
+        from olympus_ir.reference import reference_evaluator
+
+        class ReferenceTrace(EvaluationTrace):
+            process_primitive = staticmethod(reference_evaluator.evaluate)
+
+        def evaluated(*arguments: Any) -> Any:
+            program, shape = self.root.make_jaxpr(fun, return_shape=True)(*arguments)
+            leaves = self.root.tree.leaves(arguments)
+            with set_current_trace(ReferenceTrace()), np.errstate(all="ignore"):
+                results = self.root.core.eval_jaxpr(program.jaxpr, program.consts, *leaves)
+            return self.root.tree.unflatten(self.root.tree.structure(shape), results)
+
+        return evaluated
+
+    def run(self, text: str, way: str, wide: bool, **options: Any) -> Outcome:
+        """Runs the text of a program; returns its results or its error."""
+        try:
+            with self.root.enable_x64(wide):
+                names = self.names(way, **options)
+                exec(compile(text, "<program>", "exec"), names)
+                if way == "types":
+                    results = self.root.eval_shape(names["run"], *names["arguments"])
+                    return {
+                        "status": "ok",
+                        "results": [{"type": type_of(each)} for each in results],
+                    }
+                results = self._results(names["run"], names["arguments"], way, text)
+                return {"status": "ok", "results": [described(each) for each in results]}
+        except Exception as error:
+            return description(error)
+
+    def _results(self, run: Any, arguments: Any, way: str, text: str) -> Any:
+        root = self.root
+        if "numeric." in text:
+            return run(*arguments)
+        if way == "reference":
+            return self._reference(run)(*arguments)
+        if way == "jit":
+            return root.jit(run)(*arguments)
+        if way == "close":
+            before = root.config.olympus_cold_evaluation
+            root.config.update("olympus_cold_evaluation", "close")
+            try:
+                return run(*arguments)
+            finally:
+                root.config.update("olympus_cold_evaluation", before)
+        if way == "tiers":
+            return root.jit(run, tiers=True)(*arguments)
+        if way == "disable_jit":
+            with root.disable_jit():
+                return run(*arguments)
+        if way == "cached":
+            root.jit(run)(*arguments)
+            root.clear_caches()
+            return root.jit(run)(*arguments)
+        return run(*arguments)
+
+
+def description(error: BaseException) -> Outcome:
+    """Returns the type and the message of an error."""
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    return {
+        "status": "error",
+        "kinds": kinds[: kinds.index("Exception")] or ["Exception"],
+        "type": type(error).__name__,
+        "text": str(error)[:2000],
+        "trace": "".join(traceback.format_exception(error))[-3000:],
+    }
+
+
+def answer(library: str) -> None:
+    """Runs the programs that arrive on standard input, one a line; one answer a line."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
+    runner = Library(library)
+    replies = sys.stdout
+    sys.stdout = sys.stderr
+    print("{}", file=replies, flush=True)
+    for number, line in enumerate(sys.stdin, 1):
+        outcomes = [runner.run(**request) for request in json.loads(line)]
+        print(json.dumps(outcomes), file=replies, flush=True)
+        if number % 200 == 0:
+            runner.root.clear_caches()
+
+
+if __name__ == "__main__":
+    answer(sys.argv[1])
