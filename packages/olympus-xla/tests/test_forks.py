@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SCRIPT = """
-import multiprocessing, os, sys, warnings
+import multiprocessing, os, subprocess, sys, warnings
 import numpy as np
 import olympus_xla
 from olympus_ir import lax
@@ -40,6 +40,8 @@ if __name__ == "__main__":
     lax.add(np.float32(1), np.float32(2))
     with warnings.catch_warnings(record=True) as caught:
         child_of("fork", plain)
+        # The child of a subprocess forks and starts another program at once.
+        subprocess.run([sys.executable, "-c", ""], preexec_fn=os.getpid, check=True)
     (warning,) = caught
     print(warning.category.__name__, "spawn" in str(warning.message))
     print(os.path.basename(warning.filename))

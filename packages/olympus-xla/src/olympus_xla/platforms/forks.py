@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable
+
+from olympus_ir.diagnostics.user_warnings import warn_user
 
 __all__ = ["warn_of_forks"]
 
-# Packages of the standard library that fork for their callers.
-_CALLERS = frozenset(("concurrent", "multiprocessing", "os", "pty", "subprocess"))
+# Packages of the standard library that fork for their callers. After the fork of a subprocess, the
+# child starts another program.
+_CALLERS = frozenset(("concurrent", "multiprocessing", "os", "pty"))
 _is_hooked = False
 
 
@@ -28,23 +30,14 @@ def warn_of_forks(has_devices: Callable[[], bool]) -> None:
 
 
 def _warn() -> None:
-    warnings.warn(
+    if sys._getframe(2).f_globals.get("__name__") == "subprocess":
+        return
+    warn_user(
         "The process forks after OLYMPUS has started the threads of its devices, which the child "
         "does not get: the child hangs in its first computation. Start processes another way: "
         'multiprocessing.get_context("spawn") or get_context("forkserver"), or '
         'torch.utils.data.DataLoader(..., multiprocessing_context="spawn"). A child that only uses '
         "NumPy arrays and Python objects is safe.",
         RuntimeWarning,
-        stacklevel=_level_of_caller(),
+        called_through=_CALLERS,
     )
-
-
-def _level_of_caller() -> int:
-    """Returns the stack level, for `_warn`, of the code that asked the standard library to fork."""
-    level, frame = 2, sys._getframe(2).f_back  # the frame that called the hook
-    while frame is not None:
-        level += 1
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLERS:
-            return level
-        frame = frame.f_back
-    return 2
