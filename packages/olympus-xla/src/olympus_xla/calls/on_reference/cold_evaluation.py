@@ -70,13 +70,9 @@ _MOST_EQUATIONS = 256
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
-# Packages whose expansions are lowered as they stand.
-_PACKAGES_OF_INSTRUCTIONS = (
-    "olympus_ir.",
-    "olympus_batching.",
-    "olympus_autodiff.",
-    "olympus_random.",
-)
+# Packages whose expansions are lowered as they stand and call no function of the user. If an
+# evaluation stops, the function would be called once for it and once for the compilation.
+_PACKAGES_OF_INSTRUCTIONS = ("olympus_ir.", "olympus_random.")
 
 
 class ColdProgram:
@@ -114,6 +110,8 @@ def _can_be_exact(olympuspr: Olympuspr, float_constants: bool) -> bool:
     rounding = 0
     for equation in olympuspr.eqns:
         primitive = equation.primitive
+        if not is_of_instruction_set(primitive):
+            return False
         if _is_expanded(primitive) or primitive is convert_element_type_p:
             continue
         rule = exactness_rules.find(primitive)
@@ -138,8 +136,9 @@ def _is_small(aval: ShapedArray) -> bool:
 def is_of_instruction_set(primitive: Primitive) -> bool:
     """Returns whether the reference evaluates the same operations as the compiled program.
 
-    False for kernels and sharded maps, whose expansions simulate other machines, and for primitives
-    of other libraries, which may be lowered in another way.
+    False for kernels and sharded maps, whose expansions simulate other machines, for custom rules,
+    whose expansions call the user's functions, and for primitives of other libraries, which may be
+    lowered in another way.
     """
     expansion = expansion_rules.rules.get(primitive)
     return expansion is None or expansion.__module__.startswith(_PACKAGES_OF_INSTRUCTIONS)
