@@ -8,7 +8,6 @@ compiled for.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -286,8 +285,9 @@ class Lowered(Stage):
           >>> lowered.with_in_tree(tree).compile()({"x": 1.0, "y": 2.0})
           Array(-1., dtype=float32, weak_type=True)
         """
-        traced = copy.copy(self._traced)
-        traced._in_tree = in_tree
+        known = self._traced
+        traced = Traced(known._program, known._options, in_tree, known._shardings)
+        traced._layouts = known._layouts
         return Lowered(traced, self._lowered, self._placement)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
