@@ -18,7 +18,7 @@ _NARROW = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float
 _WIDE = ("int64", "uint64", "float64", "complex128")
 
 
-class __array_namespace_info__:  # noqa: N801: the standard's name
+class __array_namespace_info__:
     """The dtypes, devices and abilities of this namespace, under the standard's names.
 
     Example:
