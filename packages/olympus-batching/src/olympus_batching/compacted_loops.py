@@ -98,13 +98,16 @@ def _run_stage(
     """Iterates until at most ``goal`` examples are unfinished; returns which, and the carry."""
 
     def of_examples(
-        function: Callable[..., list[Any]], consts: list[Any], flags: list[bool], carry: list[Any]
+        function: Callable[..., list[Any]],
+        consts: Sequence[Any],
+        flags: Sequence[bool],
+        carry: Sequence[Any],
     ) -> list[Any]:
         dims = [0 if each else None for each in (*flags, *loop.batched.carry)]
         results, out_dims = call_batched(function, axis, [*consts, *carry], dims)
         return [materialize(x, axis.size, dim) for x, dim in zip(results, out_dims, strict=True)]
 
-    def goes_on(carry: list[Any]) -> Any:
+    def goes_on(carry: Sequence[Any]) -> Any:
         (result,) = of_examples(
             loop.condition, operands.cond_consts, loop.batched.cond_consts, carry
         )

@@ -358,7 +358,7 @@ def _while_jvp(
     **params: Any,
 ) -> Any:
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
-    kept = {} if checkpoints is None else {"checkpoints": checkpoints.recomputing()}
+    kept: dict[str, Any] = {} if checkpoints is None else {"checkpoints": checkpoints.recomputing()}
     if batch is not None:
         kept["batch"] = batch
     results = lax.while_p.bind(*operands, **plan.params, **kept)

@@ -33,7 +33,7 @@ def _approx_top_k(
 @batching_rules.define(lax.order_statistics_p)
 def _order_statistics(axis_size: int, args: Any, batch_dims: Any) -> Any:
     (operand, places), (dim, places_dim) = args, batch_dims
-    if places_dim is None and places.ndim == 1:
+    if batch_dims[1] is None and places.ndim == 1:
         return lax.order_statistics_p.bind(to_front(operand, dim), places), 0
     if dim is not None:
         operand, places = all_at(args, axis_size, batch_dims, 0)

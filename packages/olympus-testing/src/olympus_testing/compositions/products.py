@@ -13,14 +13,14 @@ def multiplied(draft: Draft) -> Value:
     """Adds a product of matrices or tensors."""
     x = draft.pick("inexact", lambda rank: rank > 0)
     shape: tuple[int, ...] = x.kind.shape
-    dtype = x.kind.dtype
+    last, dtype = shape[-1], x.kind.dtype
     kind = draft.chooser.randrange(6)
     if kind == 0 and len(shape) > 1:
         columns = draft.chooser.randint(1, 3)
-        y = draft.fit(draft.pick(), Kind((shape[-1], columns), dtype))
+        y = draft.fit(draft.pick(), Kind((last, columns), dtype))
         return draft.add("$0 @ $1", [x, y], (*shape[:-1], columns), dtype)
     if kind == 1:
-        y = draft.fit(draft.pick(), Kind((shape[-1],), dtype))
+        y = draft.fit(draft.pick(), Kind((last,), dtype))
         text = draft.chooser.choice(
             ("jnp.dot($0, $1)", "jnp.tensordot($0, $1, 1)", "jnp.matmul($0, $1)")
         )

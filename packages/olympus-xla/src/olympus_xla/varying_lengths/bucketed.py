@@ -151,7 +151,8 @@ class _Bucketed:
             last = 1 << (length - 1).bit_length()
             return Bucket(last // 2 + 1, last)
         if callable(sizes):
-            last = operator.index(sizes(length))
+            size: Any = sizes(length)
+            last = operator.index(size)
             if last < length:
                 raise ValueError(f"sizes({length}) is {last}, which is less than the length")
             return Bucket(1, last)
