@@ -61,7 +61,7 @@ def test_ends_of_the_interval():
         ((2, 3, np.float32([0.5])), NotImplementedError, "m!=n"),
         ((2, 2, np.float32(0.5)), ValueError, "1D array"),
         ((2, 2, np.array([1])), TypeError, "not supported"),
-        ((-1, -1, np.float32([0.5])), ValueError, "not negative"),
+        ((-1, -1, np.float32([0.5])), ValueError, "degree must not be negative"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, error, text):
