@@ -27,7 +27,7 @@ class TimeReport(NamedTuple):
       elapsed: the time since OLYMPUS was imported, plus the time to import it.
       processor: the processor time of all threads since the process began.
       traced: the number of functions that were traced.
-      programs: the programs that were compiled or loaded, in order.
+      programs: the programs that were compiled or loaded, in order; at most the last 2,000.
     """
 
     importing: float
