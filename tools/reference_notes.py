@@ -21,7 +21,7 @@ from typing import Any
 _PEERS = {"olympus.numpy": "numpy", "olympus.scipy": "scipy"}
 
 # What guides call modules. Names without a module, as in ``grad(f)``, are those of `olympus`.
-_ALIASES = {
+ALIASES = {
     "jnp": "olympus.numpy",
     "lax": "olympus.lax",
     "nn": "olympus.nn",
@@ -183,7 +183,7 @@ def guides(folder: Path) -> dict[str, list[tuple[str, str]]]:
             continue
         for dotted in _DOTTED.findall(text):
             first, _, rest = dotted.partition(".")
-            home = _ALIASES.get(first, first)
+            home = ALIASES.get(first, first)
             if home.partition(".")[0] == "olympus":
                 counts[f"{home}.{rest}"][path.stem, title[1].replace("`", "")] += 1
     return {name: [page for page, _ in each.most_common(_MOST)] for name, each in counts.items()}
