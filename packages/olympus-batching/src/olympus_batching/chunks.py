@@ -193,10 +193,11 @@ def _joined(stacked: Any, last: Any, out_axes: Any) -> Any:
 
 
 def _automatic_size(fun: Callable[..., Any], examples: Examples) -> int:
-    """Heuristic: a power of two of examples whose live values fit into `AUTOMATIC_BYTES`.
+    """Heuristic: returns the number of examples whose live values fit into `AUTOMATIC_BYTES`.
 
-    Counts the values that are live at the same time in the program of one example. A compiler may
-    need less, because it fuses operations, or more, because it makes copies.
+    The number is a power of two. The estimate counts the values that are live at the same time in
+    the program of one example. A compiler may need less, because it fuses operations, or more,
+    because it makes copies.
     """
     leaves, tree, dims, size = examples
     avals = []

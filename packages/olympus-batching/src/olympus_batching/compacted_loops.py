@@ -95,7 +95,11 @@ def run_compacted(
 def _run_stage(
     loop: BatchedLoop, axis: BatchAxis, goal: int, operands: WhileOperands[Any]
 ) -> tuple[Any, list[Any]]:
-    """Iterates until at most ``goal`` examples are unfinished; returns which, and the carry."""
+    """Iterates until at most ``goal`` examples are unfinished.
+
+    Returns:
+      For each example, whether it is unfinished; and the carry.
+    """
 
     def of_examples(
         function: Callable[..., list[Any]],

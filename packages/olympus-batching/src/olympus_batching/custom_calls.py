@@ -2,8 +2,8 @@
 """Batching of functions with custom derivative rules.
 
 The function, its derivative rule, its forward pass and its backward pass each take flat values of
-one example. This module wraps each as a function of all examples. The outer traces call the wrapped
-functions now, later or never.
+one example. This module wraps each as a function of all examples. An outer trace may call the
+wrapped functions long after this trace has finished.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class BatchedFunction:
     """A function of one example, called on all examples. It stores the results' batch dimensions.
 
-    If an operand is batched, all results are: an outer trace may record the call with the types of
-    these results, and call the derivative rule later, whose results may depend on more operands.
+    If an operand is batched, all results are batched. An outer trace may record the call with the
+    types of these results, and call the derivative rule later. The results of the rule may depend
+    on more operands than the results of the function.
 
     Args:
       trace: the interpreter that batches.

@@ -76,7 +76,8 @@ def vmap(
         ``out_axes`` is None.
       chunk_size: the largest number of examples that are computed at once, in a loop over chunks;
         the last chunk may be smaller. Temporary values then need the memory of that many examples.
-        With ``"auto"``, a heuristic chooses as many as need 256 MiB. All at once if None.
+        With ``"auto"``, a heuristic chooses the number of examples that need about 256 MiB. With
+        None, all examples are computed at once.
 
     Returns:
       The mapped function.

@@ -74,7 +74,7 @@ Array: TypeAlias = _jax.Array
 set_tracer_class = _jax.set_tracer_class
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
-# Source positions.
+# Call stacks of Python, kept by C++.
 Traceback: TypeAlias = _jax.Traceback
 # Within such a scope, tracebacks begin at the frame that entered it.
 TracebackScope = _jax.TracebackScope
@@ -155,8 +155,8 @@ def _give_named_shardings_their_check() -> None:
 _give_named_shardings_their_check()
 
 
-# Pytrees. A separate registry, not jaxlib's default of the whole process, lets other libraries
-# register the same types. In the second registry, None is a leaf.
+# Pytrees. OLYMPUS has its own registries, so other libraries can register the same types in
+# jaxlib's default registry. In `none_leaf_registry`, None is a leaf.
 PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
 PyTreeRegistry: TypeAlias = _jax.pytree.PyTreeRegistry
 DictKey: TypeAlias = _jax.pytree.DictKey

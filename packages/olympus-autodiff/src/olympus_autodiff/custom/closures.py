@@ -139,7 +139,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
     Returns:
       A function of the same arguments followed by the converted values, and the list of these
-      values. Converted are the values that are being traced and have a float or complex dtype.
+      values. The converted values are those that are being traced and have a float or complex
+      dtype.
 
     Example:
       >>> from olympus_ir import lax

@@ -236,8 +236,9 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluates a function and returns its derivative there as a function.
 
-    Unlike `jvp`, does the work that does not depend on the tangents only once. The derivative can
-    then be applied to many tangents cheaply, but the residuals stay in memory.
+    The operations that do not depend on the tangents run once. With `jvp` they run for each
+    tangent. The derivative can therefore be applied to many tangents cheaply, but the residuals
+    stay in memory.
 
     Args:
       fun: the function to differentiate. Its arguments are arrays or pytrees of arrays.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposition: runs linear programs backward, from the cotangents of results to the cotangents of
-inputs.
-"""
+"""Transposition: runs linear programs backward, from cotangents of results to those of inputs."""
 
 from __future__ import annotations
 
@@ -134,8 +132,9 @@ def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
     """Returns whether to transpose an equation although its results have no cotangents.
 
     The results of a `custom_vjp` function may be used only by operations whose rules return no
-    cotangents. The backward rule of the function is then still called, with zeros, because its
-    result may not depend on the cotangents. Rules of quantized operations are an example.
+    cotangents. The backward rule of the function is still called, with zeros, because a rule may
+    return cotangents that do not depend on the given ones. Rules of quantized operations are an
+    example.
 
     Args:
       equation: the equation.

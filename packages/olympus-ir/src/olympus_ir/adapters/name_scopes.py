@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Context managers that set the name stack and the source of equations recorded within."""
+"""Context managers that set the name stack and the source of the equations recorded in them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def reset_name_stack() -> set_name_stack:
 
 
 class user_context(set_name_stack):
-    """Context manager that sets the source of equations recorded within.
+    """Context manager that sets the source of the equations that its body records.
 
     Args:
       traceback: the traceback of the user's program; None leaves it unchanged.

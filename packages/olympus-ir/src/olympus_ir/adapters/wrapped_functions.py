@@ -148,7 +148,7 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Copies the auxiliary outputs of equal transformations to this function's stores."""
+        """Copies auxiliary outputs from the stores of another function to this function's."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
@@ -287,7 +287,7 @@ def transformation_with_aux(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Determines which of two alternative functions was called, and its auxiliary output.
+    """Determines which of two functions was called.
 
     Returns:
       Whether the first function was called, and the auxiliary output.

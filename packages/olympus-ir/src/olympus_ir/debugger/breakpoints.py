@@ -66,8 +66,7 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Opens a debugger when the program reaches this point, even in compiled or transformed
-    functions.
+    """Opens a debugger when the program reaches this point, even in compiled functions.
 
     The debugger knows some commands of Python's debugger. ``p`` and ``pp`` print an expression,
     ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source, ``bt`` shows the

@@ -240,8 +240,8 @@ def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -
 
 # ---- lines of uses ----
 
-# The user's lines of the calls around the current program, outermost first. A cached program only
-# has the lines of its first call, so errors name the outer lines first.
+# The user's lines of the calls around the current program, outermost first. Errors need these lines
+# to tell uses apart, because a cached program records only the lines of its first call.
 _callers: list[str] = []
 
 # The source lines of each use, outermost first. Uses are numbered by position, from 1.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mends assignments to NumPy elements: writes them as updates of traced arrays."""
+"""Advice for assignments to elements of traced arrays: the same assignment as an array update."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UPDATES = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: 
 
 
 def mended_assignment() -> str:
-    """Returns a sentence that rewrites the running assignment as an array update.
+    """Returns a sentence that shows how to write the running assignment as an array update.
 
     Returns:
       The sentence with the mended code; empty if the user's running line does not assign to an

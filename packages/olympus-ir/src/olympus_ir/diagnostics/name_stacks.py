@@ -103,7 +103,10 @@ def marks_of(names: NameStack) -> NameStack:
 
 
 def attributes_of(names: NameStack) -> dict[str, str]:
-    """Returns the attributes of all marks. Inner marks override outer marks; None removes."""
+    """Returns the attributes of all marks.
+
+    Inner marks override outer marks. The value None removes an attribute.
+    """
     attributes: dict[str, str | None] = {}
     for name in names:
         if isinstance(name, Mark):
@@ -112,7 +115,7 @@ def attributes_of(names: NameStack) -> dict[str, str]:
 
 
 def name_stack_text(names: tuple[str, ...]) -> str:
-    """Formats the names as programs show them: a transformation encloses its outermost inner scope.
+    """Formats the names of a name stack as printed programs show them.
 
     Example:
       >>> name_stack_text((TransformationName("vmap"), "layer", "product"))

@@ -61,7 +61,7 @@ class Phase:
       event: the name of the event.
       name: the computation's name.
       message: the log message, a format string of the name and the seconds.
-      kind: the entry of `seconds_spent` to which it adds its time, or None.
+      kind: the entry of `seconds_spent` to which the phase adds its time, or None.
 
     Example:
       >>> from olympus_ir.diagnostics import monitoring

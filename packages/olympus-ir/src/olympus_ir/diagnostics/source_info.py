@@ -175,4 +175,4 @@ class FunctionOrigin:
         return name
 
 
-_TAKES_POSITIONALS = 0x04  # inspect.CO_VARARGS, without the import
+_TAKES_POSITIONALS = 0x04  # the value of inspect.CO_VARARGS; importing inspect would be slow

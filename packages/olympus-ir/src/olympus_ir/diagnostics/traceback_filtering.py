@@ -52,9 +52,9 @@ NOTE = (
 
 
 class UnfilteredStackTrace(Exception):
-    """Cause of an error in the mode ``remove_frames``, whose traceback has all frames.
+    """Exception that keeps an error's complete traceback, in the mode ``remove_frames``.
 
-    The error's cause and context move to this exception.
+    It becomes the cause of the error, and takes over the error's own cause and context.
 
     Attributes:
         shown: the filtered traceback of the error.
@@ -87,7 +87,7 @@ def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> Traceb
 
     Args:
         tb: the traceback.
-        is_below: whether its first frame was called by the library.
+        is_below: whether the library called the first frame of the traceback.
     """
     shown = []
     while tb is not None:

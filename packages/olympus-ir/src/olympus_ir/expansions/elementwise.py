@@ -18,9 +18,9 @@ __all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", 
 
 
 def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes an expansion broadcast scalars and dimensions of size one first.
+    """Decorator of an expansion: broadcasts the operands to a common shape before the call.
 
-    For operands of 16-bit floats, the expansion computes with 32-bit floats.
+    The expansion gets 16-bit floats as 32-bit floats.
     """
 
     @functools.wraps(function)

@@ -122,7 +122,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_limits(a: Any, b: Any, x: Any, inside: Any) -> Any:
-    """Inserts the limits of operands whose distribution is concentrated at zero or one."""
+    """Replaces results by their limits where the distribution is concentrated at zero or one."""
     all_at_zero = (a == 0.0) | (b == math.inf)
     all_at_one = (b == 0.0) | (a == math.inf)
     result = where(all_at_zero | (x == 1.0), 1.0, inside)

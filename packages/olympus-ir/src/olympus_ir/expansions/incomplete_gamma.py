@@ -149,8 +149,9 @@ def _power_series(a: Any, x: Any) -> Any:
 def _continued_fraction(a: Any, x: Any) -> Any:
     """Returns ``Gamma(a, x) x**-a exp(x)`` for x above a, by Steed's algorithm.
 
-    All denominators are positive, and the changes decrease. For integer a the fraction is finite,
-    but its derivative is not. The stopping criterion is therefore a bound without zero factors.
+    All denominators are positive. For integer a, a factor of the terms becomes zero and the
+    fraction ends, but the derivative of the fraction with respect to a does not end there. The
+    iteration therefore stops by a bound of the terms that has no zero factors.
     """
     limit = 0.1 * epsilon(a)
 
@@ -222,7 +223,10 @@ def _upper_near_zero(a: Any, x: Any) -> Any:
 
 
 class _Regimes:
-    """Flags for the region of each method, and operands that are harmless outside the region."""
+    """The choice of a method for each element: flags, and operands for each method.
+
+    Outside the region of a method, the operands are replaced by harmless values.
+    """
 
     def __init__(self, a: Any, x: Any) -> None:
         infinity = full(a, math.inf)
@@ -297,8 +301,9 @@ def scaled_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
 
     Returns:
       Flags of the elements that use the asymptotic expansion; flags of the elements for which Q is
-      returned instead of P; and the smaller of P and Q, divided by ``exp(-y**2)`` in the asymptotic
-      expansion and by D elsewhere.
+      returned instead of P; and the value of Q or P, divided by a factor. In the asymptotic
+      expansion the factor is ``exp(-y**2)``, where ``y`` is the first result of `_temme`.
+      Elsewhere the factor is D, the common factor of P and Q.
     """
     regimes = _Regimes(a, x)
     y, remainder = regimes.temme()

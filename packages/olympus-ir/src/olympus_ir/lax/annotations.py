@@ -21,7 +21,7 @@ __all__ = [
     "xla_metadata_value_p",
 ]
 
-# out = xla_metadata_value[xla_metadata_kvs] operand: pairs of names and values, written at the
+# out = xla_metadata_value[xla_metadata_kvs] operand: attaches pairs of names and values to the
 # operation that computed the operand.
 xla_metadata_value_p = instruction("xla_metadata_value", family="annotations")
 

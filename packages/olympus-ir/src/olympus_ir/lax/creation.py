@@ -236,7 +236,7 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the layout of ``x`` for a new array, if that has the same shape; else None."""
+    """Returns the layout of ``x`` for a new array; None if the shapes differ."""
     layout = getattr(getattr(x, "aval", None), "layout", None)
     if layout is None or x.shape != shape:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order statistics: elements at given places of the sorted lines of an array.
+"""Order statistics: the elements at given positions of the sorted lines of an array.
 
-Medians and quantiles need a few elements of each sorted line. As a primitive, a platform can select
-them without a sort.
+Medians and quantiles need a few elements of each sorted line. Because the operation is a primitive,
+a platform can select them without a sort.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ order_statistics_p = instruction("order_statistics", family="sorting")
 
 
 def order_statistics(operand: ArrayLike, places: ArrayLike) -> Array:
-    """Returns the elements at given places of the sorted lines of an array.
+    """Returns the elements at given positions of the sorted lines of an array.
 
     A line is a vector along the last dimension. The order is the order of a stable `sort`.
 
     Args:
       operand: an array of any dtype that `sort` takes, with at least one dimension.
-      places: int32, each at least 0 and below the length of a line: a vector of places in all
-        lines, or an array with the dimensions of ``operand`` except the last.
+      places: int32, each at least 0 and below the length of a line: a vector of positions that
+        applies to all lines, or an array with positions for each line, whose leading dimensions are
+        those of ``operand``.
 
     Returns:
       An array of the dtype of ``operand``, whose last dimension is the last dimension of

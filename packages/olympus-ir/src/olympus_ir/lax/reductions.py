@@ -647,7 +647,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
 
 def _forget_types_of_sums(_: Any) -> None:
-    reduce_sum_p.forget_types()  # they were inferred under the old setting
+    reduce_sum_p.forget_types()  # the cached types were inferred under the old setting
 
 
 allow_f16_reductions.add_local_hook(_forget_types_of_sums)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of symbolic sizes on padded arrays: `evaluate_padded`, and a rule for each primitive.
 
-A program was traced with dimensions such as ``n`` that have an upper bound. `Lengths` knows the
-bound of each dimension, which is its size in a padded array, and its true size, which is a value of
-the running program. The valid elements of an array are the first ones along each dimension. The
-others are padding: any values at all.
+The program was traced with symbolic dimensions, such as ``n``, that have upper bounds. `Lengths`
+holds two sizes of each dimension. The padded size is the upper bound. The true size is a value of
+the running program. The valid elements of a padded array are the first elements along each
+dimension. The other elements are padding, and have arbitrary values.
 
-The rules in `rules` compute the valid elements of results from those of operands. They replace the
-padding where an operation would mix it with valid elements, and refuse operations whose result
-depends on the number of elements in a way that no filling mends.
+The rules in `rules` compute the valid elements of results from the valid elements of operands. If
+an operation mixes padding with valid elements, its rule first replaces the padding by a neutral
+value. If no value is neutral, the rule raises an error.
 
 The folder may import everything below; nothing below imports it.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that the elements of an array decide: the number of true elements of a mask.
+"""Sizes that depend on the elements of an array: the numbers of true elements of masks.
 
-While a function is traced inside of `counted_sizes`, `positions_of_true` returns an array whose
-size is a new symbolic dimension. The padded evaluation of the program counts the elements.
+While a function is traced in the context `counted_sizes`, `positions_of_true` returns an array
+whose size is a new symbolic dimension. The padded evaluation of the program counts the elements.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from .evaluation import Site, padding_rules
 __all__ = ["counted_sizes", "positions_of_true", "true_positions_p"]
 
 
-# From a Boolean vector to the positions of its true elements, in increasing order. Parameter
-# ``size``: the number of true elements, a dimension variable. Like all of these it counts as at
-# least one in comparisons, so that functions may index the result. It may be zero nevertheless.
+# Maps a boolean vector to the positions of its true elements, in increasing order. The parameter
+# ``size``, a dimension variable, stands for the number of true elements. Like every dimension
+# variable, ``size`` counts as at least one in comparisons, so functions may index the result. The
+# number may still be zero at run time.
 true_positions_p = Primitive("true_positions", family="counting")
 
 
@@ -39,10 +40,10 @@ def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
 
 
 class _State(threading.local):
-    """The scope of new dimensions in this thread; None where sizes are not counted."""
+    """The scope of new dimensions in this thread; None outside of `counted_sizes`."""
 
     scope: SymbolicScope | None = None
-    # The masks whose elements were counted, and the positions of these.
+    # Pairs of a mask and the positions of its true elements.
     counted: Sequence[tuple[Any, Any]] = ()
 
 
@@ -51,7 +52,7 @@ _state = _State()
 
 @contextlib.contextmanager
 def counted_sizes(scope: SymbolicScope) -> Iterator[None]:
-    """Lets functions that are traced meanwhile return arrays of counted sizes.
+    """Context in which functions are traced that may create arrays of counted sizes.
 
     Args:
       scope: the scope of the new dimensions.
@@ -67,8 +68,8 @@ def counted_sizes(scope: SymbolicScope) -> Iterator[None]:
 def positions_of_true(mask: Any) -> Any:
     """Returns the positions of the true elements of a traced Boolean vector, in increasing order.
 
-    Masks that are computed alike give the same size: ``x[x > 0] * y[x > 0]`` is a product of arrays
-    of one size. The function that is traced must be inside of `counted_sizes`.
+    Masks that equal operations compute give the same size, so ``x[x > 0] * y[x > 0]`` is a product
+    of arrays of one size. The function must be called in the context `counted_sizes`.
     """
     scope = _state.scope
     assert scope is not None, "sizes are counted inside of counted_sizes"
@@ -85,7 +86,8 @@ def positions_of_true(mask: Any) -> Any:
 
 
 def _are_alike(mask: Any, other: Any) -> bool:
-    """Returns whether equal operations of the same values compute two tracers of one trace."""
+    """Returns whether two tracers of one trace are computed by equal operations on the same values.
+    """
     if mask is other:
         return True
     trace = mask._trace
@@ -124,7 +126,7 @@ def _count(site: Site, mask: Any, *, size: Any) -> Any:
     total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), (0,))
     (name,) = size.variables()
     lengths.variables[name] = total
-    # Each true element goes to the place that the true elements before it leave.
+    # The k-th true element, counted from zero, writes its position to place k of the result.
     capacity = lengths.capacity(size)
     places = lax.sub(lax.cumsum(lax.convert_element_type(mask, np.int32)), np.int32(1))
     places = lax.select(mask, places, lax.full_like(places, capacity))

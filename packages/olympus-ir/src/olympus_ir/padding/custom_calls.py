@@ -2,8 +2,9 @@
 """Functions with custom derivative rules on padded arrays.
 
 The function, its derivative rule, its forward pass and its backward pass take flat values of
-symbolic sizes. This module wraps each as a function of padded arrays, for the traces that call it
-now, later or never. The first operands are the true sizes, so no wrapper closes over a tracer.
+symbolic sizes. This module wraps each of them as a function of padded arrays. Another trace may
+call a wrapper later, so a wrapper must not close over tracers. It takes the true sizes as its first
+operands instead.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ __all__ = ["PaddedBackward", "PaddedForward", "PaddedFunction", "PaddedJvp"]
 
 
 class PaddedFunction:
-    """A function of flat values of symbolic sizes, called on sizes and padded arrays.
+    """A function of flat values of symbolic sizes, as a function of sizes and padded arrays.
 
     Args:
       names: the dimension variables, whose values are the first operands.
       fun: the function.
-      avals: the types of its operands.
+      avals: the types of the operands of ``fun``.
     """
 
     __slots__ = ("__name__", "avals", "fun", "names")
@@ -43,7 +44,7 @@ class PaddedFunction:
         return self.run(sizes, self.avals, values)[0]
 
     def split(self, operands: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Splits operands into the sizes and the others."""
+        """Splits operands into the sizes and the operands of the function."""
         return operands[: len(self.names)], operands[len(self.names) :]
 
     def run(
@@ -51,7 +52,7 @@ class PaddedFunction:
     ) -> tuple[list[Any], list[Any]]:
         """Calls the function; returns its padded results and their types.
 
-        Symbolic zeros, flags and None are handed over and returned as they are, apart from shapes.
+        Symbolic zeros get the padded shapes. Flags and None pass through unchanged.
         """
         lengths = Lengths(dict(zip(self.names, sizes, strict=True)))
         arrays = [place for place, each in enumerate(operands) if _is_array(each)]
@@ -82,7 +83,7 @@ class PaddedFunction:
 
 
 class PaddedJvp(PaddedFunction):
-    """A derivative rule of flat primals and tangents."""
+    """A custom JVP rule of flat primals and tangents, as a function of sizes and padded arrays."""
 
     __slots__ = ()
 
@@ -94,12 +95,12 @@ class PaddedJvp(PaddedFunction):
 
 
 class PaddedForward(PaddedFunction):
-    """A forward pass, to residuals and results. The residuals start with the sizes.
+    """The forward pass of a custom VJP, which returns residuals and results.
 
-    With symbolic zeros, a flag for each operand follows the operands.
+    The first residuals are the sizes. If the rule handles symbolic zeros, a flag for each operand follows the operands.
 
     Attributes:
-      out_avals: the types of residuals and results, known once the pass has run.
+      out_avals: the types of residuals and results, known after the first call.
     """
 
     __slots__ = ("has_flags", "out_avals")
@@ -119,7 +120,7 @@ class PaddedForward(PaddedFunction):
 
 
 class PaddedBackward(PaddedFunction):
-    """A backward pass, from sizes, residuals and cotangents.
+    """The backward pass of a custom VJP, as a function of sizes, residuals and cotangents.
 
     Args:
       names: the dimension variables.

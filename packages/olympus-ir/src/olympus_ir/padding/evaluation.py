@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Site(NamedTuple):
-    """An equation, as its padding rule sees it.
+    """The part of an equation that its padding rule gets besides operands and parameters.
 
     Attributes:
       lengths: the sizes of the dimensions.
@@ -99,7 +99,7 @@ def evaluate_padded(
 
 
 def run_inner(closed: ClosedOlympuspr, lengths: Lengths, operands: Sequence[Any]) -> list[Any]:
-    """Runs a program that an equation holds; see `evaluate_padded`."""
+    """Runs a nested program, such as a branch of a conditional; see `evaluate_padded`."""
     return evaluate_padded(closed, lengths.inner(), operands)
 
 
@@ -152,19 +152,20 @@ def _varies(value: Any) -> bool:
 
 
 def shown(site: Site) -> str:
-    """Returns the types of the operands, for messages."""
+    """Formats the types of the operands, for messages."""
     return ", ".join(aval.str_short(short_dtypes=True) for aval in site.operands)
 
 
 def refused(site: Site, primitive: Primitive, reason: str) -> NotImplementedError:
-    """Returns the error for an operation whose result the padding would change."""
+    """Returns the error for an operation whose result would depend on the padding."""
     return NotImplementedError(
         f"padding would change the result of {primitive.name} of {shown(site)}: {reason}"
     )
 
 
 def define_unchanged(*primitives: Primitive) -> None:
-    """Defines the rules of operations that treat padding like any elements."""
+    """Defines the rules of operations that need no distinction between padding and valid elements.
+    """
     for primitive in primitives:
         padding_rules.define(primitive, _unchanged(primitive))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that leave the result of a reduction as it is, for padding."""
+"""Neutral elements of maxima and minima, which replace padding in reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["highest", "lowest"]
 
 
 def lowest(dtype: Any) -> Any:
-    """Returns the value below all others: negative infinity for floats.
+    """Returns the smallest value of a dtype: negative infinity for floats.
 
     Example:
       >>> lowest(np.dtype("int8")), lowest(np.dtype("float32"))
@@ -27,7 +27,7 @@ def lowest(dtype: Any) -> Any:
 
 
 def highest(dtype: Any) -> Any:
-    """Returns the value above all others: infinity for floats."""
+    """Returns the largest value of a dtype: infinity for floats."""
     if dtypes.issubdtype(dtype, np.bool_):
         return True
     if dtypes.issubdtype(dtype, np.integer):

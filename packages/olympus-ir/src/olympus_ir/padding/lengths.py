@@ -56,7 +56,7 @@ def _of_sizes(operation: Callable[..., Any]) -> Callable[..., _Size]:
     return lambda x, y: _Size(operation(_int32(x), _int32(y)))
 
 
-# The operations of dimensions.
+# The operations that occur in symbolic sizes.
 _ARITHMETIC = {
     "floordiv": _of_sizes(_floor_divide),
     "mod": _of_sizes(_modulo),
@@ -79,7 +79,7 @@ class Lengths:
         self.variables: dict[str, Any] = dict(values)
 
     def inner(self) -> Lengths:
-        """Returns the lengths for a program inside: the variables that it defines stay its own."""
+        """Returns a copy for a nested program, which may define variables of its own."""
         return Lengths(self.variables)
 
     def capacity(self, dimension: Any) -> int:
@@ -123,7 +123,7 @@ class Lengths:
 
         Args:
           shape: the symbolic shape.
-          axes: the axes to look at; all by default.
+          axes: the axes along which padding is masked; all by default.
         """
         mask = None
         for axis in range(len(shape)) if axes is None else axes:
@@ -138,7 +138,7 @@ class Lengths:
     def filled(
         self, x: Any, aval: ShapedArray, value: Any, axes: Sequence[int] | None = None
     ) -> Any:
-        """Returns a padded array with another value in the padding along some axes.
+        """Returns a padded array whose padding along some axes is replaced by a value.
 
         Args:
           x: the padded array.
@@ -154,8 +154,8 @@ class Lengths:
     def guarded(self, x: Any, aval: ShapedArray) -> Any:
         """Returns a padded array whose padding passes no cotangents on.
 
-        Padding that was computed from valid elements, as by broadcasting, must not send
-        its cotangents back to them: these may be any values, NaN included.
+        Padding may be computed from valid elements, for example by broadcasting. Its cotangents may
+        be any values, even NaN, and must not be added to the cotangents of these elements.
         """
         if not dtypes.issubdtype(aval.dtype, np.inexact):
             return x

@@ -14,7 +14,7 @@ __all__ = ["extended", "reindexed", "resized", "taken", "window"]
 
 
 def resized(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
-    """Returns an array cut or extended at the end of an axis."""
+    """Truncates or extends an array at the end of an axis."""
     if x.shape[axis] >= size:
         return x if x.shape[axis] == size else lax.slice_in_dim(x, 0, size, axis=axis)
     config = [(0, size - x.shape[axis] if place == axis else 0, 0) for place in range(x.ndim)]
@@ -22,14 +22,14 @@ def resized(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
 
 
 def extended(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
-    """Returns an array of at least some size along an axis."""
+    """Extends an array to at least a given size along an axis."""
     return x if x.shape[axis] >= size else resized(x, axis, size, fill)
 
 
 def window(x: Any, axis: int, start: Any, size: int, most: int) -> Any:
-    """Returns ``size`` elements of an axis from ``start``, which is at most ``most``.
+    """Returns ``size`` elements along an axis, from the index ``start``.
 
-    Elements beyond the end of the array are zeros.
+    The index is at most ``most``. Elements beyond the end of the array are zeros.
     """
     x = extended(x, axis, most + size)
     if isinstance(start, int):
@@ -38,7 +38,7 @@ def window(x: Any, axis: int, start: Any, size: int, most: int) -> Any:
 
 
 def taken(x: Any, axis: int, indices: Any) -> Any:
-    """Returns the elements of an axis at the positions of a vector of indices."""
+    """Returns the elements along an axis at a vector of indices."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(place for place in range(x.ndim) if place != axis),
         collapsed_slice_dims=(axis,),

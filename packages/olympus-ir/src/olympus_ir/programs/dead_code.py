@@ -108,7 +108,7 @@ def dce_closed(
     if known is None:
         olympuspr, used_inputs = dce_olympuspr(closed.jaxpr, used_outputs, instantiate)
         if _is_unchanged(closed.jaxpr, olympuspr):
-            reduced = None  # the program itself, which must not hold itself
+            reduced = None  # unchanged: None avoids a cycle between the program and its memo
         elif not olympuspr.constvars:
             reduced = close_olympuspr(olympuspr)
         else:

@@ -179,7 +179,7 @@ class Olympuspr:
         self._memo: dict[Any, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without what interpreters have derived from the program.
+        # Copies and pickles omit the results that interpreters cache for the program.
         lists = self.constvars, self.invars, self.outvars, self.eqns
         return Olympuspr, (*lists, self.effects, self.debug_info)
 

@@ -345,7 +345,8 @@ class StagingTracer(Tracer):
         return self.atom.val if isinstance(self.atom, Literal) else None
 
     def __bool__(self) -> bool:
-        # Also for constants: libraries use this to detect whether a program is being traced.
+        # Constants raise the error, too: libraries use it to detect whether a program is being
+        # traced.
         if self.atom.aval.size == 1:
             raise TracerBoolConversionError(self)
         return super().__bool__()
@@ -358,7 +359,7 @@ class StagingTracer(Tracer):
 
 
 def _lines_of(equation: Equation) -> str:
-    """Returns the user's lines behind an equation, as many as the flag asks for."""
+    """Returns the user's lines that led to an equation, at most as many as the flag permits."""
     frames = max(1, tracer_error_num_traceback_frames.value)
     line, *callers = source_info.summarize(equation.source_info, frames).splitlines()
     return "\n  called from ".join([f"{line}, by `{equation.primitive.name}`.", *callers])

@@ -238,7 +238,7 @@ class _Current(threading.local):
     name_stack: NameStack = no_names
     # The source of the current equation while a program is evaluated again; otherwise None.
     source: Any = None
-    # Whether elements may decide the sizes of arrays; see `olympus_ir.padding.counting`.
+    # Whether the sizes of arrays may depend on elements; see `olympus_ir.padding.counting`.
     counts_sizes: bool = False
 
 

@@ -40,7 +40,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
-        if result.dtype.kind == "f" and x.dtype.kind == "c":  # for example, a modulus
+        if result.dtype.kind == "f" and x.dtype.kind == "c":  # for example, the absolute value
             return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)
 

@@ -73,7 +73,10 @@ def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
 
 
 def _cases(terms: dict, term: Any, count: int) -> list[dict]:
-    """Returns polynomials whose minimum is the given one, one for each case of ``max``."""
+    """Returns polynomials whose minimum is the given polynomial.
+
+    Each polynomial has one operand of a ``max`` or ``min`` in place of the term.
+    """
     factor, power = term[0]
     if len(term) > 1 or power > 1 or factor.name != ("min" if count > 0 else "max"):
         return []

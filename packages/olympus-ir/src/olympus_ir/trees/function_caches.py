@@ -57,7 +57,9 @@ class FunctionCache:
     def derive(
         self, fun: Any, make: Callable[[Callable[[], Any]], Callable[..., Any]]
     ) -> Callable[..., Any]:
-        """Returns the function that ``make`` derives from ``fun``; the same object at each call.
+        """Returns the function that ``make`` derives from ``fun``.
+
+        Each call returns the same object.
 
         ``make`` receives a function without arguments that returns ``fun``. The derived function
         must not hold another reference to ``fun``.
@@ -78,7 +80,7 @@ class FunctionCache:
 
 
 def keep(entries: dict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """Adds an entry to a cache, and drops the oldest ones where it then has more than ``most``.
+    """Adds an entry to a cache of at most ``most`` entries; drops the oldest entries if it is full.
 
     Example:
       >>> squares = {1: 1, 2: 4}

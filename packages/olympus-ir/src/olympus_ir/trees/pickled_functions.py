@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that pickle: by the name that leads to them, else by what they are made of.
+"""Functions that can be pickled: by name, or as a transformation with its arguments.
 
-Python pickles a function by its name alone. A function that a transformation returns has the name
-of another one, so it is pickled as the transformation and its arguments. `travels` does that for
-all functions that a transformation returns, and `NamedFunction` is the base of classes of
-functions.
+Python pickles functions by name. A function that a transformation returns has the name of the
+original function, so its name would lead to the wrong function. It is pickled as the transformation
+and its arguments instead. The decorator `travels` makes the functions of a transformation picklable
+in this way. Callable classes derive from `NamedFunction`.
 
-Picklers that write functions by value, as cloudpickle does, cannot rely on names in ``__main__``:
-another process has another main program.
+Some picklers, such as cloudpickle, write the functions of ``__main__`` by value, because the main
+program of another process is different. With such a pickler, these functions have no usable name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 def name_in_module(function: Any) -> str | None:
-    """Returns the name under which a pickle can find a function; None if there is none.
+    """Returns the name by which a function can be pickled; None if there is none.
 
     Example:
       >>> name_in_module(functools.reduce), name_in_module(lambda x: x)
@@ -44,7 +44,7 @@ def name_in_module(function: Any) -> str | None:
 
 
 def _is_by_value(module: str) -> bool:
-    """Returns whether the pickler at work writes the functions of a module by value."""
+    """Returns whether the running pickler writes the functions of a module by value."""
     pickle = sys.modules.get("pickle")
     frame = sys._getframe(2)
     while pickle is not None and frame is not None:
@@ -60,7 +60,7 @@ def _is_by_value(module: str) -> bool:
 
 
 class NamedFunction:
-    """Base of classes of functions, whose pickles have a name where one leads to the function."""
+    """Base of callable classes, whose instances are pickled by name if a name leads to them."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class TransformedFunction(NamedFunction):
 
     Args:
       function: the function.
-      transformation: the transformation, which pickles find by its name.
+      transformation: the transformation, which is pickled by name.
       args: the arguments of the transformation.
       kwargs: its keyword arguments.
     """
@@ -98,7 +98,7 @@ class TransformedFunction(NamedFunction):
             return self._function(*args, **kwargs)
         except Exception as error:
             filter_exception(error)
-            raise  # without an entry for this frame, as in `api_boundary`
+            raise  # a bare raise adds no entry for this frame, as in `api_boundary`
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -116,10 +116,11 @@ def _transformed(transformation: Callable[..., Any], args: Any, kwargs: Any) -> 
 
 
 def travels(transformation: Callable[P, R]) -> Callable[P, R]:
-    """Decorator of transformations: the functions that they return can be pickled.
+    """Decorator of transformations: makes the functions that they return picklable.
 
     Args:
-      transformation: a function of a module. It returns functions, and other values unchanged.
+      transformation: a function at the top level of a module. Values that it returns are only
+        changed if they are functions.
 
     Example:
       >>> @travels

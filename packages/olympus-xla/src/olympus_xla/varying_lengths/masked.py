@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`masked`: compiled functions in which elements decide the sizes of arrays."""
+"""`masked`: compiled functions whose arrays have data-dependent sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def masked(fun: F) -> F:
-    """Returns the compiled form of a function in which elements decide the sizes of arrays.
+    """Returns the compiled form of a function whose arrays have data-dependent sizes.
 
     ``x[mask]``, `nonzero`, `unique`, `compress`, `extract`, `argwhere`, `flatnonzero` and `where`
     of one argument need no ``size=``. Operations on their results ignore the padding, as with
@@ -47,8 +47,8 @@ def masked(fun: F) -> F:
 
     Raises:
       NotImplementedError: padding would change the result of an operation in the call.
-      InconclusiveDimensionOperation: the called function needs to know a size that elements
-        decide, as in ``range(x.shape[0])``.
+      InconclusiveDimensionOperation: the called function needs to know a data-dependent size, as in
+        ``range(x.shape[0])``.
 
     Example::
 

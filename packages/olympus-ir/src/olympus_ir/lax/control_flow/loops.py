@@ -77,9 +77,9 @@ def while_loop(
         types.
       init_val: the initial carry, an array or a pytree of arrays.
       checkpoints: the number of carries that reverse mode keeps while the loop runs. It recomputes
-        the other carries, as many at a time as there are checkpoints. The number of iterations is
-        not bounded. With c checkpoints, each of the first c (c + 1) / 2 times c iterations runs
-        again at most twice.
+        the other carries from these, at most ``checkpoints`` of them at a time. The number of
+        iterations is not bounded. With c checkpoints, each of the first c² (c + 1) / 2 iterations
+        runs again at most twice.
       max_steps: the maximal number of iterations. The loop then ends even if the condition holds.
         Without ``checkpoints``, reverse mode keeps the carry of every iteration.
       inverse: the inverse of ``body_fun``, which maps a carry to the preceding carry. Reverse mode
@@ -87,10 +87,11 @@ def while_loop(
       progress: True to show a progress bar while the loop runs, or the text before the bar.
       batch: the behaviour under `vmap` over the condition. With ``"select"`` or None, all examples
         run until the last one is finished, and finished examples keep their carries. With
-        ``"compact"``, finished examples leave the batch when a quarter of it is left, a sixteenth
-        and so on. A sequence of integers gives the batch sizes. Each size is another copy of the
-        body in the program. Loops with effects, collectives over the mapped axis or an ``inverse``
-        select.
+        ``"compact"``, finished examples are removed from the batch once only a quarter of the
+        examples is unfinished, again at a sixteenth, and so on. A sequence of integers gives the
+        sizes of the smaller batches. The program contains a copy of the body for each size. Loops
+        with effects, with collectives over the mapped axis or with an ``inverse`` always use
+        ``"select"``.
 
     Returns:
       The final carry.
@@ -328,7 +329,10 @@ class _WhileProgram:
 
 
 def _with_common_constants(body: Subprogram, inverse: Subprogram) -> tuple[Subprogram, Subprogram]:
-    """Returns the two programs, which both take the constants of both, followed by the carry."""
+    """Returns the body and the inverse as programs with the same constants.
+
+    Both take the constants of the body, the constants of the inverse, and the carry.
+    """
     consts = [*body.consts, *inverse.consts]
     ours, theirs = body.closed.jaxpr, inverse.closed.jaxpr
     body_inputs = [

@@ -135,12 +135,12 @@ def check_effects(operation: str, effects: frozenset) -> None:
 def run_with_mutables(
     error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]
 ) -> Any:
-    """Runs control flow whose functions use mutable objects, whose states become operands.
+    """Runs control flow whose functions use mutable objects. The objects' states become operands.
 
     Args:
       error: the error that names the first mutable object.
-      run: ``run(states, wrap)`` returns the result and the new states. ``wrap(function)``
-        additionally takes the states, as its first argument, and returns the new states, as its
+      run: ``run(states, wrap)`` returns the result and the new states. ``wrap(function)`` is the
+        function with the states as additional first argument and the new states as additional
         second result.
     """
     return mutable_types.threading(error, run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of calls. A function with custom derivative rules keeps them."""
+"""Padding rules of calls. Custom derivative rules of the called functions are preserved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of communication, for lengths that are the same on all devices of a group."""
+"""Padding rules of collectives, whose sizes must be the same on all devices of a group."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of contractions: padding is zero."""
+"""Padding rules of contractions: padding is replaced by zeros."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _dot_general(site: Site, lhs: Any, rhs: Any, *, dimension_numbers: Any, **pa
     ):
         axes = list(summed)
         if dtypes.issubdtype(aval.dtype, np.inexact):
-            # Zeros along free axes are summed over by the derivative of the other operand.
+            # The derivative with respect to the other operand also sums over the free axes, so
+            # their padding must be zero, too.
             axes = [axis for axis in range(aval.ndim) if axis not in mapped]
         operands.append(site.lengths.filled(operand, aval, 0, axes))
     product = lax.dot_general_p.bind(*operands, dimension_numbers=dimension_numbers, **params)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Padding rules of control flow.
 
-A loop of a varying number of steps runs up to the padded number, and leaves its carry alone in
-steps that are padding.
+A `scan` of symbolic length runs for the padded number of steps. Steps beyond the true length leave
+the carry unchanged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of convolutions: padding is zero, as around the valid elements."""
+"""Padding rules of convolutions: padding is replaced by zeros, like the padding of a convolution.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def _conv_general_dilated(
 
 
 def _check_groups(site: Site, numbers: Any, feature_groups: Any, batch_groups: Any) -> None:
-    """Refuses groups of features or of a batch whose number of elements varies."""
+    """Raises an error if the number of features or examples in a group is symbolic."""
     lhs, rhs = site.operands
     varying = [isinstance(groups, SymbolicDim) for groups in (feature_groups, batch_groups)]
     if any(varying):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of elementwise operations that are not declared as such."""
+"""Padding rules of elementwise operations that are not declared as elementwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..evaluation import Site, padding_rules, refused, spread_to
 
 @padding_rules.define(lax.select_n_p)
 def _select_n(site: Site, which: Any, *cases: Any) -> Any:
-    return lax.select_n_p.bind(which, *cases)  # cases have equal shapes
+    return lax.select_n_p.bind(which, *cases)  # the cases have equal shapes
 
 
 @padding_rules.define(lax.clamp_p)

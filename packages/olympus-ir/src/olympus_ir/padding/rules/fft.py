@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of Fourier transforms along other axes."""
+"""Padding rules of Fourier transforms, whose transformed axes must not be symbolic."""
 
 from __future__ import annotations
 

@@ -101,10 +101,10 @@ def _checked_indices(
     Args:
       site: the equation; its first operand is indexed.
       indices: the indices; their last dimension has one element for each indexed axis.
-      start_index_map: the axes.
+      start_index_map: the operand's axes that the elements of an index vector refer to.
       sizes: the sizes of the windows along all axes of the operand.
-      mode: the meaning of indices out of bounds.
-      clips_all: whether indices of fixed dimensions are clipped, too.
+      mode: the treatment of indices out of bounds.
+      clips_all: whether to clip indices of dimensions with static sizes, too.
     """
     lengths, shape = site.lengths, site.operands[0].shape
     clips = mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)

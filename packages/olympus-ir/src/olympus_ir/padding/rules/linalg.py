@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Padding rules of linear algebra.
 
-Factors of a padded square matrix are those of a block matrix: the matrix itself, and an identity.
-Tall matrices get rows of zeros. Decompositions that would mix both kinds of eigenvalues are refused
-unless the padding is in batch dimensions.
+A padded square matrix is treated as a block diagonal matrix: the valid part, and an identity. Tall
+matrices are padded with rows of zeros. Decompositions that would mix the eigenvalues of the two
+blocks allow padding in batch dimensions only.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _tridiagonal_solve(site: Site, *operands: Any, **params: Any) -> Any:
     lengths, (below, diagonal, above, right_hand_side) = site.lengths, operands
     aval, of_right = site.operands[1], site.operands[3]
     axis, last = aval.ndim - 1, aval.shape[-1]
-    if isinstance(last, SymbolicDim):  # the padding is an identity, apart from the rest
+    # pad with an identity, which is decoupled from the valid part
+    if isinstance(last, SymbolicDim):
         before_last = aval.update(shape=(*aval.shape[:-1], last - 1))
         mask = lengths.valid(before_last.shape, [axis])
         inside = lax.pad(mask, np.bool_(False), [(0, 0, 0)] * axis + [(0, 1, 0)])
@@ -88,7 +89,7 @@ def _tridiagonal_solve(site: Site, *operands: Any, **params: Any) -> Any:
 
 
 def _define_tall(primitive: Primitive) -> None:
-    """Defines the rule of a decomposition of matrices, which may get further rows of zeros."""
+    """Defines the rule of a decomposition of tall matrices, to which rows of zeros may be added."""
 
     @padding_rules.define(primitive)
     def rule(site: Site, matrix: Any, *others: Any, **params: Any) -> Any:
@@ -107,7 +108,7 @@ def _define_tall(primitive: Primitive) -> None:
 
 
 def _of_padded_shape(site: Site, primitive: Primitive, results: Any) -> Any:
-    """Returns the results if they have the padded shapes of the true results."""
+    """Returns the results. Raises an error if their shapes are not the padded shapes."""
     several = results if primitive.multiple_results else [results]
     for result, aval in zip(several, site.results, strict=True):
         if result.shape != site.lengths.shape(aval.shape):
@@ -120,7 +121,7 @@ for _primitive in (linalg.geqrf_p, linalg.householder_product_p, linalg.qr_p, li
 
 
 def _define_batched(primitive: Primitive) -> None:
-    """Defines the rule of an operation on matrices, which varies in batch dimensions alone."""
+    """Defines the rule of an operation on matrices. Only batch dimensions may be symbolic."""
 
     @padding_rules.define(primitive)
     def rule(site: Site, *operands: Any, **params: Any) -> Any:

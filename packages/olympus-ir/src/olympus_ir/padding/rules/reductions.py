@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of reductions, complete and cumulative: padding gets the identity."""
+"""Padding rules of reductions and cumulative operations: padding becomes the neutral element."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _define_reduction(lax.reduce_min_p, highest)
 _define_reduction(lax.reduce_and_p, _all_bits)
 _define_reduction(lax.reduce_or_p, _zero)
 _define_reduction(lax.reduce_xor_p, _zero)
-# Of equal elements the first is found, which is valid.
+# Ties return the first position, which is a position of a valid element.
 _define_reduction(lax.argmax_p, lowest)
 _define_reduction(lax.argmin_p, highest)
 

@@ -63,7 +63,7 @@ def _reshape(
     padded = lengths.shape(new_sizes)
     if _keeps_prefixes(shape, new_sizes) and math.prod(operand.shape) == math.prod(padded):
         return lax.reshape(operand, padded)
-    # The elements keep their row-major numbers among the valid elements.
+    # An element of the result has the same row-major number among valid elements as in the operand.
     places = [lax.broadcasted_iota(np.int32, padded, axis) for axis in range(len(padded))]
     number = _number(places, [lengths.value(size) for size in new_sizes])
     sources = []
@@ -77,7 +77,7 @@ def _reshape(
 
 
 def _number(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """Returns row-major numbers of elements, given the positions along each axis."""
+    """Returns the row-major numbers of elements, given the positions along each axis."""
     total = lax.full_like(places[0], 0)
     for place, size in zip(places, sizes, strict=True):
         scale = lax.broadcast(lax.convert_element_type(size, np.int32), place.shape)
@@ -88,8 +88,8 @@ def _number(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
 def _keeps_prefixes(shape: Sequence[Any], new_shape: Sequence[Any]) -> bool:
     """Returns whether valid elements keep their row-major numbers in the padded arrays.
 
-    They do where dimensions are merged or split in groups, in each of which only the first
-    dimension larger than one is symbolic.
+    This holds if the reshape merges or splits groups of dimensions, and in each group only the
+    first dimension larger than one is symbolic.
     """
     left, right = list(shape), list(new_shape)
     while left or right:
@@ -100,7 +100,7 @@ def _keeps_prefixes(shape: Sequence[Any], new_shape: Sequence[Any]) -> bool:
 
 
 def _next_group(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Removes the shortest leading dimensions of equal product from two shapes."""
+    """Removes the shortest groups of leading dimensions with equal products from two shapes."""
     group, new_group = [left.pop(0)] if left else [], [right.pop(0)] if right else []
     while (left or right) and math.prod(group) != math.prod(new_group):
         smaller_left = right == [] or (left != [] and len(group) <= len(new_group))
@@ -195,7 +195,7 @@ def _pad(site: Site, operand: Any, value: Any, *, padding_config: Sequence[Any])
 
 
 def _filled_along(lengths: Lengths, x: Any, axis: int, size: Any, value: Any) -> Any:
-    """Replaces the padding along one axis of an array whose other axes may have any sizes."""
+    """Replaces the padding along one axis of an array whose other axes may have any size."""
     if not isinstance(size, SymbolicDim):
         return x
     inside = lax.lt(
@@ -211,9 +211,9 @@ def padded_along(
 
     Args:
       lengths: the sizes.
-      x: the array, whose own padding holds the value already.
+      x: the array; its padding already holds ``value``.
       axis: the axis.
-      low: the number of elements to add in front; it may be symbolic, and negative.
+      low: the number of elements to add in front, which may be symbolic or negative.
       interior: the number of elements to add between elements.
       result: the size of the result.
       value: the value to pad with.

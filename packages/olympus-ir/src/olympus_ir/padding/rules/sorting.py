@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of sorting: padding is the largest key, and comes after equal keys."""
+"""Padding rules of sorting: padding gets the largest key, and follows equal keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _sort(site: Site, *operands: Any, dimension: int, is_stable: bool, num_keys:
         lengths.filled(key, aval, _last_key(aval.dtype), [dimension])
         for key, aval in zip(operands[:num_keys], site.operands, strict=False)
     ]
-    # A stable sort leaves the padding behind valid elements with the same keys.
+    # A stable sort keeps padding behind valid elements with equal keys.
     return lax.sort_p.bind(
         *keys, *operands[num_keys:], dimension=dimension, is_stable=True, num_keys=num_keys
     )

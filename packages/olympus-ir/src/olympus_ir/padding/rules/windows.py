@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of reductions over windows: padding gets the identity."""
+"""Padding rules of reductions over windows: padding is replaced by the neutral element."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class _Windows(NamedTuple):
     """Padded arrays, and windows over them.
 
     Attributes:
-      arrays: the arrays. Their own padding, and padding in front that varies, hold given values.
+      arrays: the arrays. Their padding holds the neutral elements, and so does padding of symbolic
+        size in front of them.
       params: the parameters of windows over these arrays.
-      fronts: the varying amounts of padding in front, by axis.
+      fronts: the symbolic amounts of padding in front, by axis.
     """
 
     arrays: list[Any]
@@ -126,7 +127,7 @@ def _select_and_scatter_add(site: Site, source: Any, operand: Any, **params: Any
     windows = _windows(site, primitive, [operand], aval, values, source_aval.shape, params)
     source = site.lengths.filled(source, source_aval, 0)
     scattered = primitive.bind(source, *windows.arrays, **windows.params)
-    for axis, front in windows.fronts.items():  # the elements in front are no part of the result
+    for axis, front in windows.fronts.items():  # the elements in front are not part of the result
         start, most = site.lengths.value(front), site.lengths.capacity(front)
         scattered = window(scattered, axis, start, operand.shape[axis], most)
     return scattered

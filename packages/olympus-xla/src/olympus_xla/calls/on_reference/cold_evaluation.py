@@ -70,8 +70,8 @@ _MOST_EQUATIONS = 256
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
-# Packages whose expansions are lowered as they stand and call no function of the user. If an
-# evaluation stops, the function would be called once for it and once for the compilation.
+# Packages whose expansions are lowered unchanged, and call no function of the user. Such a function
+# could be called twice: by an evaluation that stops, and by the compilation that follows.
 _PACKAGES_OF_INSTRUCTIONS = ("olympus_ir.", "olympus_random.")
 
 

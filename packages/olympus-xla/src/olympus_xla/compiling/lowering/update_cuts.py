@@ -4,8 +4,8 @@
 Programs on grids compute the new values of a part of an array from shifted views of the same array:
 ``x.at[1:-1].set((x[:-2] + x[2:]) / 2)``. XLA fuses the computation into the update, which works in
 place. The views would see elements that are already new, so XLA writes each view to memory first,
-and the fused update runs on one thread. It is 4 to 6 times as fast to compute the new values to
-memory, from all views at once, and to copy them into the array.
+and the fused update runs on one thread. Computing the new values into separate memory, from all
+views at once, and copying them into the array is 4 to 6 times as fast.
 
 This pass puts an optimization barrier before such updates. As with the cuts of fusion_cuts.py, the
 pass of XLA that removes barriers is switched off. The application "heat on a grid" of the

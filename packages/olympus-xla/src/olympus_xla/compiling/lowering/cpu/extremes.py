@@ -27,13 +27,13 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
 
-# From this number of elements and this length of the axis on, two passes are faster than XLA's
-# reduction of pairs.
+# With at least this many elements, and an axis of at least this length, two passes are faster than
+# XLA's reduction of pairs.
 SMALLEST_SIZE = 1024
 SMALLEST_LENGTH = 64
 _SMALLEST_BLOCK = 16
 
-# From this number of elements on, calling NumPy is faster than two passes.
+# With at least this many elements, calling NumPy is faster than two passes.
 SMALLEST_CALL = 1 << 16
 _SMALLEST_ROW = 256
 

@@ -23,7 +23,7 @@ from olympus_ir import lax
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 
-# From this number of elements of the matrix on, several threads take less time than one.
+# With at least this many elements in the matrix, several threads are faster than one.
 SMALLEST = 1 << 18
 
 _DTYPES = tuple(map(np.dtype, "f d".split()))
@@ -60,7 +60,7 @@ def product_in_parts(matrix: Any, vector: Any, *, parts: int, precision: Any) ->
 
 
 def _threads() -> int:
-    """Returns the number of threads by which XLA computes."""
+    """Returns the number of threads that XLA uses for computations."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

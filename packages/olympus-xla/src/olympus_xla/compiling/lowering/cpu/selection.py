@@ -28,7 +28,7 @@ from .sorting import SMALLEST_SORT, write_sorted
 
 _DTYPES = frozenset(each for each in (*FLOATS, *INTEGERS) if each.itemsize >= 4)
 
-# From this length of a line, bounds from a sample are faster than a sort.
+# In lines of at least this length, bounds from a sample are faster than a sort.
 _LONG = 1 << 15
 
 # The size of a sample, and the distance of the bounds from the expected positions in the sample:
