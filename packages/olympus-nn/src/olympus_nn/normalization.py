@@ -50,7 +50,7 @@ def logmeanexp(
     Args:
       x: an array.
       axis: the axis or axes along which the mean is taken; all if None.
-      where: which elements take part; all if None.
+      where: a boolean mask of the elements to include; all if None.
       keepdims: whether these axes stay, with size 1.
 
     Example:
@@ -76,7 +76,8 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
     Args:
       x: an array.
       axis: the axis or axes along which the sum is one.
-      where: which elements take part, all if None. The result is 0 at all other elements.
+      where: a boolean mask of the elements to include, all if None. The result is 0 at all other
+        elements.
 
     Returns:
       An array of the shape of ``x``.
@@ -134,7 +135,8 @@ def log_softmax(
     Args:
       x: an array.
       axis: the axis or axes along which the exponentials of the result sum to one.
-      where: which elements take part, all if None. The result is -inf at all other elements.
+      where: a boolean mask of the elements to include, all if None. The result is -inf at all other
+        elements.
 
     Returns:
       An array of the shape of ``x``.

@@ -200,9 +200,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
     Args:
       a: an array of numbers.
-      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
+      n: the number of elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
-      norm: "backward" does not scale, "forward" divides by the length, "ortho" by its root.
+      norm: "backward" does not scale, "forward" divides by the length, "ortho" by its square root.
 
     Returns:
       An array of a complex dtype, with the shape of ``a`` except for the given lengths.
@@ -220,9 +220,10 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     Args:
       a: an array of numbers.
-      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
+      n: the number of elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
-      norm: "backward" divides by the length, "forward" does not, "ortho" divides by its root.
+      norm: "backward" divides by the length, "forward" does not, "ortho" divides by its square
+        root.
 
     Returns:
       An array of a complex dtype, with the shape of ``a`` except for the given lengths.
@@ -242,7 +243,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     Args:
       a: an array of real numbers.
-      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
+      n: the number of elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: as in `fft`.
 
@@ -304,7 +305,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
     Args:
       a: an array of real numbers.
-      n: how many elements to transform. Surplus elements are cut off, missing ones are zeros.
+      n: the number of elements to transform. Surplus elements are cut off, missing ones are zeros.
       axis: the dimension.
       norm: as in `ifft`.
 
@@ -336,7 +337,7 @@ def fftn(
 
     Args:
       a: an array of numbers.
-      s: how many elements to transform along each dimension; all of them if it is None.
+      s: the number of elements to transform along each dimension; all of them if it is None.
       axes: the dimensions. If None, they are the last ``len(s)`` dimensions, or all if ``s`` is
         None too.
       norm: as in `fft`.
@@ -438,7 +439,7 @@ def fft2(
 
     Args:
       a: an array of numbers.
-      s: how many elements to transform along each dimension; all of them if it is None.
+      s: the number of elements to transform along each dimension; all of them if it is None.
       axes: the dimensions. If None, they are the last ``len(s)`` dimensions, or all if ``s`` is
         None too.
       norm: as in `fft`.

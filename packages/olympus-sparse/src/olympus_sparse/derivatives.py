@@ -122,7 +122,7 @@ def grad(
       A function with the arguments of ``fun``.
 
     Raises:
-      ValueError: in the call: ``argnums`` is out of range.
+      ValueError: on the call, ``argnums`` is out of range.
 
     Example:
       >>> import numpy as np
@@ -154,7 +154,7 @@ def value_and_grad(
       A function with the arguments of ``fun``, which returns the value and the gradient.
 
     Raises:
-      ValueError: in the call: ``argnums`` is out of range.
+      ValueError: on the call, ``argnums`` is out of range.
 
     Example:
       >>> import numpy as np

@@ -116,8 +116,7 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
 
 
 def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
-    """Returns the arguments, with Python numbers in arguments that are not fixed as typed scalars.
-    """
+    """Converts Python numbers to typed scalars, except in the arguments that are fixed."""
     count = len(args)
     places = {number % count for number in fixed if -count <= number < count}
     return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])

@@ -118,9 +118,8 @@ class Linearization(NamedTuple):
     def as_arguments(self, cotangents: Iterable[Any]) -> Any:
         """Returns cotangents in the structure of the arguments.
 
-        Expects one for each input with tangents.
-
-        Inputs without tangents get zero cotangents.
+        The given cotangents are those of the inputs with tangents. Inputs without tangents get
+        zero cotangents.
         """
         given = iter(cotangents)
         return pytrees.tree_unflatten(

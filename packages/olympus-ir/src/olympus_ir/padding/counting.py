@@ -86,8 +86,7 @@ def positions_of_true(mask: Any) -> Any:
 
 
 def _are_alike(mask: Any, other: Any) -> bool:
-    """Returns whether two tracers of one trace are computed by equal operations on the same values.
-    """
+    """Returns whether two tracers of one trace are results of equal operations on equal values."""
     if mask is other:
         return True
     trace = mask._trace

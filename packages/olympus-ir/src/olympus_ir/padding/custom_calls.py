@@ -97,7 +97,8 @@ class PaddedJvp(PaddedFunction):
 class PaddedForward(PaddedFunction):
     """The forward pass of a custom VJP, which returns residuals and results.
 
-    The first residuals are the sizes. If the rule handles symbolic zeros, a flag for each operand follows the operands.
+    The first residuals are the sizes. If the rule handles symbolic zeros, a flag for each operand
+    follows the operands.
 
     Attributes:
       out_avals: the types of residuals and results, known after the first call.

@@ -164,8 +164,7 @@ def refused(site: Site, primitive: Primitive, reason: str) -> NotImplementedErro
 
 
 def define_unchanged(*primitives: Primitive) -> None:
-    """Defines the rules of operations that need no distinction between padding and valid elements.
-    """
+    """Defines the rules of operations that treat padding and valid elements alike."""
     for primitive in primitives:
         padding_rules.define(primitive, _unchanged(primitive))
 

@@ -218,8 +218,7 @@ def _nothing(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 def _as_asked(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """Returns the requested unreduced axes; without a request, the unreduced axes of the operands.
-    """
+    """Returns the requested unreduced axes; without a request, those of the operands."""
     own = [aval.layout.spec.unreduced for aval in operands if aval.layout is not None]
     return wanted or frozenset().union(*own)
 

@@ -79,7 +79,7 @@ def array(
       order: only ``"K"`` and None are supported.
       ndmin: the least number of dimensions; leading ones are added.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array with the dimensions of the nesting, at least ``ndmin``; of ``dtype``, or of the
@@ -135,7 +135,7 @@ def asarray(
       order: only ``"K"`` and None are supported.
       copy: whether to always copy an array.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the shape of the values. It is ``a`` itself if ``a`` is an array, and neither a
@@ -447,7 +447,7 @@ def zeros(
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and dtype.
@@ -473,7 +473,7 @@ def ones(
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and dtype.
@@ -498,7 +498,7 @@ def empty(
       shape: an integer or a sequence of integers.
       dtype: the dtype, floating by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and dtype. Its elements are zero, where NumPy leaves them
@@ -545,7 +545,7 @@ def full(
       fill_value: a scalar, or an array that broadcasts to the shape.
       dtype: the dtype; the value's by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and dtype; of a weak dtype if ``fill_value`` is a Python scalar
@@ -609,7 +609,7 @@ def zeros_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.
@@ -636,7 +636,7 @@ def ones_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.
@@ -691,7 +691,7 @@ def full_like(
       dtype: another dtype.
       shape: another shape.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the shape and dtype of ``a``, unless others are given.

@@ -119,7 +119,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Args:
       m: an array.
-      k: how many times to turn, from the first axis towards the second.
+      k: the number of turns, from the first axis towards the second.
       axes: the plane.
 
     Returns:

@@ -191,7 +191,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     Args:
       string: the text.
       dtype: the dtype.
-      count: how many to read; all if -1.
+      count: the number of values to read; all if -1.
       sep: the separator of the numbers.
 
     Returns:
@@ -258,8 +258,8 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     Args:
       buffer: an object with the buffer protocol.
       dtype: the dtype of the elements.
-      count: how many elements to read; all if -1.
-      offset: how many bytes to skip.
+      count: the number of elements to read; all if -1.
+      offset: the number of bytes to skip.
 
     Returns:
       An array of one dimension and the given dtype.
@@ -282,7 +282,7 @@ def array_repr(
     Args:
       arr: an array.
       max_line_width: the number of characters after which a new line begins.
-      precision: how many digits are shown.
+      precision: the number of digits to show.
       suppress_small: whether numbers close to zero are shown as zero.
 
     Returns:
@@ -306,7 +306,7 @@ def array_str(
     Args:
       a: an array.
       max_line_width: the number of characters after which a new line begins.
-      precision: how many digits are shown.
+      precision: the number of digits to show.
       suppress_small: whether numbers close to zero are shown as zero.
 
     Returns:

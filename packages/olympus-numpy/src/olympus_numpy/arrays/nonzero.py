@@ -35,7 +35,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
     Args:
       a: an array of at least one dimension.
-      size: how many indices to return, so that the array may be traced.
+      size: the number of indices to return. If it is given, the array may be traced.
       fill_value: the index that fills up the result if there are fewer nonzero elements: a scalar
         for all dimensions, or a tuple of one scalar for each; zero by default.
 
@@ -83,7 +83,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def counts_size_of(a: Any) -> bool:
-    """Returns whether the elements of a traced array may decide the size of a result."""
+    """Returns whether the size of a result may depend on the elements of a traced array."""
     return current.counts_sizes and isinstance(a, Tracer) and a.concrete_or_none() is None
 
 
@@ -114,7 +114,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     if mask.dtype != np.bool_:
         mask = lax.ne(mask, np.zeros((), mask.dtype))
     counts = lax.cumsum(convert(mask, index_dtype), 0)
-    # Scatter-add ones at the counts below `size`. Their cumulative sum gives the place of each
+    # Scatter-add ones at the counts below `size`. Their cumulative sum gives the position of each
     # nonzero element.
     steps = (
         lax.full((size,), np.zeros((), index_dtype))
@@ -145,7 +145,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 
     Args:
       a: an array of at least one dimension.
-      size: how many indices to return, so that the array may be traced.
+      size: the number of indices to return. If it is given, the array may be traced.
       fill_value: the index that fills up the result if there are fewer nonzero elements, one for
         all dimensions or a tuple; zero by default.
 
@@ -165,7 +165,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
 
     Args:
       a: an array of at least one dimension.
-      size: how many indices to return, so that the array may be traced.
+      size: the number of indices to return. If it is given, the array may be traced.
       fill_value: the index that fills up the result if there are fewer nonzero elements, one for
         all dimensions or a tuple; zero by default.
 

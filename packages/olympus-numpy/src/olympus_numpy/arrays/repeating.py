@@ -76,7 +76,7 @@ def repeat(
       axis: the dimension to repeat along; by default, the array is flattened.
       total_repeat_length: the size of the result along the dimension, needed if ``repeats`` is
         traced. The last element is repeated to reach this size, and surplus elements are left out.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the dtype of ``a``; of one dimension if ``axis`` is not given.
@@ -147,7 +147,8 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     """Repeats elements by different numbers, to a static size along the axis.
 
-    If the first n elements end at or before a place of the result, that place holds element n.
+    If the first n elements end at or before a position of the result, that position holds element
+    n.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

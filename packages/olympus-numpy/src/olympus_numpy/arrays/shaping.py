@@ -64,7 +64,7 @@ def reshape(
       shape: the shape. One size may be -1; it then follows from the others.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
       copy: whether to always copy.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and of the dtype of ``a``.
@@ -172,7 +172,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     Args:
       a: an array.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of one dimension and of the dtype of ``a``.
@@ -583,7 +583,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
     Args:
       array: an array or scalar.
       shape: the shape.
-      out_sharding: how the result is sharded over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the given shape and of the dtype of ``array``.

@@ -61,9 +61,10 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
 
 
 class AxisNameError(NameError, TypeError):
-    """Raised where a function that reduces no named axes is given a name.
+    """Error for a name in place of an axis, in functions that take no named axes.
 
-    Functions of JAX raise one or the other.
+    It is both a NameError and a TypeError, because some functions of JAX raise the former and
+    others the latter.
     """
 
 

@@ -110,7 +110,7 @@ def unpackbits(
     Args:
       a: an array of dtype uint8.
       axis: the axis; by default, the array is flattened.
-      count: how many bits to return; a negative number leaves out that many bits at the end.
+      count: the number of bits to return; a negative number leaves out that many bits at the end.
       bitorder: whether the first element is the highest (``"big"``) or lowest bit (``"little"``).
 
     Returns:

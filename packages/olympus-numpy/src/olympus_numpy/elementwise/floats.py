@@ -195,7 +195,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
     Args:
       a: an array or scalar.
-      decimals: how many digits to keep after the point; a negative number rounds before the point.
+      decimals: the number of digits to keep after the point; a negative number rounds before the
+        point.
       out: not supported.
 
     Returns:

@@ -175,7 +175,7 @@ class ufunc:
           out: not supported.
           keepdims: whether the axes are kept with size one.
           initial: the value to begin with.
-          where: which elements take part.
+          where: a boolean mask of the elements to include.
 
         Returns:
           An array without the reduced axes, or with axes of size one.

@@ -102,7 +102,7 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
 
     Args:
       arr: an array.
-      obj: the places before which to insert: an integer, a slice or integers. Integers may be
+      obj: the positions before which to insert: an integer, a slice or integers. Integers may be
         traced.
       values: the inserted values, broadcast.
       axis: the axis; by default, the array is flattened.

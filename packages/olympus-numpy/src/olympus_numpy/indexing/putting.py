@@ -42,7 +42,7 @@ def put(
       a: an array.
       ind: integers.
       v: the values, repeated as often as needed.
-      mode: what happens to indices out of range: ``"clip"`` (the default) or ``"wrap"``.
+      mode: the treatment of indices out of range: ``"clip"`` (the default) or ``"wrap"``.
       inplace: must be False. The caller thereby confirms that ``a`` is not changed.
 
     Returns:
@@ -122,7 +122,7 @@ def put_along_axis(
       values: the new values, broadcast to the shape of the indices.
       axis: the axis; None puts into the flat array.
       inplace: must be False. The caller thereby confirms that ``arr`` is not changed.
-      mode: what happens to indices out of range, as in ``at``.
+      mode: the treatment of indices out of range, as in ``at``.
 
     Returns:
       An array of the shape and dtype of ``arr``.

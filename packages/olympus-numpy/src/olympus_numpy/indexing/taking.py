@@ -289,7 +289,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
       a: an array of integers.
       choices: arrays that broadcast with ``a``.
       out: not supported.
-      mode: what to do with indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which
+      mode: the treatment of indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which
         needs concrete indices.
 
     Returns:

@@ -264,7 +264,7 @@ class IndexedUpdate:
             the nearest elements.
           fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
             integers.
-          out_sharding: how the result is laid out over the mesh.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -317,8 +317,8 @@ class IndexedUpdate:
             array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -356,8 +356,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -395,8 +395,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -434,8 +434,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -475,8 +475,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -514,8 +514,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -553,8 +553,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -592,8 +592,8 @@ class IndexedUpdate:
             converted to the array's dtype.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
@@ -632,8 +632,8 @@ class IndexedUpdate:
           func: an elementwise function of arrays.
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: what happens to indices out of range; see the class.
-          out_sharding: how the result is laid out over the mesh.
+          mode: the treatment of indices out of range; see the class.
+          out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:

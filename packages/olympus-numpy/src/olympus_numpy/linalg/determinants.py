@@ -145,10 +145,11 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     """JVP rule of `det`.
 
     The tangent is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too. The
-    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. To invert ``u`` where it is
-    singular, the last number on its diagonal is replaced by one. All the other numbers on the
-    diagonal become a factor. Elimination with row exchanges leaves zeros at the end, so none of the
-    other numbers on the diagonal is zero unless the adjugate vanishes.
+    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. The matrix ``u`` may be
+    singular, so the last number on its diagonal is replaced by one before the inversion. The
+    product of the other diagonal numbers multiplies the result. Elimination with row exchanges
+    leaves zeros at the end of the diagonal. None of the other diagonal numbers is therefore zero,
+    unless the adjugate is zero, too.
     """
     (a,), (da,) = primals, tangents
     packed, pivots, permutation = lax_linalg.lu(a)

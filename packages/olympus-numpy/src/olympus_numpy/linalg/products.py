@@ -95,7 +95,7 @@ def multi_dot(arrays: Array | np.ndarray | Sequence[ArrayLike], *, precision: An
 
     Args:
       arrays: matrices; the first and the last may be vectors.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
 
     Returns:
       An array of two dimensions, less one for each vector at the ends.
@@ -214,7 +214,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     Args:
       x: matrices.
       offset: the diagonal: 0 for the main one, positive above it.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
 
     Returns:
       An array of shape ``x.shape[:-2]``.
@@ -240,7 +240,7 @@ def matmul(
     Args:
       x1: matrices, or a vector.
       x2: matrices, or a vector.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
 
     Returns:
@@ -273,9 +273,9 @@ def tensordot(
       x1: an array.
       x2: an array.
       axes: the number of dimensions to sum over, or a sequence of dimensions for each array.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the common dtype.

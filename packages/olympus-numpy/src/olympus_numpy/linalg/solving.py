@@ -398,7 +398,7 @@ def _cond_of(x: Any, p: Any) -> Any:
         s = svd(x, compute_uv=False)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     ratio = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
-    # A matrix without NaN has the condition number NaN if it is singular: make it infinite.
+    # For a singular matrix without NaN elements, the computation gives NaN. Replace it by infinity.
     broken = (x != x).any(axis=(-2, -1))
     return selection.where((ratio != ratio) & ~broken, np.inf, ratio)
 

@@ -126,7 +126,7 @@ def _item(self: Any, *args: int) -> Any:
 def _searchsorted(
     self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Returns the places of values in this sorted array; see `searchsorted`."""
+    """Returns the positions of values in this sorted array; see `searchsorted`."""
     return searching.searchsorted(self, v, side, sorter, method=method)
 
 

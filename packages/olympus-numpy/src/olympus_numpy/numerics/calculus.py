@@ -153,7 +153,7 @@ def gradient(
     Args:
       f: the samples.
       *varargs: the spacing of the samples, one for all axes or one for each axis. Each is a scalar
-        distance or an array of the samples' places.
+        distance or an array of the samples' positions.
       axis: the axis or axes; all by default.
       edge_order: only None is supported: at the edges, one-sided differences are taken.
 
@@ -272,8 +272,8 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 
     Args:
       y: the samples.
-      x: the places of the samples.
-      dx: the distance of the samples, if their places are not given.
+      x: the positions of the samples.
+      dx: the distance of the samples, if their positions are not given.
       axis: the axis.
 
     Returns:
@@ -396,8 +396,8 @@ def interp(
     """Interpolates linearly between given points.
 
     Args:
-      x: the places at which to interpolate.
-      xp: the points' places, in increasing order.
+      x: the positions at which to interpolate.
+      xp: the points' positions, in increasing order.
       fp: the points' values.
       left: the value left of all points; the first point's value by default, or ``"extrapolate"``.
       right: the value right of all points; the last point's value by default, or ``"extrapolate"``.

@@ -102,8 +102,8 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Returns the indices of the lower triangle of a matrix of the same shape.
 
     Args:
-      arr: a matrix; its shape alone counts.
-      k: the diagonal, 0 the main one, larger ones to its right.
+      arr: a matrix; only its shape is used.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -122,8 +122,8 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Returns the indices of the upper triangle of a matrix of the same shape.
 
     Args:
-      arr: a matrix; its shape alone counts.
-      k: the diagonal, 0 the main one, larger ones to its right.
+      arr: a matrix; only its shape is used.
+      k: the diagonal: 0 for the main one, positive above it.
 
     Returns:
       Two integer arrays of one dimension: row and column indices.
@@ -271,7 +271,7 @@ def ravel_multi_index(
     Args:
       multi_index: arrays of integers.
       dims: the shape.
-      mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
+      mode: the treatment of indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
         ``"raise"``, for concrete indices only.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.
       dtype: the integer dtype of the result; that of the indices by default.
@@ -492,7 +492,7 @@ class _R(_Concatenator):
     """Joins arrays, scalars and slices along the first dimension: ``r_[1:4, 0]``.
 
     A string at the beginning has up to three numbers, as in NumPy. They are the dimension along
-    which to join, the least number of dimensions of the result, and the place of the given
+    which to join, the least number of dimensions of the result, and the position of the given
     dimensions among these.
 
     Example:

@@ -44,7 +44,7 @@ def logsumexp(
       keepdims: whether summed axes stay, with size 1.
       return_sign: whether the sign of the sum is returned, too. The logarithm is then that of the
         sum's magnitude. Without the sign, a negative sum gives NaN.
-      where: which elements take part; all if None.
+      where: a boolean mask of the elements to include; all if None.
 
     Returns:
       The logarithm, or the pair of the logarithm and the sign.

@@ -40,7 +40,8 @@ def _roots_with_zeros(p: Any) -> Any:
     # The zero polynomial has no roots.
     shifted = lax.dynamic_slice(lax.concatenate([p, p], 0), (count % p.size,), (p.size,))
     found = _roots_without_zeros(selection.where(zero.all(), 1, shifted))
-    # Leading zeros, moved to the end, add roots that are zero: these go last and become NaN.
+    # Leading zeros, moved to the end, add roots that are zero: they are moved to the end and
+    # replaced by NaN.
     _, found = lax.sort((found == 0, found), num_keys=1)
     places = lax.iota(np.int32, found.size)
     return selection.where(places < found.size - count, found, np.array(complex(np.nan, np.nan)))
@@ -130,7 +131,7 @@ def polyfit(
     """Fits a polynomial to data by least squares.
 
     Args:
-      x: where the data were taken, a vector.
+      x: the positions of the data, a vector.
       y: the data, a vector, or a matrix with a column for each polynomial.
       deg: the degree.
       rcond: as in `linalg.lstsq`.

@@ -55,7 +55,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
     Args:
       p: the coefficients, highest power first.
-      x: the places at which to evaluate the polynomial.
+      x: the points at which to evaluate the polynomial.
       unroll: the number of loop steps that are written out together.
 
     Returns:

@@ -73,7 +73,7 @@ def arange(
       step: the distance; 1 by default.
       dtype: the dtype; that of the arguments by default.
       device: the device or sharding to put the array on.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of one dimension.

@@ -156,7 +156,7 @@ def segment_sum(
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
       mode: the treatment of ids out of range, as in ``x.at[...]``.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
@@ -209,7 +209,7 @@ def segment_prod(
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
       mode: the treatment of ids out of range, as in ``x.at[...]``.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
@@ -262,7 +262,7 @@ def segment_max(
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
       mode: the treatment of ids out of range, as in ``x.at[...]``.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
@@ -315,7 +315,7 @@ def segment_min(
         reduced; by default, all rows are reduced at once. With buckets, sums lose less precision,
         and are deterministic on accelerators.
       mode: the treatment of ids out of range, as in ``x.at[...]``.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.

@@ -67,7 +67,7 @@ def bincount(
       minlength: the least length of the result.
       length: the length of the result; larger integers are left out. If it is given, the integers
         may be traced.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An integer array of one dimension, or one of the dtype of the weights.
@@ -359,7 +359,7 @@ def cov(
     """Returns the covariances of variables.
 
     Args:
-      m: observations, one variable a row.
+      m: observations, with one variable in each row.
       y: further variables.
       rowvar: whether variables are rows, rather than columns.
       bias: whether to divide by the number of observations, rather than by one less.
@@ -461,7 +461,7 @@ def corrcoef(
     """Returns the correlations of variables.
 
     Args:
-      x: observations, one variable a row.
+      x: observations, with one variable in each row.
       y: further variables.
       rowvar: whether variables are rows, rather than columns.
       dtype: the dtype of the result.

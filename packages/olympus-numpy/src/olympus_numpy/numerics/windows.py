@@ -160,7 +160,7 @@ def kaiser(M: int, beta: Any) -> Array:
 
     Args:
       M: the length.
-      beta: the shape: the larger, the narrower.
+      beta: the shape parameter; larger values give narrower windows.
 
     Returns:
       An array of shape ``(M,)`` and of the default float dtype.

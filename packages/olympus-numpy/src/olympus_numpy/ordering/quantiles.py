@@ -106,7 +106,7 @@ def _quantile_of(
 
 
 def _between_places(lines: Any, q: Any, counts: Any, method: str) -> Any:
-    """Interpolates sorted lines at fractional places: [..., n] and [q] give [q, ...]."""
+    """Interpolates sorted lines [..., n] at fractional positions [q]; returns [q, ...]."""
     dtype = lines.dtype
     rest = lines.shape[:-1]
     one = np.ones((), dtype)
@@ -144,7 +144,8 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "nearest":
         nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
-    # "inverted_cdf": the smallest element that is not less than the requested part of the elements.
+    # "inverted_cdf": the smallest element such that at least the requested part of the elements is
+    # not larger.
     one = np.ones((), place.dtype)
     count = lax.add(last, one)
     fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))
@@ -154,15 +155,15 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
 
 
 def _at_places(lines: Any, by_line: bool, *places: Any) -> list[Any]:
-    """Returns, for each array of places, the elements of sorted lines at these places.
+    """Returns, for each array of positions, the elements of sorted lines at these positions.
 
     Args:
       lines: [..., n].
-      by_line: whether the lines have places of their own.
+      by_line: whether each line has its own positions.
       *places: arrays of one shape: [*q], or [*q, ...] if they differ by line.
 
     Returns:
-      One array [*q, ...] for each array of places.
+      One array [*q, ...] for each array of positions.
     """
     rest = lines.shape[:-1]
     dims = tuple(range(1, 1 + len(rest)))
@@ -341,7 +342,7 @@ def percentile(
         ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
       keepdims: whether the axes are kept with size one.
       weights: the weight of each element, with ``method="inverted_cdf"``.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of values in sorted arrays: `searchsorted` and `digitize`."""
+"""Positions of values in sorted arrays: `searchsorted` and `digitize`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..core.promotion import check_arraylike, convert, ensure_array, promote_dty
 __all__ = ["digitize", "searchsorted"]
 
 
-# ---- places in sorted arrays ----
+# ---- positions in sorted arrays ----
 
 
 def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: str = "scan") -> Any:
@@ -31,7 +31,7 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
     if sorter is not None:
         a = a[sorter]
     count = a.shape[0]
-    # Places are int32 unless the array is too long for int32, also if 64-bit types are enabled.
+    # Positions are int32 unless the array is too long for int32, even if 64-bit types are enabled.
     too_large = is_constant_dim(a.shape[0]) and a.shape[0] >= 2**31
     index_dtype = np.dtype(np.int64 if too_large else np.int32)
     if count == 0:
@@ -121,12 +121,12 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Array:
-    """Returns where values belong in a sorted array.
+    """Returns the positions at which to insert values into a sorted array.
 
     Args:
       a: a sorted array of one dimension.
       v: an array of values.
-      side: whether a value belongs before (``"left"``) or after (``"right"``) equal elements.
+      side: whether to insert before (``"left"``) or after (``"right"``) equal elements.
       sorter: indices that sort ``a``, if it is not sorted.
       method: ``"scan"`` and ``"scan_unrolled"`` bisect; ``"sort"`` sorts both arrays;
         ``"compare_all"`` compares all pairs, for short arrays.

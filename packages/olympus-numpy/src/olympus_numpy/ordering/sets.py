@@ -87,7 +87,7 @@ def _less_rows(rows: Any) -> tuple[Any, ...]:
 def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
     """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows.
 
-    The permutation of single elements is None if it is not asked for.
+    The permutation of single elements is None if it is not requested.
     """
     count = rows.shape[0]
     if dtypes.issubdtype(rows.dtype, np.complexfloating):

@@ -148,11 +148,11 @@ _lexsort = compiled(_lexsorted, ("axis",), name="lexsort")
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """Returns the indices that sort by several keys, of which the last key counts most.
+    """Returns the indices that sort by several keys, the last of which is the primary key.
 
     Args:
       keys: arrays of one shape, or one array whose rows are the keys.
-      axis: the axis along which is sorted.
+      axis: the axis along which to sort.
 
     Returns:
       An integer array of the shape of a key.
@@ -213,7 +213,7 @@ _partition = compiled(_partitioned, ("kth", "axis"), name="partition")
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Returns an array in which one element along an axis is where sorting would put it.
+    """Returns an array whose element ``kth`` along an axis is at its sorted position.
 
     Elements before it are not larger, and elements after it are not smaller.
 
@@ -254,7 +254,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Args:
       a: an array of real numbers.
-      kth: the position of the element that is where sorting would put it.
+      kth: the position whose element is at its sorted position.
       axis: the axis.
 
     Returns:

@@ -98,9 +98,9 @@ def dot(
     Args:
       a: an array.
       b: an array.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the common dtype, unless ``preferred_element_type`` is given.
@@ -139,9 +139,9 @@ def matmul(
     Args:
       a: an array of at least one dimension.
       b: an array of at least one dimension.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the common dtype, unless ``preferred_element_type`` is given: the broadcast
@@ -255,7 +255,7 @@ def vdot(
     Args:
       a: an array.
       b: an array with as many elements as ``a``.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
 
     Returns:
@@ -290,7 +290,7 @@ def vecdot(
       x1: an array.
       x2: an array; all dimensions but the axis are broadcast.
       axis: the dimension in both arrays.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
 
     Returns:
@@ -431,7 +431,7 @@ def inner(
     Args:
       a: an array.
       b: an array.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
 
     Returns:
@@ -501,9 +501,9 @@ def tensordot(
       b: an array.
       axes: the number of dimensions to sum over, the last ones of ``a`` and the first ones of
         ``b``; or a sequence of dimensions for each operand.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of the remaining dimensions of ``a`` and then of ``b``, of the common dtype unless

@@ -35,7 +35,8 @@ def convolve(
       mode: ``"full"`` returns all overlaps. ``"same"`` returns the middle overlaps, as many as the
         longer vector has elements. ``"valid"`` returns the overlaps where one vector lies within
         the other.
-      precision: how exactly accelerators compute: as in `olympus.lax.conv_general_dilated`.
+      precision: the precision of products on accelerators, as in
+        `olympus.lax.conv_general_dilated`.
       preferred_element_type: the dtype of sums and result.
 
     Returns:

@@ -56,9 +56,9 @@ def einsum(
       out: not supported.
       optimize: the way to find the order of contractions: True, False, or a strategy or path of
         opt-einsum.
-      precision: how exactly accelerators compute.
+      precision: the precision of products on accelerators.
       preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out over the mesh.
+      out_sharding: the sharding of the result.
       _dot_general: function that multiplies two operands, in place of `olympus.lax.dot_general` and
         with its arguments. Libraries of layers pass quantized products.
 

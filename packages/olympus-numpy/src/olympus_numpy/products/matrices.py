@@ -346,7 +346,7 @@ def trace(
       offset: the diagonal: 0 for the main one, positive above it.
       axis1: the dimension of rows.
       axis2: the dimension of columns.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       out: not supported.
 
     Returns:

@@ -106,7 +106,7 @@ def cumsum(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       out: not supported.
 
     Returns:
@@ -129,7 +129,7 @@ def cumprod(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to multiply in.
+      dtype: the dtype of products and of the result.
       out: not supported.
 
     Returns:
@@ -152,7 +152,7 @@ def nancumsum(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       out: not supported.
 
     Returns:
@@ -175,7 +175,7 @@ def nancumprod(
     Args:
       a: an array.
       axis: the axis; by default, the array is flattened.
-      dtype: the dtype to multiply in.
+      dtype: the dtype of products and of the result.
       out: not supported.
 
     Returns:
@@ -203,7 +203,7 @@ def cumulative_sum(
     Args:
       x: an array. If it has several dimensions, ``axis`` must be given.
       axis: the axis.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       include_initial: whether to begin with zero.
 
     Returns:
@@ -231,7 +231,7 @@ def cumulative_prod(
     Args:
       x: an array. If it has several dimensions, ``axis`` must be given.
       axis: the axis.
-      dtype: the dtype to multiply in.
+      dtype: the dtype of products and of the result.
       include_initial: whether to begin with 1.
 
     Returns:

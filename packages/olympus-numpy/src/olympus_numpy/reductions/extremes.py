@@ -120,8 +120,8 @@ def max(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not below.
-      where: which elements take part; needs ``initial``.
+      initial: a lower bound of the result.
+      where: a boolean mask of the elements to include; needs ``initial``.
 
     Returns:
       An array of the dtype of ``a`` without the axes, or with axes of size one.
@@ -156,8 +156,8 @@ def min(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not above.
-      where: which elements take part; needs ``initial``.
+      initial: an upper bound of the result.
+      where: a boolean mask of the elements to include; needs ``initial``.
 
     Returns:
       An array of the dtype of ``a`` without the axes, or with axes of size one.
@@ -251,7 +251,7 @@ def argmax(
 
     Args:
       a: an array.
-      axis: the axis; by default, the index is that in the flat array.
+      axis: the axis; by default, the array is flattened.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -278,7 +278,7 @@ def argmin(
 
     Args:
       a: an array.
-      axis: the axis; by default, the index is that in the flat array.
+      axis: the axis; by default, the array is flattened.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 

@@ -75,10 +75,10 @@ def mean(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       An array of a floating or complex dtype without the axes, or with axes of size one.
@@ -200,11 +200,11 @@ def var(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       mean: the mean with the axes kept, if it is known.
       correction: another name of ``ddof``.
 
@@ -241,11 +241,11 @@ def std(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       mean: the mean with the axes kept, if it is known.
       correction: another name of ``ddof``.
 

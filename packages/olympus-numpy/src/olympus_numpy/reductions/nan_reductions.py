@@ -82,11 +82,11 @@ def nansum(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number to add.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
@@ -118,11 +118,11 @@ def nanprod(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to multiply in.
+      dtype: the dtype of products and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a factor of the product.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
@@ -188,8 +188,8 @@ def nanmax(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not below.
-      where: which elements take part; needs ``initial``.
+      initial: a lower bound of the result.
+      where: a boolean mask of the elements to include; needs ``initial``.
 
     Returns:
       An array of the dtype of ``a`` without the axes, or with axes of size one.
@@ -219,8 +219,8 @@ def nanmin(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      initial: a number that the result is not above.
-      where: which elements take part; needs ``initial``.
+      initial: an upper bound of the result.
+      where: a boolean mask of the elements to include; needs ``initial``.
 
     Returns:
       An array of the dtype of ``a`` without the axes, or with axes of size one.
@@ -265,7 +265,7 @@ def nanargmax(
 
     Args:
       a: an array.
-      axis: the axis; by default, the index is that in the flat array.
+      axis: the axis; by default, the array is flattened.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -290,7 +290,7 @@ def nanargmin(
 
     Args:
       a: an array.
-      axis: the axis; by default, the index is that in the flat array.
+      axis: the axis; by default, the array is flattened.
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
@@ -342,10 +342,10 @@ def nanmean(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       An array of a floating or complex dtype without the axes, or with axes of size one.
@@ -412,11 +412,11 @@ def nanvar(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       mean: the mean with the axes kept, if it is known.
 
     Returns:
@@ -465,11 +465,11 @@ def nanstd(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to compute in; floating by default.
+      dtype: the floating dtype of the computation and of the result.
       out: not supported.
       ddof: number subtracted from the number of elements in the divisor.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       mean: the mean with the axes kept, if it is known.
 
     Returns:

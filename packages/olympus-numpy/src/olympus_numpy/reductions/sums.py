@@ -152,11 +152,11 @@ def sum(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to add up in.
+      dtype: the dtype of sums and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a number to add.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:
@@ -192,11 +192,11 @@ def prod(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      dtype: the dtype to multiply in.
+      dtype: the dtype of products and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a factor of the product.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
       promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:

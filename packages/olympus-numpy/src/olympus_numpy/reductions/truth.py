@@ -88,7 +88,7 @@ def all(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       A boolean array without the axes, or with axes of size one.
@@ -118,7 +118,7 @@ def any(
       axis: the axis or axes; all by default.
       out: not supported.
       keepdims: whether the axes are kept with size one.
-      where: which elements take part.
+      where: a boolean mask of the elements to include.
 
     Returns:
       A boolean array without the axes, or with axes of size one.

@@ -105,7 +105,7 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
 
 def _missing(size: Any, block_size: int) -> Any:
     """Returns the number of elements that complete a dimension to a multiple of a block size."""
-    # Written as a difference of lengths, the number can be symbolic, too.
+    # This form also works for symbolic sizes.
     return (size + block_size - 1) // block_size * block_size - size
 
 
@@ -202,7 +202,7 @@ class _Kernel:
         return state
 
     def _places(self, number: Any) -> list[Any]:
-        """Returns the indices of a program in the grid; the last axis moves fastest."""
+        """Returns the indices of a program in the grid; the last axis varies fastest."""
         places: list[Any] = []
         for size in reversed(self.sizes[1:]):
             places.append(lax.rem(number, _index(size)))

@@ -103,7 +103,7 @@ def pallas_call(
       input_output_aliases: map from positions of inputs to positions of outputs, or pairs of these.
         The output takes the memory of the input, and starts with its values.
       debug: whether to print the kernel and the results of its lowering.
-      interpret: whether the kernel is run as a loop of array operations. A CPU needs this.
+      interpret: whether the kernel runs as a loop of array operations. This is required on CPUs.
       name: name of the kernel in messages and profiles.
       compiler_params: parameters of the compiler: `triton.CompilerParams`, `tpu.CompilerParams`.
       cost_estimate: estimated cost of the kernel.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fusion of the operations around a kernel into the kernel.
 
-A function marked as `fusible` takes a function (`Fusion`) for each input, which computes the input,
-and a function of its outputs. It makes one kernel of all these functions. `get_fusion_values`
-returns the arrays that the functions read. `pull_block_spec` and `push_block_spec` relate the
-blocks of these arrays to the blocks of the result. The folder may import `calls`, `grids` and the
-folders below them.
+A function marked as `fusible` takes functions (`Fusion`) as arguments: one for each input, which
+computes the input, and one that is applied to the outputs. The marked function makes one kernel of
+all these functions. `get_fusion_values` returns the arrays that the functions read.
+`pull_block_spec` and `push_block_spec` relate the blocks of these arrays to the blocks of the
+result. The folder may import `calls`, `grids` and the folders below them.
 """
 
 from .block_specs import BlockIndexTransform as BlockIndexTransform

@@ -146,8 +146,7 @@ def fuse(
     Args:
       f: a function that calls one fusible function. The operations that compute the inputs of the
         fusible function become fusions, and so do the operations on its outputs.
-      resolve_fusion_dtypes: whether dtypes that only fusions have are replaced; no such dtypes
-        exist here.
+      resolve_fusion_dtypes: has no effect, because fusions have no dtypes of their own.
       debug: whether to print the function's program.
       strict_mode: whether the block indices of an array that several operations use must be equal.
 
@@ -321,7 +320,7 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
     Returns:
       Three things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and
-      the scalars among the values that decide where blocks lie, of which there are none here.
+      an empty tuple, which holds prefetched scalars in JAX.
 
     Example:
       >>> import numpy as np

@@ -53,7 +53,7 @@ class Squeezed:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of which a program sees a slice; the index map gives its size.
+    """A dimension of which a program sees a slice. The index map gives the size of the slice.
 
     Args:
       block_size: the largest size.

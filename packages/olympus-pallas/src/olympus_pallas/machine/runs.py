@@ -243,7 +243,7 @@ class Run:
         self.touch()
 
     def wait(self, core: Any, semaphore: Site, amount: int, decrement: bool = True) -> None:
-        """Waits until a semaphore has reached an amount; ``decrement`` subtracts the amount."""
+        """Waits until a semaphore has at least a value; ``decrement`` then subtracts the value."""
         with self.changed:
 
             def ready() -> bool:

@@ -155,7 +155,7 @@ class SemaphoreDType(ExtendedDType):
 
 
 class SemaphoreType(enum.Enum):
-    """The kinds of semaphores of a TPU; a member is itself a scratch shape of one semaphore.
+    """The kinds of semaphores of a TPU. A member describes one semaphore.
 
     Called with a shape, it returns an array of semaphores.
 

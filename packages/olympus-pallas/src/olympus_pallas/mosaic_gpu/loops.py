@@ -42,8 +42,8 @@ def nd_loop(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for each index of a grid that belongs to this core.
 
-    The indices are dealt to the cores along the axes in turn: the first core takes the first index,
-    the second core the second index.
+    The cores along the axes take turns: the first core takes the first index, the second core the
+    second index, and so on.
 
     Args:
       grid: the sizes of the grid.

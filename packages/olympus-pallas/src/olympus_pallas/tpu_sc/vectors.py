@@ -32,7 +32,7 @@ def cumsum(x: Any, *, mask: Any | None = None) -> Any:
 
     Args:
       x: the array.
-      mask: boolean array of the elements that count.
+      mask: boolean array, true for the elements to add.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -51,8 +51,8 @@ def cummax(x: Any, *, mask: Any | None = None) -> Any:
 
     Args:
       x: the array.
-      mask: boolean array of the elements that count. Before the first of these, the result is
-        ``x``.
+      mask: boolean array, true for the elements to compare. Before the first of these, the result
+        is ``x``.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -115,7 +115,7 @@ def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
 
     Args:
       x: the array.
-      mask: boolean array of the elements that count.
+      mask: boolean array, true for the elements to include.
 
     Returns:
       The numbers of occurrences, which start at 1, and a mask of the last occurrence of each value.
@@ -144,7 +144,7 @@ def sort_key_val(
     Args:
       keys: the keys.
       values: the values.
-      mask: boolean array of the elements that count; the others come last.
+      mask: boolean array, true for the elements to sort; the others come last.
       descending: whether the largest key comes first.
 
     Returns:

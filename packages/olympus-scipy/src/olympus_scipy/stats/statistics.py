@@ -101,7 +101,7 @@ def _is_new(ordered: Any) -> Any:
 
 
 def _run_lengths(ordered: Any) -> Any:
-    """Counts, for each element of sorted rows, the equal elements up to its place."""
+    """Counts, for each element of sorted rows, the equal elements up to its position."""
     place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
     start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
     return place - start + 1

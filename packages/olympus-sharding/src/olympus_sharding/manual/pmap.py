@@ -75,7 +75,7 @@ def pmap(
 
     Raises:
       TypeError: ``fun`` is not callable, or axes are not ints or None.
-      ValueError: in the call: there are fewer devices than examples, or arguments disagree about
+      ValueError: on the call, there are fewer devices than examples, or arguments disagree about
         the number of examples.
 
     Example:

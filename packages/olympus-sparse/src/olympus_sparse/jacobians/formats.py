@@ -43,7 +43,7 @@ class Block:
     """Entries of one block.
 
     Attributes:
-      places: the places of the entries in the flat array of all entries.
+      places: the positions of the entries in the flat array of all entries.
       rows: the number of the result's element for each entry; they are sorted.
       columns: the number of the argument's element for each entry.
       out_shape: the shape of the result.
@@ -107,7 +107,7 @@ class Block:
 
     @functools.cached_property
     def _compressed_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of the entries, and the place of the first entry of each row."""
+        """The columns of the entries, and the position of the first entry of each row."""
         counts = np.bincount(self.rows, minlength=math.prod(self.out_shape))
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return self.columns.astype(np.int32), starts

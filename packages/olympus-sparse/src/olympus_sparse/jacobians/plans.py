@@ -183,7 +183,7 @@ class Plan:
     # ---- evaluation ----
 
     def _places_in_products(self) -> np.ndarray:
-        """Returns for each entry its place in the products, jvps first, as one flat array."""
+        """Returns the position of each entry in the flat array of all products, jvps first."""
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.pattern.indptr))
         columns = self.pattern.indices.astype(np.int64)
         if self._symmetric:
@@ -341,7 +341,7 @@ def _parts(pattern: Pattern, mode: str, in_shapes: _Shapes, out_shapes: _Shapes)
 
 
 def _split(pattern: Pattern, fewest: int) -> Iterator[Parts]:
-    """Yields colorings that give the densest rows, or the densest columns, to the other mode.
+    """Yields colorings in which the densest rows, or the densest columns, use the other mode.
 
     This is a heuristic: a sparse matrix with one dense row and one dense column, for example, then
     takes three products.

@@ -60,7 +60,7 @@ def sparse_jacobian(
 
     Raises:
       ValueError: an option has none of the values above.
-      TypeError: in the call: the argument has arrays that are not of real floating-point numbers.
+      TypeError: on the call, the argument has arrays that are not of real floating-point numbers.
 
     Example:
       >>> import numpy as np
@@ -102,7 +102,7 @@ def sparse_hessian(
 
     Raises:
       ValueError: the format is unknown.
-      TypeError: in the call: the result is not a scalar, or the argument has arrays that are not of
+      TypeError: on the call, the result is not a scalar, or the argument has arrays that are not of
         real floating-point numbers.
 
     Example:

@@ -42,8 +42,8 @@ def masked(fun: F) -> F:
       fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
 
     Returns:
-      A function that returns what ``fun`` returns. A result whose size elements decide is a
-      `VaryingArray`: `np.asarray` cuts it, and `masked` functions take it.
+      A function that returns what ``fun`` returns. A result of a data-dependent size is a
+      `VaryingArray`. `np.asarray` returns its valid part, and `masked` functions accept it.
 
     Raises:
       NotImplementedError: padding would change the result of an operation in the call.

@@ -33,7 +33,7 @@ def _choice(what: str, value: Any, choices: dict[Any, int]) -> Any:
 def _places(
     builder: TritonBuilder, ref: TritonRef, operands: Sequence[Any], tree: Any, unpack: Any
 ) -> tuple[Places, tuple]:
-    """Returns the places that an equation reads or writes, and its unflattened operands."""
+    """Returns pointers to the elements that an equation accesses, and its unflattened operands."""
     types = {
         id(operand): aval.dtype
         for operand, aval in zip(operands, builder.avals_in, strict=True)
@@ -61,7 +61,7 @@ def load_places(
     eviction_policy: str | None = None,
     is_volatile: bool = False,
 ) -> Any:
-    """Loads the elements at places."""
+    """Loads the elements at pointers."""
     stored = storage_dtype(dtype)
     element = element_type(stored)
     kind = builder.shaped_type(places.shape, element) if places.shape else element
@@ -99,7 +99,7 @@ def store_places(
     mask: Any = None,
     eviction_policy: str | None = None,
 ) -> None:
-    """Stores elements at places."""
+    """Stores elements at pointers."""
     if places.shifts is not None:
         raise KernelLoweringError(
             f"elements of {dtype} share bytes, and cannot be written by kernels for GPUs; have the "

@@ -57,7 +57,8 @@ class TritonRef:
       pointer: the pointer to the array's first element.
       dtype: the dtype of the elements.
       dimensions: the block's dimensions that the reference has.
-      fixed: the block's dimensions that the reference does not have, each at one place.
+      fixed: the block's dimensions that the reference does not have. Each of them has a fixed
+        index.
       is_large: whether offsets take 64 bits.
     """
 
@@ -230,7 +231,12 @@ class _Offsets:
         self.inside: Any = None
 
     def add(self, dimension: Dimension, along: Any = None) -> None:
-        """Adds a dimension; ``along`` has the places relative to the block's origin, None for 0."""
+        """Adds the offsets along a dimension.
+
+        Args:
+          dimension: the dimension.
+          along: the positions relative to the block's origin; None stands for 0.
+        """
         if dimension.origin is not None:
             offset = self._strided(dimension.origin, dimension.stride)
             self.uniform = _sum(self.builder, self.uniform, offset)
@@ -276,7 +282,8 @@ def _pointers(
       builder: builder of the operations.
       ref: the reference.
       shape: the shape of the accessed elements.
-      places: the dimensions, each with the elements' places from its origin; None for 0.
+      places: pairs of a dimension and the elements' positions relative to the dimension's origin;
+        None stands for 0.
     """
     offsets = _Offsets(builder, ref, shape)
     for dimension in ref.fixed:
@@ -326,7 +333,8 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
       builder: builder of the operations.
       pointer: the pointer to the array's first element.
       block: the `BlockMapping`.
-      starts: the block's first place along each dimension, as 32-bit numbers; None for 0.
+      starts: the index of the block's first element along each dimension, as 32-bit numbers; None
+        stands for 0.
     """
     shape = block.array_aval.shape
     dimensions, fixed = [], []

@@ -99,7 +99,7 @@ def _gather(
 
 
 def _to_result(ids: np.ndarray, indices: Flow, operand: Flow, numbers: Any) -> np.ndarray:
-    """Moves the dimensions of windows to the places that a gather gives them."""
+    """Moves the dimensions of windows to their positions in the result of a gather."""
     places = len(indices.shape) - 1
     removed = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     ids = ids.squeeze(tuple(places + axis for axis in sorted(removed)))
