@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of convolutions: padding is replaced by zeros, like the padding of a convolution.
-"""
+"""Padding rules of convolutions: zeros replace the padding, as in a padded convolution."""
 
 from __future__ import annotations
 
