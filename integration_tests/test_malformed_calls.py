@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus import lax
+from olympus import lax, scipy
 from olympus.experimental import sparse
 
 X = np.arange(4, dtype=np.float32)
+M = np.ones((2, 4), np.float32)
 STRUCT = olympus.ShapeDtypeStruct((3,), "float32")
 
 REFUSED = {
@@ -30,6 +33,32 @@ REFUSED = {
         TypeError,
         lambda: olympus.random.choice(olympus.random.key(0), X, {}),
     ),
+    "complex scales of samples": (
+        olympus.errors.TypePromotionError,
+        lambda: olympus.random.double_sided_maxwell(olympus.random.key(0), 0.0, 1j, (3,)),
+    ),
+    "complex probabilities": (
+        ValueError,
+        lambda: olympus.random.geometric(olympus.random.key(0), 1j, (3,)),
+    ),
+    "dense arrays as sparse ones": (TypeError, lambda: sparse.csr_todense(X)),
+    "numbers as starts of slices": (TypeError, lambda: lax.dynamic_slice(X, 1, (2,))),
+    "numbers as lengths of transforms": (TypeError, lambda: lax.fft(X, "fft", 4)),
+    "numbers as ranges of singular values": (
+        TypeError,
+        lambda: lax.linalg.svd(M, full_matrices=False, subset_by_index=1),
+    ),
+    "nothing as axes of products": (TypeError, lambda: jnp.tensordot(M, M.T, None)),
+    "arrays as numbers of dimensions": (
+        TypeError,
+        lambda: jnp.linalg.tensorinv(np.eye(4, dtype="float32").reshape(2, 2, 4), np.arange(2)),
+    ),
+    "arrays as sizes of buckets": (
+        TypeError,
+        lambda: olympus.ops.segment_min(X, np.arange(4), 4, bucket_size=jnp.ones((2, 2))),
+    ),
+    "lists as norms": (ValueError, lambda: scipy.fft.dct(X, norm=[None, 1.0])),
+    "scalars as columns": (ValueError, lambda: scipy.linalg.hankel(1.0)),
     "texts as sparse arrays": (
         TypeError,
         lambda: sparse.bcoo_slice("text", start_indices=(0, 0), limit_indices=(3, 3)),
@@ -37,11 +66,20 @@ REFUSED = {
 }
 
 
+# Words of errors that come from the inside of a library, not from a check of arguments.
+INTERNAL = "truth value|object is not iterable|unhashable|has no attribute"
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     kind, call = REFUSED[name]
-    with pytest.raises(kind):
+    with pytest.raises(kind) as error:
         call()
+    assert not re.search(INTERNAL, str(error.value))
+
+
+def test_types_with_a_dtype_are_dtypes():
+    assert jnp.sum(X, dtype=STRUCT).dtype == STRUCT.dtype
 
 
 def test_integers_of_any_size_have_a_shape():

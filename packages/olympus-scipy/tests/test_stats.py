@@ -102,6 +102,19 @@ def test_location_and_scale(name, function):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bool"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_points_that_have_no_sign(name, dtype):
+    points = np.array([0, 1]).astype(dtype)
+    shapes = SHAPES[name][1]
+    for function in ("cdf", "logcdf", "sf", "logsf"):
+        ours = getattr(getattr(stats, name), function, None)
+        if ours is not None:
+            with np.errstate(all="ignore"):
+                expected = getattr(getattr(expected_stats, name), function)([0, 1], *shapes)
+            np.testing.assert_allclose(ours(points, *shapes), expected, rtol=2e-4, atol=1e-5)
+
+
 INSIDE = {"beta": 0.4, "pareto": 1.8, "uniform": 0.4, "truncnorm": 0.3, "wrapcauchy": 2.0}
 
 

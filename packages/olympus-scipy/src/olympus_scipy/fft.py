@@ -30,7 +30,7 @@ def _check(name: str, type: int, norm: str | None) -> str:
         raise NotImplementedError(f"{name}: only DCT types 1 to 4 are implemented, got {type!r}.")
     if norm is None:
         return "backward"
-    if norm not in _SWAPPED:
+    if not isinstance(norm, str) or norm not in _SWAPPED:
         raise ValueError(
             f'{name}: norm={norm!r} is not implemented; it is "backward", "ortho" or "forward".'
         )

@@ -244,6 +244,8 @@ def scale_and_translate(
         )
     if not dtypes.issubdtype(image.dtype, np.inexact):
         image = image.astype(dtypes.default_float_dtype())
+    if not np.iterable(spatial_dims):
+        raise TypeError(f"spatial_dims must be a sequence of integers, got {spatial_dims!r}")
     dimensions = tuple(canonical_axis(dimension, image.ndim) for dimension in spatial_dims)
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"spatial_dims must differ from each other, got {tuple(spatial_dims)}")

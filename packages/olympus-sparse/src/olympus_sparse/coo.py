@@ -17,7 +17,7 @@ from olympus_ir.trees import pytrees
 from olympus_numpy.core.promotion import promote_dtypes
 
 from .bcoo.conversion import count_places
-from .core.base import OLYMPUSSparse
+from .core.base import OLYMPUSSparse, buffers_of
 from .core.entries import add_up, look_up
 from .core.primitives import (
     define_batching_by_expansion,
@@ -253,7 +253,7 @@ def coo_todense(mat: COO) -> Any:
       >>> np.asarray(coo_todense(coo_fromdense(np.eye(2, dtype=np.float32)))).tolist()
       [[1.0, 0.0], [0.0, 1.0]]
     """
-    return coo_todense_p.bind(*map(jnp.asarray, mat._bufs), spinfo=mat._info)
+    return coo_todense_p.bind(*buffers_of("coo_todense", COO, mat), spinfo=mat._info)
 
 
 # ---- coo_fromdense ----
@@ -356,9 +356,8 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
       >>> np.asarray(coo_matvec(mat, np.array([1, 10]))).tolist()
       [20, 3]
     """
-    return coo_matvec_p.bind(
-        *map(jnp.asarray, (*mat._bufs, v)), spinfo=mat._info, transpose=transpose
-    )
+    buffers = buffers_of("coo_matvec", COO, mat)
+    return coo_matvec_p.bind(*buffers, jnp.asarray(v), spinfo=mat._info, transpose=transpose)
 
 
 def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
@@ -378,6 +377,5 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
       >>> np.asarray(coo_matmat(mat, np.eye(2, dtype=int))).tolist()
       [[0, 2], [3, 0]]
     """
-    return coo_matmat_p.bind(
-        *map(jnp.asarray, (*mat._bufs, B)), spinfo=mat._info, transpose=transpose
-    )
+    buffers = buffers_of("coo_matmat", COO, mat)
+    return coo_matmat_p.bind(*buffers, jnp.asarray(B), spinfo=mat._info, transpose=transpose)

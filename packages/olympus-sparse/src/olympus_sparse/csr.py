@@ -14,7 +14,7 @@ from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 
 from .coo import diagonal, known_count, matrix_product, nonzero_places, places, product_of_entries
-from .core.base import OLYMPUSSparse
+from .core.base import OLYMPUSSparse, buffers_of
 from .core.entries import add_up, look_up
 from .core.primitives import (
     define_batching_by_expansion,
@@ -246,7 +246,7 @@ def csr_todense(mat: CSR) -> Any:
       >>> np.asarray(csr_todense(csr_fromdense(np.eye(2, dtype=np.float32)))).tolist()
       [[1.0, 0.0], [0.0, 1.0]]
     """
-    return csr_todense_p.bind(*map(jnp.asarray, mat._bufs), shape=mat.shape)
+    return csr_todense_p.bind(*buffers_of("csr_todense", CSR, mat), shape=mat.shape)
 
 
 # ---- csr_fromdense ----
@@ -342,8 +342,8 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
       >>> np.asarray(csr_matvec(mat, np.array([1, 10]))).tolist()
       [20, 3]
     """
-    buffers = map(jnp.asarray, (*mat._bufs, v))
-    return csr_matvec_p.bind(*buffers, shape=mat.shape, transpose=transpose)
+    buffers = buffers_of("csr_matvec", CSR, mat)
+    return csr_matvec_p.bind(*buffers, jnp.asarray(v), shape=mat.shape, transpose=transpose)
 
 
 def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
@@ -363,5 +363,5 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
       >>> np.asarray(csr_matmat(mat, np.eye(2, dtype=int))).tolist()
       [[0, 2], [3, 0]]
     """
-    buffers = map(jnp.asarray, (*mat._bufs, B))
-    return csr_matmat_p.bind(*buffers, shape=mat.shape, transpose=transpose)
+    buffers = buffers_of("csr_matmat", CSR, mat)
+    return csr_matmat_p.bind(*buffers, jnp.asarray(B), shape=mat.shape, transpose=transpose)

@@ -139,6 +139,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       >>> lax.fft(np.ones(4, np.float32), "RFFT", (4,))
       Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
+    if isinstance(fft_lengths, str) or not np.iterable(fft_lengths):
+        raise TypeError(f"fft_lengths must be a sequence of integers, got {fft_lengths!r}.")
     if not all(map(is_constant_dim, fft_lengths)):
         raise NotImplementedError(
             "fft over dimensions of symbolic size is not implemented: XLA's transforms have known "

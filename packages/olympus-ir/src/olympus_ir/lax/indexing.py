@@ -303,7 +303,13 @@ def _scalar_start_indices(
             for position in range(start_indices.shape[0])
         ]
     else:
-        start_indices = list(start_indices)
+        try:
+            start_indices = list(start_indices)
+        except TypeError:
+            raise TypeError(
+                f"{name} start_indices must be a sequence of scalars or an array of one "
+                f"dimension, got {start_indices!r}"
+            ) from None
     if len(start_indices) != len(shape):
         raise ValueError(
             f"Length of {name} start_indices must match number of operand dimensions "

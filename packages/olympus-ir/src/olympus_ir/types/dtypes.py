@@ -231,7 +231,7 @@ def check_and_canonicalize_user_dtype(
     given = dtype
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
-    if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "shape"):
+    if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "__array__"):
         place = f" of {function_name}" if function_name else ""
         raise ValueError(
             f"the argument dtype{place} is an array, of dtype {name_of(dtype.dtype)}; "

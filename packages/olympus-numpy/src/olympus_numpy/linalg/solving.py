@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -459,6 +460,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
       (2, 1, 2)
     """
     check_arraylike("tensorinv", a)
+    ind = operator.index(ind)
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got {ind=}")
     (a,) = promote_dtypes_inexact(ensure_array(a))

@@ -53,6 +53,8 @@ def _reduce_segments(
     out_sharding: Any,
 ) -> Array:
     check_arraylike(reduction.name, data, segment_ids)
+    if bucket_size is not None:
+        bucket_size = as_size(bucket_size)
     options = {
         "indices_are_sorted": indices_are_sorted,
         "unique_indices": unique_indices,

@@ -514,13 +514,19 @@ def tensordot(
       >>> tensordot(ones((2, 3, 4)), ones((3, 4, 5))).shape
       (2, 5)
     """
-    if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
-        axes = operator.index(axes)
-    else:
-        axes = tuple(
-            (operator.index(axis),) if np.ndim(axis) == 0 else tuple(map(operator.index, axis))
-            for axis in axes
-        )
+    try:
+        if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
+            axes = operator.index(axes)
+        else:
+            axes = tuple(
+                (operator.index(axis),) if np.ndim(axis) == 0 else tuple(map(operator.index, axis))
+                for axis in axes
+            )
+    except (TypeError, ValueError):
+        raise TypeError(
+            "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
+            f"ints, got {axes!r}."
+        ) from None
     return _tensordot(a, b, axes, precision, preferred_element_type, out_sharding)
 
 

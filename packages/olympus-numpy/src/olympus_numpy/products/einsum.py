@@ -144,10 +144,10 @@ def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
     """Returns a letter for each label; letters have the order of the sorted labels."""
     try:
         labels = sorted({label for each in lists for label in each if label is not Ellipsis})
-    except TypeError as error:
+    except TypeError:
         raise TypeError(
             "For this input type lists must contain either Ellipsis or hashable and comparable "
-            f"object (e.g. int, str): {error}."
+            "object (e.g. int, str), and follow the operands one by one."
         ) from None
     if len(labels) > len(_LETTERS):
         raise ValueError(f"einsum takes {len(_LETTERS)} different labels, got {len(labels)}.")

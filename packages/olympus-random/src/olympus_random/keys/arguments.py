@@ -156,6 +156,17 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
             )
 
 
+def refuse_complex(name: str, dtype: Any, *parameters: Any) -> None:
+    """Checks that no parameter is complex, whose imaginary part the samples would lose.
+
+    Raises:
+      TypePromotionError: a parameter is complex.
+    """
+    for parameter in parameters:
+        if dtypes.issubdtype(result_type(parameter), np.complexfloating):
+            check_safe_casts(name, dtype, parameter)
+
+
 def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
     """Returns the canonical floating dtype of samples; the default one for None.
 

@@ -15,7 +15,14 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
-from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
+from ..keys.arguments import (
+    check_key,
+    checked_shape,
+    compiled,
+    float_dtype,
+    refuse_complex,
+    sample_shape,
+)
 from .continuous import _exponential, _normal
 from .discrete import _rademacher
 from .gamma import _gamma
@@ -317,6 +324,7 @@ def generalized_normal(
     """
     key, _ = check_key("generalized_normal", key)
     dtype = float_dtype("generalized_normal", dtype)
+    refuse_complex("generalized_normal", dtype, p)
     return _generalized_normal(key, p, shape=sample_shape(shape), dtype=dtype)
 
 

@@ -13,7 +13,7 @@ from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
-from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
+from ..keys.arguments import check_key, compiled, float_dtype, refuse_complex, sample_shape
 from .continuous import _exponential, _normal_real
 from .discrete import _rademacher
 from .parameters import as_dtype, broadcast_parameter, parameters_shape, scalar
@@ -143,6 +143,7 @@ def weibull_min(
     """
     key, _ = check_key("weibull_min", key)
     dtype = float_dtype("weibull_min", dtype)
+    refuse_complex("weibull_min", dtype, scale, concentration)
     return _weibull_min(key, scale, concentration, shape=sample_shape(shape), dtype=dtype)
 
 
@@ -223,6 +224,7 @@ def double_sided_maxwell(
     """
     key, _ = check_key("double_sided_maxwell", key)
     dtype = float_dtype("double_sided_maxwell", dtype)
+    refuse_complex("double_sided_maxwell", dtype, loc, scale)
     shape = sample_shape(shape) + lax.broadcast_shapes(np.shape(loc), np.shape(scale))
     return _double_sided_maxwell(key, loc, scale, shape=shape, dtype=dtype)
 
@@ -386,6 +388,8 @@ def geometric(
         raise ValueError(
             f"dtype argument to `geometric` must be an int dtype, got {dtypes.name_of(dtype)}"
         )
+    if dtypes.issubdtype(dtypes.dtype(p), np.complexfloating):
+        raise ValueError("geometric: p must be a probability, got a complex number")
     return _geometric(key, p, shape=parameters_shape("geometric", shape, p), dtype=dtype)
 
 

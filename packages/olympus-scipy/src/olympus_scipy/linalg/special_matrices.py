@@ -125,12 +125,18 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Returns:
       An array of shape (..., m, n).
 
+    Raises:
+      ValueError: an argument is a scalar.
+
     Example:
       >>> hankel(np.array([1, 2, 3]))
       Array([[1, 2, 3],
              [2, 3, 0],
              [3, 0, 0]], dtype=int32)
     """
+    for name, values in (("c", c), ("r", r)):
+        if values is not None and np.ndim(values) == 0:
+            raise ValueError(f"hankel: {name} must be at least 1-dimensional, got a scalar.")
     (c,) = _vector("hankel", c)
     r = jnp.zeros_like(c) if r is None else _vector("hankel", r)[0]
     i, j = _indices(c.shape[-1], r.shape[-1])

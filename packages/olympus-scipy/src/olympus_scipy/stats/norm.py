@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 
-import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import numbers, reals
+from ..arguments import floats, numbers, reals
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -121,7 +120,8 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(sf(0.5)), 4)
       0.3085
     """
-    return cdf(-onp.asarray(x), -onp.asarray(loc), scale)
+    x, loc, scale = floats("norm.sf", x, loc, scale)
+    return cdf(-x, -loc, scale)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -142,7 +142,8 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(logsf(0.5)), 4)
       -1.1759
     """
-    return logcdf(-onp.asarray(x), -onp.asarray(loc), scale)
+    x, loc, scale = floats("norm.logsf", x, loc, scale)
+    return logcdf(-x, -loc, scale)
 
 
 @outlined()

@@ -15,7 +15,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import floats, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -181,8 +181,8 @@ def logsf(
       >>> round(float(logsf(0.5, -1.0, 1.0)), 4)
       -1.5162
     """
-    x, a, b, loc = (-onp.asarray(each) for each in (x, b, a, loc))
-    return _logcdf(x, a, b, loc, scale)
+    x, a, b, loc, scale = floats("truncnorm.logsf", x, a, b, loc, scale)
+    return _logcdf(-x, -b, -a, -loc, scale)
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -242,8 +243,10 @@ def without_duplicates(mat: BCOO, nse: int | None) -> BCOO:
             lambda indices: count_of_unique(indices, sparse_shape), mat.n_batch, mat.indices
         )
         nse = _known(counts)
-    elif not nse >= 0:
-        raise ValueError(f"bcoo_sum_duplicates: nse must not be negative, got {nse}")
+    else:
+        nse = operator.index(nse)
+        if nse < 0:
+            raise ValueError(f"bcoo_sum_duplicates: nse must not be negative, got {nse}")
     buffers = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=nse)
     return make(tuple(buffers), SparseInfo(mat.shape, True, True))
 

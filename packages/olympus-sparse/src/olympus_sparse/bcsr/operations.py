@@ -25,7 +25,7 @@ from ..bcoo.conversion import (
 from ..bcoo.ordering import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from ..bcoo.products import bcoo_dot_general_p, canonical_numbers
 from ..bcoo.shaping import bcoo_broadcast_in_dim, bcoo_concatenate
-from ..core.base import SparseInfo
+from ..core.base import SparseInfo, buffers_of
 from ..core.primitives import (
     define_batching_by_expansion,
     define_multilinear_jvp,
@@ -77,7 +77,7 @@ def bcsr_todense(mat: BCSR) -> Any:
       >>> np.asarray(bcsr_todense(bcsr_fromdense(np.eye(2, dtype=np.float32)))).tolist()
       [[1.0, 0.0], [0.0, 1.0]]
     """
-    return bcsr_todense_p.bind(*map(jnp.asarray, mat._bufs), spinfo=mat._info)
+    return bcsr_todense_p.bind(*buffers_of("bcsr_todense", BCSR, mat), spinfo=mat._info)
 
 
 # ---- bcsr_fromdense ----

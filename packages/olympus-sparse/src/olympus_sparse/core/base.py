@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+import olympus_numpy as jnp
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import canonicalize_shape
 
-__all__ = ["OLYMPUSSparse", "SparseInfo"]
+__all__ = ["OLYMPUSSparse", "SparseInfo", "buffers_of"]
 
 
 class SparseInfo(NamedTuple):
@@ -159,3 +160,16 @@ for _operator in (
     *("__mul__", "__rmul__", "__matmul__", "__rmatmul__"),
 ):
     setattr(OLYMPUSSparse, _operator, _refusing(_operator))
+
+
+def buffers_of(function: str, kind: type[Any], mat: Any) -> list[Any]:
+    """Returns the buffers of a sparse array of one format, as arrays.
+
+    Raises:
+      TypeError: ``mat`` has another type.
+    """
+    if not isinstance(mat, kind):
+        raise TypeError(
+            f"{function} takes a {kind.__name__} array, got {mat!r} of type {type(mat).__name__}."
+        )
+    return [jnp.asarray(buffer) for buffer in mat._bufs]

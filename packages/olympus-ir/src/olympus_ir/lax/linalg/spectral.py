@@ -143,7 +143,12 @@ def _checked_subset(name: str, subset: tuple[int, int] | None, size: int) -> tup
     """Returns the range of indices, or None if it contains all indices."""
     if subset is None:
         return None
-    start, stop = map(int, subset)
+    try:
+        start, stop = map(int, subset)
+    except TypeError:
+        raise TypeError(
+            f"{name}: subset_by_index must be a range (start, stop), got {subset!r}"
+        ) from None
     if not 0 <= start < stop <= size:
         raise ValueError(
             f"{name}: subset_by_index must be a range (start, stop) with 0 <= start < stop <= "
