@@ -292,3 +292,26 @@ def test_references_beside_what_is_differentiated_by():
     assert cotangent == 10 and none.dtype == dtypes.float0
     with pytest.raises(TypeError, match="with respect to a reference"):
         grad(lambda ref: ref[...])(ref)
+
+
+@pytest.mark.parametrize("around", [lambda fun: fun, jit], ids=["eager", "jit"])
+def test_custom_vjp_refuses_a_reference_given_twice_or_returned(around):
+    @custom_vjp
+    def first(a, b):
+        return a[0]
+
+    first.defvjp(lambda a, b: (a[0], None), lambda _, ct: (None, None))
+
+    @custom_vjp
+    def itself(a):
+        return a
+
+    itself.defvjp(lambda a: (a, None), lambda _, ct: (None,))
+    ref, other = new_ref(VECTOR), new_ref(VECTOR)
+    assert around(lambda a, b: first(a, b))(ref, other) == VECTOR[0]
+    with pytest.raises(ValueError, match="only one reference to a mutable array.*both a and b"):
+        around(lambda ref: first(ref, ref))(ref)
+    with pytest.raises(ValueError, match="only one reference to a mutable array.*both a and b"):
+        around(lambda ref: first(b=ref, a=ref))(ref)
+    with pytest.raises(ValueError, match=r"returned a mutable array reference of type Ref\{"):
+        around(lambda ref: itself(ref)[0])(ref)

@@ -11,9 +11,12 @@ from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
+from olympus_ir.references.values import Ref
 from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types import dtypes
+from olympus_ir.types.references import check_aliases
 from olympus_ir.types.typed_scalars import typed
 
 from ..forward.checks import tangent_aval_of
@@ -145,7 +148,13 @@ class custom_vjp(CustomRuleFunction[P, R]):
             )
         trace = current.trace
         if trace is evaluation_trace:
-            return call_unlifted(self, args, kwargs)
+            result = call_unlifted(self, args, kwargs)
+            # Most calls have no references, and look at their classes only.
+            if result.__class__ is Ref or any(
+                arg.__class__ is Ref for arg in (*args, *kwargs.values())
+            ):
+                self._check_references(self.positional(args, kwargs), result)
+            return result
         positional = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(positional, self.nondiff_argnums)
         for place, value in fixed:
@@ -153,6 +162,8 @@ class custom_vjp(CustomRuleFunction[P, R]):
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         leaves = list(map(typed, leaves))
         in_avals = [aval_of(leaf) for leaf in leaves]
+        if any(aval.is_ref for aval in in_avals):
+            self._check_references(positional, None)
         out_tree, residual_tree = OutTree(), OutTree()
         flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))
         flat_fwd = FlatForward(self, flat_fun, out_tree, residual_tree)
@@ -169,6 +180,18 @@ class custom_vjp(CustomRuleFunction[P, R]):
             symbolic_zeros=self.symbolic_zeros,
         )
         return pytrees.tree_unflatten(out_tree.tree, results)
+
+    def _check_references(self, positional: tuple[Any, ...], result: Any) -> None:
+        """Raises ValueError if a reference is given twice, or if one is among the results."""
+        leaves, tree = pytrees.tree_flatten((positional, {}))
+        check_aliases(debug_info_of_tree("custom_vjp", self.fun, tree), (), leaves)
+        for leaf in pytrees.tree_leaves(result):
+            if isinstance(leaf, Ref):
+                raise ValueError(
+                    f"custom_vjp primal function {name_of(self)} returned a mutable array "
+                    f"reference of type {aval_of(leaf).str_short()}, but mutable array references "
+                    "cannot be returned: return what it holds, `ref[...]`."
+                )
 
     def _check_not_traced(self, place: int, value: Any) -> None:
         for leaf in pytrees.tree_leaves(value):

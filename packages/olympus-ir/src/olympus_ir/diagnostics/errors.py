@@ -38,6 +38,7 @@ __all__ = [
     "OlympusIndexError",
     "OlympusTypeError",
     "OlympusprTypeError",
+    "ReferenceOperandError",
     "ShapeError",
     "ShardingTypeError",
     "TracerArrayConversionError",
@@ -264,6 +265,14 @@ class ComplexOperandError(OlympusTypeError, ValueError):
 
     It is a TypeError, because a dtype is part of an array's type, and a ValueError, because the
     dtype has values that the function does not accept.
+    """
+
+
+class ReferenceOperandError(OlympusTypeError, ValueError):
+    """An operand is a reference, but the operation takes the array that it holds.
+
+    It is a TypeError, because a reference is a type of its own, and a ValueError, as in functions
+    of `lax` in JAX.
     """
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..diagnostics.errors import ReferenceOperandError
 from ..loading import deferred
 from ..types.avals import AbstractValue, ShapedArray, varying_axes
 from ..types.effects import no_effects
@@ -212,7 +213,7 @@ class Primitive:
         """Raises if an operand is a reference, because references must be read first."""
         for aval in avals:
             if getattr(aval, "is_ref", False):
-                raise ValueError(
+                raise ReferenceOperandError(
                     f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
                     "-- did you forget to unpack ([...]) the ref?"
                 )
