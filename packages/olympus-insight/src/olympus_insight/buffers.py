@@ -23,11 +23,11 @@ class Buffer(NamedTuple):
     """A part of an allocation that holds one value.
 
     Attributes:
-      id: its number.
-      instruction: the number of the instruction that defines it.
-      part: the part of that instruction's tuple; empty for arrays.
-      offset: its place in the allocation.
-      size: its bytes.
+      id: the number of the buffer.
+      instruction: the number of the instruction that defines the buffer.
+      part: the index of the value in the tuple that the instruction returns; empty for arrays.
+      offset: the offset in the allocation, in bytes.
+      size: the size in bytes.
     """
 
     id: int
@@ -41,11 +41,11 @@ class Allocation(NamedTuple):
     """Memory that is allocated at once.
 
     Attributes:
-      size: its bytes.
-      parameter: the position of the operand that lies there; None if there is none.
-      holds_result: whether a result lies there at the end.
-      is_constant: whether it holds a constant of the program.
-      buffers: its buffers.
+      size: the size in bytes.
+      parameter: the position of the operand in the allocation; None if there is none.
+      holds_result: whether the allocation stores a result at the end.
+      is_constant: whether the allocation stores a constant of the program.
+      buffers: the buffers in the allocation.
     """
 
     size: int
@@ -190,7 +190,7 @@ def _joined(one: Contents, other: Contents) -> Contents:
 
 
 def lifetimes_of(module: Module, allocations: list[Allocation]) -> Lifetimes:
-    """Returns when each buffer of a program is alive."""
+    """Returns the lifetimes of the buffers of a program."""
     walk = _Walk(module, allocations)
     results = walk.run(module.entry, [])
     end = len(walk.order) - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules as XLA has optimised them: instructions, their order, and their lines in the program.
+"""Optimised modules of XLA: instructions, their order, and their lines in the program.
 
 The numbers of the fields are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
 """

@@ -20,8 +20,8 @@ class Cost(NamedTuple):
     """The cost of an equation or a program.
 
     Attributes:
-      flops: its arithmetic operations.
-      bytes: the bytes of its operands and results.
+      flops: the number of arithmetic operations.
+      bytes: the number of bytes of the operands and results.
     """
 
     flops: int
@@ -41,8 +41,8 @@ class Costs:
     """Costs of programs; each program is estimated once.
 
     The estimate is a heuristic: operations without a rule cost one operation for each element of
-    their results. The body of a ``while`` loop counts once. The cost of a choice is that of its
-    most expensive branch.
+    their results. The body of a ``while`` loop counts once. The cost of a conditional is
+    the cost of its most expensive branch.
     """
 
     def __init__(self) -> None:

@@ -217,7 +217,9 @@ class _Explain:
 
     @staticmethod
     def at_exit() -> None:
-        """Prints a report when the program ends: functions traced more than once from now on.
+        """Prints, at the end of the process, a report on functions that are traced repeatedly.
+
+        The report covers the traces after this call.
 
         Example:
           >>> explain.at_exit()  # doctest: +SKIP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of directed graphs without circles, in layers.
+"""Drawings of directed graphs without cycles, in layers.
 
 The method is that of Sugiyama, Tagawa and Toda: Methods for visual understanding of hierarchical
 system structures. IEEE Transactions on Systems, Man, and Cybernetics 11 (1981). Layers are longest
@@ -67,7 +67,7 @@ def drawing(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
     """Returns a drawing of a graph as SVG.
 
     Args:
-      nodes: the nodes, in an order in which each stands after its sources.
+      nodes: the nodes, ordered so that each node follows its sources.
       edges: the edges.
     """
     if not nodes:
@@ -180,7 +180,7 @@ def _place(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> None:
 
 
 def _spread(layer: Sequence[Node], wanted: Sequence[float]) -> None:
-    """Places the nodes of a layer near the wanted places, in order and without overlap."""
+    """Places the nodes of a layer near the wanted positions, in order and without overlap."""
     if not layer:
         return
     from_left, from_right = list(wanted), list(wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates that a device reaches: operations a second, and bytes a second, both measured."""
+"""Measured rates of a device: operations per second, and bytes per second."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Rates(NamedTuple):
     """The rates of a device.
 
     Attributes:
-      flops: operations a second, of a product of matrices of float32.
-      bytes: bytes a second that an elementwise operation reads and writes.
+      flops: the operations per second of a matrix product in float32.
+      bytes: the bytes per second that an elementwise operation reads and writes.
     """
 
     flops: float
@@ -33,10 +33,10 @@ class Rates(NamedTuple):
 
 @functools.cache
 def rates_of(device: Any) -> Rates:
-    """Measures the rates of a device; the result is kept.
+    """Measures the rates of a device, and caches the result.
 
-    The rates are those of a large product of matrices and of a large sum, not the figures of the
-    maker.
+    A large matrix product and a large elementwise sum are timed. The manufacturer's figures are
+    not used.
 
     Args:
       device: the device.

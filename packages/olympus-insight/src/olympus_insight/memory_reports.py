@@ -219,7 +219,7 @@ def report_of_executable(
     Args:
       executable: the executable.
       result_names: the paths of the results.
-      donated: the positions of the operands whose memory results may take.
+      donated: the positions of the operands whose memory results may reuse.
       defined: the line that defines the function.
     """
     statistics = executable.get_compiled_memory_stats()
@@ -330,7 +330,8 @@ class _Analysis:
     def _slices(self, allocation: Allocation) -> list[tuple[int, int, Buffer]]:
         """Returns the spans of use of each part of an allocation.
 
-        Buffers in one place that overlap in time are one value, as the states of a loop are.
+        Buffers at the same offset whose lifetimes overlap hold the same value, like the states of a
+        loop.
         """
         spans: dict[tuple[int, int], list[tuple[int, int, Buffer]]] = {}
         for buffer in allocation.buffers:

@@ -30,17 +30,17 @@ _LEAST_SECONDS, _LEAST_RUNS, _MOST_RUNS = 0.2, 3, 10
 
 
 class Operation(NamedTuple):
-    """A compiled operation, as the profiler saw it.
+    """Measured execution of a compiled operation.
 
     Attributes:
-      name: the name that the compiler gave it.
-      origin: the equation behind it, such as ``jit(step)/jvp()/dot_general``.
+      name: the name that the compiler gave the operation.
+      origin: the equation of the operation, such as ``jit(step)/jvp()/dot_general``.
       line: the user's innermost line; None if it is not known.
       stack: the user's lines, innermost first.
-      seconds: its time in one run, without the operations inside.
-      executions: how often it is executed in one run.
-      flops: its arithmetic operations in one run.
-      bytes: the bytes that it reads and writes in one run.
+      seconds: the time in one run, without the time of nested operations.
+      executions: the number of executions in one run.
+      flops: the number of arithmetic operations in one run.
+      bytes: the number of bytes that are read and written in one run.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Operation(NamedTuple):
 
     @property
     def intensity(self) -> float:
-        """The operations for each byte."""
+        """The number of operations per byte."""
         return self.flops / self.bytes if self.bytes else 0.0
 
 

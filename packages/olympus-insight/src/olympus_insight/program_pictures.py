@@ -75,8 +75,8 @@ def show(fun: Any, *args: Any, **kwargs: Any) -> Picture:
     thick border; a click opens the program inside. Arguments on several devices are drawn as well.
 
     Args:
-      fun: a function, compiled or not; or a program, an array, or a sharding, which is followed by
-        a shape.
+      fun: a function, compiled or not; or a program; or an array; or a sharding and, as the
+        second argument, a shape.
       *args: the arguments of the function, or `ShapeDtypeStruct` in their place.
       **kwargs: the keyword arguments of the function.
 

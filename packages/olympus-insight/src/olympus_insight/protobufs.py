@@ -13,7 +13,7 @@ __all__ = ["Message", "integers", "varint"]
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Reads an integer of variable length; returns the integer and the place after the integer.
+    """Reads an integer of variable length; returns the integer and the position after it.
 
     Example:
       >>> varint(bytes([0xAC, 0x02]), 0)

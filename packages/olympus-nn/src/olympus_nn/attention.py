@@ -58,8 +58,8 @@ def dot_product_attention(
       query_seq_lengths: the number of query positions, int32 of shape (B,). The result is zero at
         later positions.
       key_value_seq_lengths: the number of key positions to attend to, int32 of shape (B,).
-      local_window_size: how many positions to the left and to the right a query attends to: a pair,
-        or one number for both.
+      local_window_size: the numbers of positions to the left and to the right that a query attends
+        to: a pair, or one number for both.
       implementation: ``"xla"`` or None, which have the same meaning.
       return_residual: whether to also return the residual: the logarithms of the sums of the
         exponentiated logits, of shape (B, T, N).

@@ -45,7 +45,7 @@ def GeneralConv(
         as ``("NHWC", "HWIO", "NHWC")``.
       out_chan: the number of output features.
       filter_shape: the sizes of the kernel's window.
-      strides: by how much the window moves; 1 by default.
+      strides: the strides of the window; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
         dimension.
       W_init: initialiser of the kernel; by default `glorot_normal` over the dimensions of features.
@@ -265,7 +265,7 @@ def MaxPool(
 
     Args:
       window_shape: the sizes of the window along the spatial dimensions.
-      strides: by how much the window moves; 1 by default.
+      strides: the strides of the window; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each spatial
         dimension.
       spec: a string with one letter for each dimension: ``N`` for the batch, ``C`` for the

@@ -178,7 +178,7 @@ def momentum(step_size: Any, mass: float) -> Any:
 
     Args:
       step_size: a number, or a function from the step to a number.
-      mass: how much of the velocity is kept in a step.
+      mass: the fraction of the velocity that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -204,7 +204,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
 
     Args:
       step_size: a number, or a function from the step to a number.
-      mass: how much of the velocity is kept in a step.
+      mass: the fraction of the velocity that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -230,7 +230,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
     Args:
       step_size: a number, or a function from the step to a number.
-      momentum: how much of the direction is kept in a step.
+      momentum: the fraction of the direction that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -261,7 +261,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
 
     Args:
       step_size: a number, or a function from the step to a number.
-      gamma: how much of the mean is kept in a step.
+      gamma: the fraction of the mean that a step keeps.
       eps: a small number added to the mean.
 
     Returns:
@@ -290,9 +290,9 @@ def rmsprop_momentum(
 
     Args:
       step_size: a number, or a function from the step to a number.
-      gamma: how much of the mean of squares is kept in a step.
+      gamma: the fraction of the mean of squares that a step keeps.
       eps: a small number added to the mean.
-      momentum: how much of the velocity is kept in a step.
+      momentum: the fraction of the velocity that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -323,8 +323,8 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
     Args:
       step_size: a number, or a function from the step to a number.
-      b1: how much of the mean is kept in a step.
-      b2: how much of the mean of squares is kept in a step.
+      b1: the fraction of the mean that a step keeps.
+      b2: the fraction of the mean of squares that a step keeps.
       eps: a small number added to the root of the mean of squares.
 
     Returns:
@@ -359,8 +359,8 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
     Args:
       step_size: a number, or a function from the step to a number.
-      b1: how much of the mean is kept in a step.
-      b2: how much of the maximum is kept in a step.
+      b1: the fraction of the mean that a step keeps.
+      b2: the fraction of the maximum that a step keeps.
       eps: a small number added to the maximum.
 
     Returns:
@@ -392,7 +392,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 
     Args:
       step_size: a number, or a function from the step to a number.
-      momentum: how much of the direction is kept in a step.
+      momentum: the fraction of the direction that a step keeps.
 
     Returns:
       The `Optimizer`.

@@ -26,7 +26,7 @@ class Ragged:
     """A batch of rows of different lengths, without padding between them.
 
     It is a pytree, so `jit`, `grad` and `vmap` take and return it. Programs are compiled for the
-    number of elements in all and the number of rows, not for the lengths.
+    total number of elements and the number of rows, not for the lengths.
 
     Args:
       values: the elements of all rows, of shape (total, ...). Elements behind the last row belong
@@ -47,7 +47,7 @@ class Ragged:
         self.values = values
         self.lengths = lengths
 
-    # ---- places ----
+    # ---- positions ----
 
     @property
     def num_rows(self) -> int:
@@ -75,7 +75,7 @@ class Ragged:
     # ---- operations on rows ----
 
     def map(self, fun: Callable[[Any], Any]) -> Ragged:
-        """Applies a function to the elements of all rows; the number of elements stays."""
+        """Applies a function to the elements of all rows; their number does not change."""
         return Ragged(fun(self.values), self.lengths)
 
     def sum(self) -> Array:
@@ -162,7 +162,7 @@ def ragged(rows: Sequence[ArrayLike], *, capacity: int | None = None) -> Ragged:
 
     Args:
       rows: arrays that agree in all dimensions but the first.
-      capacity: the number of elements in all that the batch has room for. Batches of equal capacity
+      capacity: the total number of elements that the batch has room for. Batches of equal capacity
         and number of rows share compiled programs.
 
     Returns:

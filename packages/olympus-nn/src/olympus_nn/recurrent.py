@@ -62,8 +62,8 @@ def get_num_params_in_lstm(
     """Returns the number of weights.
 
     Args:
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -85,8 +85,8 @@ def init_lstm_weight(
 
     Args:
       rng: a key.
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -111,8 +111,8 @@ def unpack_lstm_weights(
 
     Args:
       weights: the vector.
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -143,8 +143,8 @@ def swap_lstm_gates(
 
     Args:
       weights: the vector of weights.
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       bidirectional: whether there is a layer for each direction of time.
 
@@ -204,9 +204,9 @@ def lstm_ref(
       W_hh: weights of the state, by layers.
       b_ih: biases of the input, by layers.
       b_hh: biases of the state, by layers.
-      seq_lengths: how long each example is.
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      seq_lengths: the length of each example.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       dropout: must be zero, since it is not known which elements cuDNN drops.
       bidirectional: whether there is a layer for each direction of time.
@@ -259,9 +259,9 @@ def lstm(
       h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
       c_0: the cells at the start, of the shape of ``h_0``.
       weights: the vector of all weights; see `init_lstm_weight`.
-      seq_lengths: how long each example is; the outputs after its end are zero.
-      input_size: how many features the input has.
-      hidden_size: how many features the state has.
+      seq_lengths: the length of each example; the outputs after its end are zero.
+      input_size: the number of features of the input.
+      hidden_size: the number of features of the state.
       num_layers: the number of layers.
       dropout: the part of elements dropped between layers, supported on GPUs only.
       bidirectional: whether there is a layer for each direction of time.

@@ -38,7 +38,7 @@ class BlockScaleConfig:
 
     Attributes:
       mode: the name of the format.
-      block_size: how many elements share a scale.
+      block_size: the number of elements that share a scale.
       data_type: the dtype of elements.
       scale_type: the dtype of scales.
       global_scale: the scale of the whole array, of shape (1,), if the format has one.

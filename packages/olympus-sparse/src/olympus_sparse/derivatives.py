@@ -257,8 +257,8 @@ def jacfwd(
       A function with the arguments of ``fun``.
 
     Raises:
-      TypeError: in the call: a result is sparse.
-      NotImplementedError: in the call: an argument is of a format without batch dimensions.
+      TypeError: on the call, a result is sparse.
+      NotImplementedError: on the call, an argument is of a format without batch dimensions.
 
     Example:
       >>> import numpy as np
@@ -284,8 +284,8 @@ def jacrev(
       A function with the arguments of ``fun``.
 
     Raises:
-      TypeError: in the call: a result is sparse.
-      NotImplementedError: in the call: an argument is of a format without batch dimensions.
+      TypeError: on the call, a result is sparse.
+      NotImplementedError: on the call, an argument is of a format without batch dimensions.
 
     Example:
       >>> import numpy as np

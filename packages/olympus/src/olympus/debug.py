@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking into compiled and transformed functions while they run."""
+"""Inspection of compiled and transformed functions while they run."""
 
 from olympus_ir.lax.callbacks import debug_callback as callback
 from olympus_ir.lax.callbacks import debug_log as log

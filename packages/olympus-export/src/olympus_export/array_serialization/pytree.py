@@ -289,7 +289,7 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
     Args:
       directory: the folder.
       shardings: a pytree prefix of shardings. A `ShapeDtypeStruct` with a sharding, in place of a
-        sharding, asks for another dtype or shape.
+        sharding, requests another dtype or shape.
       mask: a pytree prefix of booleans. A leaf with False is not read, and is None in the result.
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 

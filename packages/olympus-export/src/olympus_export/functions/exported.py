@@ -203,7 +203,8 @@ class Exported:
         """Returns the exported function as bytes, for `deserialize`.
 
         Args:
-          vjp_order: how many times the deserialized function can be differentiated in reverse mode.
+          vjp_order: the number of times that the deserialized function can be differentiated in
+            reverse mode.
         """
         return serialize(self, vjp_order)
 

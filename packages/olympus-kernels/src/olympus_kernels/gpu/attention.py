@@ -395,11 +395,11 @@ def _mha(
         own segment, or to all keys if None.
       sm_scale: a factor of the scores.
       causal: whether queries attend only to keys that do not come after them.
-      block_sizes: how many queries and keys programs work on at a time.
+      block_sizes: the numbers of queries and keys that a program processes at a time.
       backward_pass_impl: whether the backward pass is made of kernels ("triton") or of array
         operations ("xla").
-      num_warps: how many warps a program has.
-      num_stages: how many steps of a loop are pipelined.
+      num_warps: the number of warps of a program.
+      num_stages: the number of pipelined steps of a loop.
       grid: the grid of the forward pass; by default it follows from shapes and block sizes.
       interpret: whether the kernels are run as array operations.
       debug: whether to print the kernels.

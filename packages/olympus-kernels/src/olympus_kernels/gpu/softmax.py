@@ -22,7 +22,7 @@ def _softmax(
     Args:
       x: the array.
       axis: the dimension of the sum, which must be the last one.
-      num_warps: how many warps work on a row.
+      num_warps: the number of warps that work on a row.
       interpret: whether the kernel is run as array operations.
       debug: whether to print the kernel.
 

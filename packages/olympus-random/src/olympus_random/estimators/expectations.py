@@ -18,7 +18,7 @@ from .scores import check_samples, mean, score_mean
 
 __all__ = ["Expectation", "pathwise", "score_function"]
 
-# From a key and parameters to a draw, an array or a pytree of arrays.
+# Function from a key and parameters to a draw, an array or a pytree of arrays.
 Sampler = Callable[..., Any]
 
 

@@ -85,7 +85,7 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
 
     Returns:
       A uint32 array of the shape of the generator's keys, (2,) for ``"threefry2x32"``; a typed key
-      if the configuration asks for it.
+      if the configuration requests one.
 
     Raises:
       TypeError: the seed is not an integer scalar.

@@ -106,7 +106,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         prefix of ``x``. Dimensions with `PartitionSpec.UNCONSTRAINED` are left to the compiler.
 
     Returns:
-      ``x``, with every array sharded as asked.
+      ``x``, with every array sharded as requested.
 
     Raises:
       ValueError: a spec has more entries than an array has dimensions, or names axes that the mesh
@@ -216,7 +216,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         them that is a prefix of ``xs``.
 
     Returns:
-      ``xs``, with every array sharded as asked.
+      ``xs``, with every array sharded as requested.
 
     Raises:
       ValueError: a spec names axes of another type; see `with_sharding_constraint` for these axes.

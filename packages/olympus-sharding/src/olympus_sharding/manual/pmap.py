@@ -218,7 +218,10 @@ class _Mapping:
 
 
 class _CompiledForms:
-    """Compiled forms of a mapping. The mapping does not refer to its forms: no cycle."""
+    """Compiled forms of a mapping.
+
+    The mapping does not refer to its compiled forms, which avoids a reference cycle.
+    """
 
     def __init__(self, mapping: _Mapping) -> None:
         self._mapping = mapping

@@ -314,7 +314,7 @@ def _one_core_to_a_chip(
     return _object_array([devices[position] for position in order]).reshape(shape)
 
 
-# From a kind of devices to a function `(mesh_shape, devices, contiguous_submeshes)` that arranges
+# Maps a kind of devices to a function `(mesh_shape, devices, contiguous_submeshes)` that arranges
 # them. It returns None if the general arrangement applies.
 device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
     "TPU v2": _two_cores_to_a_chip,

@@ -146,7 +146,7 @@ class RooflineRuleContext:
 
 Rule = Callable[..., RooflineResult]
 
-# From a primitive to `rule(context, *shapes of operands, **params)`.
+# Maps a primitive to `rule(context, *shapes of operands, **params)`.
 roofline_rules: RuleTable[Rule] = RuleTable(
     "roofline", package="olympus_sharding", folder="roofline.rules"
 )

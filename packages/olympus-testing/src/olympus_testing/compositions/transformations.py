@@ -32,7 +32,10 @@ def _some_float(chooser: random.Random, parameters: Parameters, smallest: int = 
 
 
 def _partial(parameters: Parameters, places: Sequence[int]) -> tuple[str, str, str]:
-    """Returns a function of some parameters that calls ``$f``, the names, and their tuple."""
+    """Returns the texts of a lambda of some parameters, of their names, and of their tuple.
+
+    The lambda calls ``$f`` and closes over the other parameters.
+    """
     names = [value.name for value in parameters]
     own = ", ".join(names[at] for at in places)
     return f"lambda {own}: $f({', '.join(names)})", own, f"({own},)"
@@ -41,7 +44,7 @@ def _partial(parameters: Parameters, places: Sequence[int]) -> tuple[str, str, s
 def batched(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns the batch of two calls, of which one has changed arguments."""
+    """Returns the batch of two calls, one of which has changed arguments."""
     axes: list[int | None] = []
     for value in parameters:
         axis = chooser.randint(0, len(value.kind.shape))
@@ -268,7 +271,7 @@ def transformations(
       chooser: the source of randomness.
       parameters: the parameters of the function.
       results: the types of the function's results.
-      length: how many transformations to try; transformations that do not fit are left out.
+      length: the number of transformations to try; transformations that do not fit are left out.
       devices: the number of devices.
     """
     stack: list[Transformation] = []

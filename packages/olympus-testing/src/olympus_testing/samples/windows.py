@@ -16,7 +16,7 @@ from .declarations import FLOATS, INTEGERS, NUMBERS, Operand, Operation, sample
 
 _FEW = (np.float32, np.float64)
 
-# From a label to the shape of the operand and the window: its dimensions, strides, padding, and the
+# Maps a label to the shape of the operand and the window: its dimensions, strides, padding, and the
 # dilations of base and window.
 _geometries: dict[str, tuple] = {
     "plain": ((5,), (2,), (1,), ((0, 0),), (1,), (1,)),

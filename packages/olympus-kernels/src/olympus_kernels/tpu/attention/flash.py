@@ -112,7 +112,7 @@ def flash_attention(
         Queries attend to the keys of their own segment.
       causal: whether queries see only keys up to their own position.
       sm_scale: the factor of the products of queries and keys.
-      block_sizes: how many queries and keys each program processes; by default 128.
+      block_sizes: the numbers of queries and keys that a program processes; by default 128.
       debug: ignored; the flags of `pallas_call` make kernels print their programs.
 
     Returns:

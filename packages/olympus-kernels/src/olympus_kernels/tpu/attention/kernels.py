@@ -65,8 +65,8 @@ class Settings(NamedTuple):
     """Parameters of attention.
 
     Attributes:
-      block_q: how many queries a program processes.
-      block_kv: how many keys a program processes.
+      block_q: the number of queries that a program processes.
+      block_kv: the number of keys that a program processes.
       mask_value: the score of masked pairs of a query and a key.
       scale: the factor of the products of queries and keys.
       soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.

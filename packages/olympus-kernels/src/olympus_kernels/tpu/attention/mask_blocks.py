@@ -46,8 +46,8 @@ def mask_blocks(
     Args:
       mask: the mask of all heads, or an array of booleans of shape [heads, queries, keys]. All
         blocks of a traced array are kept.
-      block_q: how many queries make a block.
-      block_kv: how many keys make a block.
+      block_q: the number of queries in a block.
+      block_kv: the number of keys in a block.
       shards: the number of devices over which the heads are split.
       by_keys: whether the outer blocks are blocks of keys.
 

@@ -103,7 +103,7 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
 
     Args:
       shape: the numbers of queries and of keys.
-      chunk_size: how many positions make a chunk.
+      chunk_size: the number of positions in a chunk.
 
     Returns:
       A boolean array of the given shape.
@@ -241,7 +241,7 @@ class CausalMask(_RuledMask):
     Args:
       shape: the numbers of queries and of keys.
       offset: the position of the first query among the keys.
-      shard_count: over how many devices the queries are split.
+      shard_count: the number of devices over which the queries are split.
 
     Example:
       >>> CausalMask((4, 4))[:2, :2].tolist()
@@ -264,8 +264,8 @@ class ChunkedCausalMask(_RuledMask):
 
     Args:
       shape: the numbers of queries and of keys.
-      chunk_size: how many positions make a chunk.
-      shard_count: over how many devices the queries are split.
+      chunk_size: the number of positions in a chunk.
+      shard_count: the number of devices over which the queries are split.
 
     Raises:
       ValueError: chunks have no positions.
@@ -294,7 +294,7 @@ class LocalMask(_RuledMask):
       shape: the numbers of queries and of keys.
       window_size: the numbers of keys before and after the query's position; None for all.
       offset: the position of the first query among the keys.
-      shard_count: over how many devices the queries are split.
+      shard_count: the number of devices over which the queries are split.
 
     Example:
       >>> LocalMask((4, 4), (1, 0), 0)[2:3, :].tolist()

@@ -382,7 +382,7 @@ def _make_splash(
     Args:
       mask: a `MultiHeadMask`, or an array of booleans of shape [heads, queries, keys], which may be
         traced.
-      block_sizes: how many queries and keys each program processes; by default 128.
+      block_sizes: the numbers of queries and keys that a program processes; by default 128.
       is_mqa: whether all heads share keys and values, which then have no dimension of heads.
       save_residuals: whether the logarithms of sums are also returned. The kernel is then not
         differentiable.
