@@ -20,40 +20,25 @@ from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
 
-from .errors import CheckError, Error, OOBError, Site
+from .errors import (
+    CheckError,
+    Error,
+    ErrorCategory,
+    NonFiniteError,
+    OOBError,
+    Site,
+    ZeroDivisorError,
+)
 from .positions import IterationError
 from .rules.checked_results import any_of, found, install_value_check
+from .screens.facts import NotScreenedError
+from .screens.screening import KeysFoundError, screened
 from .transform import checkify
 
 __all__ = ["NonFiniteError", "ZeroDivisorError", "checked"]
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
-
-
-class NonFiniteError(CheckError):
-    """An operation made a NaN or an infinity from finite operands."""
-
-    @staticmethod
-    def message(site: Site, payload: Sequence[Any]) -> str:
-        name, shape, shown = site.details
-        index, *values = payload
-        result, *operands = (np.asarray(value) for value in values)
-        text = f"`{name}` gave {result}"
-        if shape:
-            place = tuple(int(each) for each in np.unravel_index(int(index), shape))
-            text += f" at element {place} of its result of shape {shape}"
-        if shown:
-            text += f"; its operands there are {', '.join(map(str, operands))}"
-        return text
-
-
-class ZeroDivisorError(CheckError):
-    """An integer was divided by zero."""
-
-    @staticmethod
-    def message(site: Site, payload: Sequence[Any]) -> str:
-        return f"`{site.details[0]}` of integers by zero"
 
 
 _RAISED: dict[type, type[Exception]] = {
@@ -68,7 +53,8 @@ def checked(
 ) -> Callable[Params, Result]:
     """Returns a compiled function that raises at the first bad value of its program.
 
-    The checks are part of the program, which runs once. The message names the operation, the user's
+    The program says at little cost whether an operation failed. If one did, a second program with
+    a check of each operation runs, and finds the first. The message names the operation, the user's
     line, the iterations of the loops around it, and the element of the result. Under a `vmap`
     inside of ``f``, the element's coordinates include the index of the example.
 
@@ -102,17 +88,12 @@ def checked(
         kinds |= {NonFiniteError, ZeroDivisorError}
     if bounds:
         kinds.add(OOBError)
-    run = jit(checkify(f, errors=frozenset(kinds)))
+    run = _Runs(f, frozenset(kinds), keys)
 
     @api_boundary
     @wraps(f)
     def checked_f(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        if keys:
-            with config_states.debug_key_reuse(True):
-                error, result = run(*args, **kwargs)
-        else:
-            error, result = run(*args, **kwargs)
-        exception = _exception(error)
+        exception, result = run(*args, **kwargs)
         if exception is not None:
             raise exception
         return result
@@ -120,19 +101,72 @@ def checked(
     return checked_f
 
 
-def _exception(error: Error) -> Exception | None:
-    """Returns the exception of the first check that failed."""
-    if any(isinstance(pred, Tracer) for pred in error._pred.values()):
+class _Runs:
+    """The programs of a checked function.
+
+    The first program only says whether something failed. The second one, which is compiled when it
+    is needed, says what failed. The uses of keys are followed from the first program with keys on,
+    because calls are slower then.
+    """
+
+    def __init__(self, f: Callable[..., Any], kinds: frozenset[ErrorCategory], keys: bool) -> None:
+        self._kinds = kinds
+        self._f = f
+        self._screened = jit(screened(f, kinds, stops_at_keys=keys))
+        self._located = jit(checkify(f, errors=kinds))
+        self._follows_keys = False
+        # Set when the first program cannot be made, or has raised a false alarm.
+        self._always_locates = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Exception | None, Any]:
+        if not self._follows_keys:
+            try:
+                return self._run(args, kwargs)
+            except KeysFoundError:
+                self._follows_keys = True
+                self._screened = jit(screened(self._f, self._kinds))
+        with config_states.debug_key_reuse(True):
+            return self._run(args, kwargs)
+
+    def _run(self, args: Any, kwargs: Any) -> tuple[Exception | None, Any]:
+        if not self._always_locates:
+            try:
+                failed, result = self._screened(*args, **kwargs)
+            except NotScreenedError:
+                self._always_locates = True
+            else:
+                if not _concrete(failed):
+                    return None, result
+                # The first run has used the keys.
+                with config_states.debug_key_reuse(False):
+                    return self._locate(args, kwargs)
+        return self._locate(args, kwargs)
+
+    def _locate(self, args: Any, kwargs: Any) -> tuple[Exception | None, Any]:
+        error, result = self._located(*args, **kwargs)
+        exception = _exception(error)
+        self._always_locates |= exception is None
+        return exception, result
+
+
+def _concrete(flag: Any) -> bool:
+    """Returns the value of a flag of a program that has run."""
+    if isinstance(flag, Tracer):
         raise TypeError(
             "The function returned by `checked` was called with traced arguments. Its errors are "
             "raised when the program has run: apply `checked` outside of other transformations, "
             "as in checked(jit(f)), checked(vmap(f)) or checked(grad(f))."
         )
+    return bool(np.asarray(flag))
+
+
+def _exception(error: Error) -> Exception | None:
+    """Returns the exception of the first check that failed."""
     error = error.reduced()
     failed = {
         int(np.asarray(error._code[effect])): effect
         for effect, pred in error._pred.items()
-        if np.asarray(pred)
+        if _concrete(pred)
     }
     iterations = [each for each in sorted(failed) if failed[each].error_type in _RAISED]
     if not iterations:
@@ -188,10 +222,17 @@ def _check_result(
     wide = [np.dtype(np.complex64) if get_aval(x).dtype.kind == "c" else _FLOAT for x in shown]
     wide_result = np.dtype(np.complex64) if aval.dtype.kind == "c" else _FLOAT
 
+    elementwise = shows and equation.primitive.family in ("elementwise", "special")
+
     def details(result: Any, *values: Any) -> list[Any]:
-        is_new = _all_finite(values[: len(floats)])
-        flags = lax.reshape(lax.bitwise_not(_is_finite(result)), (aval.size,))
-        index = lax.argmax(flags, 0, np.dtype(np.int32))
+        bad = lax.bitwise_not(_is_finite(result))
+        if elementwise:  # the other elements of the operands do not matter
+            for operand in values[: len(floats)]:
+                bad = lax.bitwise_and(bad, _is_finite(operand))
+            is_new = any_of(bad)
+        else:
+            is_new = _all_finite(values[: len(floats)])
+        index = lax.argmax(lax.reshape(bad, (aval.size,)), 0, np.dtype(np.int32))
         of_operands = zip(values[len(floats) :], wide, strict=True)
         elements = [_element(x, index, dtype) for x, dtype in of_operands]
         return [is_new, index, _element(result, index, wide_result), *elements]

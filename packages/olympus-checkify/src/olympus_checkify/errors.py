@@ -25,9 +25,11 @@ __all__ = [
     "ErrorEffect",
     "FailedCheckError",
     "NaNError",
+    "NonFiniteError",
     "OOBError",
     "OlympusRuntimeError",
     "Site",
+    "ZeroDivisorError",
     "init_error",
 ]
 
@@ -95,6 +97,31 @@ class OOBError(CheckError):
             f"out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds "
             f"for axis {axis} with size {size}. "
         )
+
+
+class NonFiniteError(CheckError):
+    """An operation made a NaN or an infinity from finite operands."""
+
+    @staticmethod
+    def message(site: Site, payload: Sequence[Any]) -> str:
+        name, shape, shown = site.details
+        index, *values = payload
+        result, *operands = (np.asarray(value) for value in values)
+        text = f"`{name}` gave {result}"
+        if shape:
+            place = tuple(int(each) for each in np.unravel_index(int(index), shape))
+            text += f" at element {place} of its result of shape {shape}"
+        if shown:
+            text += f"; its operands there are {', '.join(map(str, operands))}"
+        return text
+
+
+class ZeroDivisorError(CheckError):
+    """An integer was divided by zero."""
+
+    @staticmethod
+    def message(site: Site, payload: Sequence[Any]) -> str:
+        return f"`{site.details[0]}` of integers by zero"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

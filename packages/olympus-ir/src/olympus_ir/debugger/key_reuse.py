@@ -25,7 +25,7 @@ from ..settings.naming import naming
 from ..types import dtypes
 from ..types.avals import get_aval
 
-__all__ = ["check_key_reuse"]
+__all__ = ["check_key_reuse", "has_keys"]
 
 # Operations that consume keys among their operands. They are listed by name, because they belong to
 # other packages.
@@ -46,6 +46,9 @@ _INDEXED = frozenset({"gather", "scatter", "dynamic_update_slice"})
 # The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
 
+# The equations of programs that the check follows.
+_of_keys: weakref.WeakKeyDictionary[Olympuspr, Sequence[Equation]] = weakref.WeakKeyDictionary()
+
 
 def check_key_reuse(
     name: str, closed: ClosedOlympuspr, operands: Sequence[Any], results: Sequence[Any]
@@ -61,6 +64,8 @@ def check_key_reuse(
     Raises:
       KeyReuseError: a key was consumed before, or the computation consumes a key twice.
     """
+    if not has_keys(closed.jaxpr):
+        return
     values = [*operands, *closed.consts]
     given = [_used_of(value) if _is_key(value) else None for value in values]
     _callers.append(_line_of_call())
@@ -93,6 +98,11 @@ def _check(
     for result, used in zip(results, used_of_results, strict=True):
         if used is not None:
             _remember(result, used)
+
+
+def has_keys(olympuspr: Olympuspr) -> bool:
+    """Returns whether a program has values that are random keys."""
+    return bool(_equations_of_keys(olympuspr)) or any(_is_key(var.aval) for var in olympuspr.invars)
 
 
 def _is_key(value: Any) -> bool:
@@ -138,7 +148,7 @@ def _follow(
     def used_of(atom: Any) -> Any:
         return None if isinstance(atom, Literal) else known.get(atom)
 
-    for equation in olympuspr.eqns:
+    for equation in _equations_of_keys(olympuspr):
         operands = [used_of(atom) for atom in equation.invars]
         if equation.primitive.name == "convert_element_type":
             (converted,) = equation.invars
@@ -151,6 +161,23 @@ def _follow(
         for var, used in zip(equation.outvars, results, strict=True):
             known[var] = _new(var.aval) if used is None else used
     return [used_of(atom) for atom in olympuspr.outvars]
+
+
+def _equations_of_keys(olympuspr: Olympuspr) -> Sequence[Equation]:
+    """Returns the equations that have keys, and conversions, whose results may be their indices."""
+    found = _of_keys.get(olympuspr)
+    if found is None:
+        has_keys = [
+            any(_is_key(atom.aval) for atom in (*equation.invars, *equation.outvars))
+            for equation in olympuspr.eqns
+        ]
+        found = [
+            equation
+            for equation, keys in zip(olympuspr.eqns, has_keys, strict=True)
+            if keys or (any(has_keys) and equation.primitive.name == "convert_element_type")
+        ]
+        _of_keys[olympuspr] = found
+    return found
 
 
 def _new(aval: Any) -> np.ndarray | None:

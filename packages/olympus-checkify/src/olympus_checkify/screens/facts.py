@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of the values of a program that a screen rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractValue, ShapedArray
+
+__all__ = ["Fact", "NotScreenedError", "bad_elements", "fact_of_constant", "is_inexact", "joined"]
+
+
+class NotScreenedError(Exception):
+    """No screen can be made of a program: it runs with a check of each operation instead."""
+
+
+class Fact(NamedTuple):
+    """A fact of a value.
+
+    Attributes:
+      doubtful: whether an element may be bad: not finite though the program's operands are finite.
+        Infinities are bad unless ``infinite``.
+      infinite: whether elements may be infinite without an error, as in a mask.
+    """
+
+    doubtful: bool = False
+    infinite: bool = False
+
+
+def joined(facts: Iterable[Fact]) -> Fact:
+    """Returns the fact of a value that is one of several."""
+    doubts, infinities = zip(*facts, strict=True)
+    return Fact(any(doubts), any(infinities))
+
+
+def is_inexact(aval: AbstractValue) -> bool:
+    """Returns whether a type is that of floats or complex numbers, with at least one element."""
+    return (
+        isinstance(aval, ShapedArray)
+        and dtypes.issubdtype(aval.dtype, np.inexact)
+        and 0 not in aval.shape
+    )
+
+
+def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
+    """Returns the fact of a constant, or of an operand if the constant is traced.
+
+    Raises:
+      NotScreenedError: the constant has NaNs.
+    """
+    if isinstance(value, Tracer) or not is_inexact(aval):
+        return Fact()
+    known = np.asarray(value)
+    known = known if known.dtype.kind in "fc" else known.astype(np.float32)
+    if np.isnan(known).any():
+        raise NotScreenedError
+    return Fact(infinite=bool(np.isinf(known).any()))
+
+
+def bad_elements(value: Any, fact: Fact) -> Any:
+    """Returns which elements of a value are bad."""
+    if fact.infinite:
+        return lax.ne(value, value)
+    if dtypes.issubdtype(dtypes.dtype(value), np.complexfloating):
+        parts = (lax.is_finite(lax.real(value)), lax.is_finite(lax.imag(value)))
+        return lax.bitwise_not(lax.bitwise_and(*parts))
+    return lax.bitwise_not(lax.is_finite(value))

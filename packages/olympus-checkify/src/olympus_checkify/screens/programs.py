@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Screen`: a program that also says whether one of its operations failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.lax import calls
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
+
+from ..tables import Enabled
+from .facts import Fact, NotScreenedError, fact_of_constant
+from .steps import Operation, Step, Way, step_rules
+
+__all__ = ["Screen"]
+
+
+class Screen:
+    """A program with the fewest looks at its values that notice each failure.
+
+    `cover` decides where to look. It walks the program backwards: a value needs no look if its bad
+    elements show in a later value that is looked at.
+
+    Args:
+      closed: the program.
+      operands: the facts of its operands.
+      enabled: the kinds of errors to look for.
+
+    Attributes:
+      results: the facts of the results.
+
+    Raises:
+      NotScreenedError: the program has effects, constants with NaNs, or a part on each device.
+    """
+
+    def __init__(self, closed: ClosedOlympuspr, operands: Sequence[Fact], enabled: Enabled) -> None:
+        if closed.effects:
+            raise NotScreenedError
+        closed = _without_calls(closed)
+        program = closed.jaxpr
+        self.program = closed
+        constants = zip(closed.consts, program.constvars, strict=True)
+        known = [fact_of_constant(value, var.aval) for value, var in constants]
+        self._facts: dict[Var, Fact] = dict(zip(program.constvars, known, strict=True))
+        self._facts.update(zip(program.invars, operands, strict=True))
+        self.steps: list[Step] = []
+        for equation in program.eqns:
+            make = step_rules.find(equation.primitive) or Operation
+            step = make(equation, [self._fact(atom) for atom in equation.invars], enabled)
+            self._facts.update(zip(equation.outvars, step.facts, strict=True))
+            self.steps.append(step)
+        self.results = [self._fact(atom) for atom in program.outvars]
+
+    def _fact(self, atom: Atom) -> Fact:
+        if isinstance(atom, Literal):
+            return fact_of_constant(atom.val, atom.aval)
+        return self._facts[atom]
+
+    def cover(self, results: Sequence[bool]) -> list[bool]:
+        """Decides where to look.
+
+        Args:
+          results: for each result, whether its bad elements are noticed after the program.
+
+        Returns:
+          For each operand, whether its bad elements are noticed in the program or after it.
+        """
+        program = self.program.jaxpr
+        shown = {atom for atom, yes in zip(program.outvars, results, strict=True) if yes}
+        guards: dict[Atom, tuple[Step, int]] = {}
+        for step in reversed(self.steps):
+            step.guarded, step.checked = [], []
+            noticed = [
+                self._is_noticed(var, step, place, shown, guards)
+                for place, var in enumerate(step.equation.outvars)
+            ]
+            for place, way in enumerate(step.ways(noticed)):
+                atom = step.equation.invars[place]
+                if way is Way.ITSELF:
+                    shown.add(atom)
+                elif way is Way.GUARDED:
+                    guards.setdefault(atom, (step, place))
+        return [self._is_noticed(var, None, 0, shown, guards) for var in program.invars]
+
+    def _is_noticed(
+        self,
+        var: Var,
+        step: Step | None,
+        place: int,
+        shown: set[Atom],
+        guards: dict[Atom, tuple[Step, int]],
+    ) -> bool:
+        """Returns whether a value's bad elements are noticed, after adding a look if one helps."""
+        if var in shown:
+            return True
+        if not self._facts[var].doubtful:
+            return False
+        if var in guards:
+            user, operand = guards[var]
+            user.guarded.append(operand)
+            return True
+        if step is not None and step.makes:
+            step.checked.append(place)
+            return True
+        return False
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether `run` returns flags."""
+        return any(step.has_flags for step in self.steps)
+
+    def run(self, *operands: Any) -> tuple[list[Any], list[Any]]:
+        """Runs the program.
+
+        Returns:
+          Flags, scalars of dtype bool of which one is set if an operation failed, and the results.
+        """
+        flags: list[Any] = []
+        steps = iter(self.steps)
+
+        def apply(equation: Equation, values: Sequence[Any]) -> Sequence[Any]:
+            found, results = next(steps).run(values)
+            flags.extend(found)
+            return results
+
+        return flags, _evaluated(self.program, operands, apply)
+
+
+def _evaluated(closed: ClosedOlympuspr, operands: Sequence[Any], apply: Any) -> list[Any]:
+    """Returns the results of a program whose equations a function applies."""
+    program: Olympuspr = closed.jaxpr
+    environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
+    environment.update(zip(program.invars, operands, strict=True))
+
+    def value(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Literal) else environment[atom]
+
+    outer_source, outer_names = current.source, current.name_stack
+    try:
+        for equation in program.eqns:
+            source = equation.source_info
+            if outer_names:
+                source = source._replace(name_stack=outer_names + source.name_stack)
+            current.source, current.name_stack = source, source.name_stack
+            results = apply(equation, [value(atom) for atom in equation.invars])
+            environment.update(zip(equation.outvars, results, strict=True))
+    finally:
+        current.source, current.name_stack = outer_source, outer_names
+    return [value(atom) for atom in program.outvars]
+
+
+# ---- calls ----
+
+#: The parameter with the program of a call that runs inline, because nothing transforms a screen.
+_program_of_call: RuleTable[str] = RuleTable("inline", package="olympus_checkify", folder=None)
+for _primitive in (calls.jit_p, lax.xla_metadata_call_p, lax.compute_on_p, lax.fused_call_p):
+    _program_of_call.define(_primitive, "jaxpr")
+for _primitive in (calls.closed_call_p, calls.custom_jvp_call_p, calls.custom_vjp_call_p):
+    _program_of_call.define(_primitive, "call_jaxpr")
+
+
+def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    """Returns a program with the programs of its calls in their place."""
+    if not any(_program_of_call.find(equation.primitive) for equation in closed.eqns):
+        return closed
+
+    def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+        key = _program_of_call.find(equation.primitive)
+        if key is None:
+            return bind_equation(equation, operands)
+        return _evaluated(equation.params[key], operands, apply)
+
+    return trace_to_closed(
+        lambda *operands: _evaluated(closed, operands, apply), closed.in_avals, closed.debug_info
+    )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`screened`, which makes a function also return whether one of its operations failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from olympus_ir.debugger.key_reuse import has_keys
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import wraps
+
+from ..tables import Enabled
+from . import control_flow  # noqa: F401 - defines steps
+from .programs import Screen
+from .steps import union
+
+__all__ = ["KeysFoundError", "screened"]
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class KeysFoundError(Exception):
+    """The program has random keys, whose uses its caller means to follow."""
+
+
+def screened(
+    f: Callable[Params, Result], errors: Enabled, *, stops_at_keys: bool = False
+) -> Callable[Params, tuple[Any, Result]]:
+    """Returns a function that also returns whether one of its operations may have failed.
+
+    The flag is set whenever `checkify` with the same kinds of errors finds one. It may also be set
+    if an operand of the function is not finite, or if infinities that are no error become NaNs.
+
+    Args:
+      f: the function.
+      errors: the kinds of errors to look for: `NonFiniteError`, `ZeroDivisorError`, `OOBError`.
+      stops_at_keys: whether tracing a program with random keys raises `KeysFoundError`.
+
+    Returns:
+      A function of the same arguments that returns a pair of the flag and the result. It raises
+      `NotScreenedError` if the flag cannot be computed.
+    """
+    enabled = frozenset(errors)
+
+    @wraps(f)
+    def screened_fun(*args: Params.args, **kwargs: Params.kwargs) -> tuple[Any, Result]:
+        out_tree: Any = None
+
+        def flat() -> Sequence[Any]:
+            nonlocal out_tree
+            leaves, out_tree = pytrees.tree_flatten(f(*args, **kwargs))
+            return leaves
+
+        flat.__name__ = function_name(f)
+        closed = trace_to_closed(flat, (), DebugInfo("checked", flat))
+        if stops_at_keys and has_keys(closed.jaxpr):
+            raise KeysFoundError
+        screen = Screen(closed, (), enabled)
+        screen.cover([False] * len(screen.results))
+        flags, results = screen.run()
+        return union([np.asarray(False), *flags]), pytrees.tree_unflatten(out_tree, results)
+
+    return screened_fun

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of screens: an operation, what may be bad of its results, and how bad operands show."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import Equation, Literal
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
+
+from ..errors import NonFiniteError, OOBError
+from ..rules.checked_results import any_of, with_nan_check
+from ..rules.indexing import may_leave_bounds, out_of_bounds
+from ..tables import Enabled, error_rules
+from . import carrying  # noqa: F401 - fills the table
+from .facts import Fact, bad_elements, is_inexact
+from .tables import carrying_rules
+
+__all__ = ["Operation", "Step", "Way", "step_rules", "union"]
+
+
+class Way(enum.Enum):
+    """The way in which the results of a step show that an operand is bad."""
+
+    #: No result shows it.
+    NONE = 0
+    #: A result is bad without further ado.
+    ITSELF = 1
+    #: The result is bad if the step is told to guard the operand.
+    GUARDED = 2
+
+
+class Step:
+    """One equation of a screened program.
+
+    Attributes:
+      equation: the equation.
+      facts: the facts of its results.
+      makes: whether it may make bad values from operands that are not bad.
+      guarded: the places of operands whose bad elements it puts into its result.
+      checked: the places of results that it looks at.
+    """
+
+    makes = False
+
+    def __init__(self, equation: Equation) -> None:
+        self.equation = equation
+        self.facts: Sequence[Fact] = ()
+        self.guarded: list[int] = []
+        self.checked: list[int] = []
+
+    def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
+        """Returns how bad elements of each operand show.
+
+        Args:
+          shown: for each result, whether its bad elements are noticed.
+        """
+        raise NotImplementedError
+
+    def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Applies the equation; returns flags that say whether something failed, and results."""
+        raise NotImplementedError
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether `run` returns flags."""
+        return bool(self.checked)
+
+
+StepRule: TypeAlias = Callable[[Equation, Sequence[Fact], Enabled], Step]
+
+#: The steps of equations that hold programs. Other equations are instances of `Operation`.
+step_rules: RuleTable[StepRule] = RuleTable("step", package="olympus_checkify", folder=None)
+
+
+# Results of these operations are finite if their operands are.
+_BOUNDED = frozenset(
+    {
+        lax.atan2_p,
+        lax.atan_p,
+        lax.cos_p,
+        lax.erf_p,
+        lax.erfc_p,
+        lax.logistic_p,
+        lax.sign_p,
+        lax.sin_p,
+        lax.tanh_p,
+    }
+)
+_KEEP_FINITE = _BOUNDED | {lax.asinh_p, lax.cbrt_p, lax.bessel_i0e_p, lax.bessel_i1e_p}
+_MAKE_VALUES = frozenset({lax.div_p, lax.scatter_add_p, lax.scatter_mul_p})
+# Infinite operands give infinite results. Other operations that make values seldom do so.
+_KEEP_INFINITIES = frozenset({lax.add_p, lax.sub_p, lax.mul_p})
+
+
+class Operation(Step):
+    """An equation without programs in its parameters."""
+
+    def __init__(self, equation: Equation, operands: Sequence[Fact], enabled: Enabled) -> None:
+        super().__init__(equation)
+        primitive = equation.primitive
+        self.operands = operands
+        self.in_bounds = OOBError in enabled
+        rule = error_rules.find(primitive) if NonFiniteError in enabled else None
+        makes = rule is with_nan_check or (rule is not None and primitive in _MAKE_VALUES)
+        self.makes = makes and primitive not in _KEEP_FINITE
+        self.divides = rule is not None and primitive in (lax.div_p, lax.rem_p)
+        doubtful = self.makes or any(fact.doubtful for fact in operands)
+        infinite = any(fact.infinite for fact in operands) and primitive not in _BOUNDED
+        if self.makes:
+            infinite = infinite and primitive in _KEEP_INFINITIES
+        avals = [var.aval for var in equation.outvars]
+        self.facts = [Fact(doubtful, infinite) if is_inexact(aval) else Fact() for aval in avals]
+
+    def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
+        rule = carrying_rules.find(self.equation.primitive)
+        if rule is None:
+            entries: Sequence[Any] = [None] * len(self.operands)
+        else:
+            entries = rule(self.equation, self.in_bounds)
+        return [self._way(place, entry, shown) for place, entry in enumerate(entries)]
+
+    def _way(self, place: int, entry: Any, shown: Sequence[bool]) -> Way:
+        fact, aval = self.operands[place], self.equation.invars[place].aval
+        if entry is not None and all(
+            shown[result] and _shows(fact, self.facts[result], entry.infinities)
+            for result in entry.results
+        ):
+            return Way.ITSELF
+        single = len(self.facts) == 1 and shown[0]
+        if single and is_inexact(aval) and aval.shape == self.equation.outvars[0].aval.shape:
+            return Way.GUARDED
+        return Way.NONE
+
+    @property
+    def has_flags(self) -> bool:
+        return bool(self.checked) or self._may_leave_bounds() or self._may_divide_by_zero()
+
+    def _may_leave_bounds(self) -> bool:
+        return self.in_bounds and may_leave_bounds(self.equation)
+
+    def _may_divide_by_zero(self) -> bool:
+        if not self.divides:
+            return False
+        divisor = self.equation.invars[1]
+        if not dtypes.issubdtype(divisor.aval.dtype, np.integer):
+            return False
+        return not (isinstance(divisor, Literal) and np.all(np.asarray(divisor.val)))
+
+    def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        flags = []
+        if self._may_leave_bounds():
+            flags.append(out_of_bounds(self.equation, operands))
+        if self._may_divide_by_zero():
+            flags.append(any_of(lax.eq(operands[1], lax.full_like(operands[1], 0))))
+        results = list(bind_equation(self.equation, operands))
+        if self.makes and self.facts[0].infinite:
+            results[0] = _with_nans(results[0], self._made(operands, results[0]))
+        if self.guarded:
+            bad = [bad_elements(operands[place], self.operands[place]) for place in self.guarded]
+            results[0] = _with_nans(results[0], union(bad))
+        flags += [_is_bad(results[place], self.facts[place]) for place in self.checked]
+        return flags, results
+
+    def _made(self, operands: Sequence[Any], result: Any) -> Any:
+        """Returns which elements are not finite though those of the operands are."""
+        made = bad_elements(result, Fact())
+        for operand in operands:
+            made = lax.bitwise_and(made, lax.bitwise_not(bad_elements(operand, Fact())))
+        return made
+
+
+def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
+    """Returns whether bad elements of an operand are bad in a result, whose NaNs are NaNs there."""
+    return operand.infinite if result.infinite else infinities or operand.infinite
+
+
+def _with_nans(value: Any, where: Any) -> Any:
+    return lax.select_n(where, value, lax.full_like(value, np.nan))
+
+
+def _is_bad(value: Any, fact: Fact) -> Any:
+    """Returns whether an element of a value is bad."""
+    if fact.infinite:
+        return any_of(bad_elements(value, fact))
+    # One maximum is cheaper than a conjunction of flags. It is NaN if an element is. Compilers
+    # simplify sums of products by zero.
+    largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
+    return lax.bitwise_not(lax.is_finite(largest))
+
+
+def union(flags: Sequence[Any]) -> Any:
+    """Returns whether one of several flags is set; for arrays, element by element."""
+    return functools.reduce(lax.bitwise_or, flags)
