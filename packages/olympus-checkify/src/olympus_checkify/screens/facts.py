@@ -51,15 +51,12 @@ def is_inexact(aval: AbstractValue) -> bool:
 def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
     """Returns the fact of a constant, or of an operand if the constant is traced.
 
-    Raises:
-      NotScreenedError: the constant has NaNs.
+    The NaN of a constant is taken for an error. Most are in branches of `where` that are not taken.
     """
     if isinstance(value, Tracer) or not is_inexact(aval):
         return Fact()
     known = np.asarray(value)
     known = known if known.dtype.kind in "fc" else known.astype(np.float32)
-    if np.isnan(known).any():
-        raise NotScreenedError
     return Fact(infinite=bool(np.isinf(known).any()))
 
 

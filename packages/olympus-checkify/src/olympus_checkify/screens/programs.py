@@ -36,7 +36,7 @@ class Screen:
       results: the facts of the results.
 
     Raises:
-      NotScreenedError: the program has effects, constants with NaNs, or a part on each device.
+      NotScreenedError: the program has effects, or a part that runs on each device.
     """
 
     def __init__(self, closed: ClosedOlympuspr, operands: Sequence[Fact], enabled: Enabled) -> None:
@@ -112,7 +112,7 @@ class Screen:
 
     @property
     def has_flags(self) -> bool:
-        """Whether `run` returns flags."""
+        """Returns whether `run` returns flags."""
         return any(step.has_flags for step in self.steps)
 
     def run(self, *operands: Any) -> tuple[list[Any], list[Any]]:

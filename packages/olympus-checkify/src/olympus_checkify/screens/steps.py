@@ -72,7 +72,7 @@ class Step:
 
     @property
     def has_flags(self) -> bool:
-        """Whether `run` returns flags."""
+        """Returns whether `run` returns flags."""
         return bool(self.checked)
 
 
