@@ -65,7 +65,7 @@ class BatchedFunction:
     def _with_dims(
         self, values: Sequence[Any], dims: Sequence[BatchDim], wanted: Sequence[BatchDim]
     ) -> list[Any]:
-        """Returns values with their batch dimensions at other places."""
+        """Returns values with their batch dimensions at other positions."""
         return [
             _placed(value, self.trace, dim, place)
             for value, dim, place in zip(values, dims, wanted, strict=True)

@@ -169,7 +169,7 @@ def rank_of(value: Any, batch_dim: BatchDim) -> int:
 
 
 def move_dim(value: Any, source: int, target: int) -> Any:
-    """Returns the value with one dimension moved to another place."""
+    """Returns the value with one dimension moved to another position."""
     ndim = ndim_of(value)
     source, target = source % ndim, target % ndim
     if source == target:

@@ -161,7 +161,7 @@ class BatchTrace(Trace):
     # ---- values and tracers ----
 
     def unwrap(self, args: Sequence[Any]) -> tuple[list[Any], list[BatchDim]]:
-        """Returns the values behind tracers of this trace, and their batch dimensions."""
+        """Returns the values of tracers of this trace, and their batch dimensions."""
         values: list[Any] = []
         dims: list[BatchDim] = []
         for arg in args:

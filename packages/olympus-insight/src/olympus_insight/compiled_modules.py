@@ -82,7 +82,8 @@ class Instruction(NamedTuple):
       name: its name, unique in the module.
       opcode: its operation, such as ``"fusion"``.
       shape: its type.
-      origin: the path of the equation behind it, such as ``jit(step)/jvp()/dot_general``.
+      origin: the path of the equation that the instruction computes, such as
+        ``jit(step)/jvp()/dot_general``.
       stack: the user's lines, innermost first.
       operands: the numbers of its operands.
       called: the numbers of the computations that it calls.

@@ -168,8 +168,8 @@ def _saving_text(buffer: LiveBuffer) -> str:
 def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     """Reports the memory that a call would need, without making the call.
 
-    The function is compiled. The compiler's buffer assignment says where each buffer lies. The
-    order of the instructions says when the buffer is alive. Sizes are those on each device.
+    The function is compiled. The compiler's buffer assignment contains the offset of each buffer.
+    The order of the instructions says when the buffer is alive. Sizes are those on each device.
 
     A residual is a value of the forward pass that the backward pass of a gradient reads. The bytes
     that `checkpoint` would save are a heuristic: the peak shrinks if the residual is not kept
@@ -303,7 +303,7 @@ class _Analysis:
     # ---- bytes over the order of the program ----
 
     def _timeline(self) -> list[dict[str, int]]:
-        """Returns the bytes of each kind at each instruction, and notes the spans of buffers."""
+        """Returns the bytes of each kind at each instruction, and records buffers' lifetimes."""
         length = len(self.lifetimes.order)
         changes: list[dict[str, int]] = [{} for _ in range(length + 1)]
 

@@ -29,8 +29,8 @@ class Ragged:
     total number of elements and the number of rows, not for the lengths.
 
     Args:
-      values: the elements of all rows, of shape (total, ...). Elements behind the last row belong
-        to no row.
+      values: the elements of all rows, of shape (total, ...). Elements after the last row belong to
+        no row.
       lengths: the lengths of the rows, integers of shape (rows,). Their sum is at most the total.
 
     Example:
@@ -125,7 +125,7 @@ class Ragged:
 
         Args:
           size: the size of the padded rows.
-          fill_value: the value behind the end of a row.
+          fill_value: the value after the end of a row.
         """
         values = onp.asarray(self.values)
         size = operator.index(size)
@@ -166,7 +166,7 @@ def ragged(rows: Sequence[ArrayLike], *, capacity: int | None = None) -> Ragged:
         and number of rows share compiled programs.
 
     Returns:
-      The batch, with zeros behind the last row.
+      The batch, with zeros after the last row.
 
     Raises:
       ValueError: there are no rows, or the rows do not fit into the capacity.
@@ -259,7 +259,7 @@ def _check_row_size(name: str, batch: Ragged, row_size: int) -> None:
 
 
 def _joined(rows: Array, like: Ragged) -> Array:
-    """Returns the elements of padded rows one after the other, with zeros behind the last row."""
+    """Returns the elements of padded rows one after the other, with zeros after the last row."""
     row, position = like.row_of, like.positions
     values = rows.at[row, position].get(mode="clip")
     return onp.where(like._inside(values.ndim), values, 0)

@@ -105,11 +105,11 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
 
     Args:
       module: the module.
-      name: the name that was asked for.
+      name: the name that was looked up.
       names: returns the names that the module has.
     """
     text = f"module {module!r} has no attribute {name!r}"
-    if not name.startswith("__"):  # Python and libraries ask for many special names
+    if not name.startswith("__"):  # Python and libraries look up many special names
         text += ": OLYMPUS does not have it"
         text += suggestions.hint(name, names(), habits.HABITS.get(module, {}))
     return AttributeError(text)

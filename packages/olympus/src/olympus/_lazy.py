@@ -35,7 +35,7 @@ def lazy_attributes(
     fallback: Callable[[str], Any] | None = None,
     deprecated: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Returns the ``__getattr__`` and ``__dir__`` of a module whose names live elsewhere.
+    """Returns the ``__getattr__`` and ``__dir__`` of a module of names from other modules.
 
     Args:
       module_name: the module's ``__name__``.
@@ -56,7 +56,7 @@ def lazy_attributes(
             return importlib.import_module(f"{module_name}.{name}")
         if name in sources:
             return face(module_name, name, _look_up(name, sources[name]))
-        # Importlib asks for names such as `__path__`, which only the module itself can have.
+        # Importlib looks up names such as `__path__`, which only the module itself can have.
         if not name.startswith("__"):
             own = own_spelling(name)
             if own != name:
@@ -66,7 +66,7 @@ def lazy_attributes(
                     return face(module_name, name, fallback(name))
                 except AttributeError:
                     pass
-        if name == "__all__":  # `from ... import *` asks for this list
+        if name == "__all__":  # `from ... import *` reads this list
             present = dir(importlib.import_module(module_name))
             return [each for each in present if not each.startswith("_")]
         raise missing_name(module_name, name, lambda: dir(importlib.import_module(module_name)))

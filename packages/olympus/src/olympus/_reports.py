@@ -32,7 +32,7 @@ class _Memory:
       'Host'
     """
 
-    #: The kinds of memory that values can lie in.
+    #: The kinds of memory that can hold values.
     Space = MemorySpace
 
     @api_boundary

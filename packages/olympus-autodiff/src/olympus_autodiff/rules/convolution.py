@@ -152,7 +152,8 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        # There must be as many windows of the cotangent's size as the kernel has elements.
+        # The number of windows of the cotangent's size must equal the number of elements of the
+        # kernel.
         needed = dilated_size(count, stride) + dilated_size(window, dilation) - 1
         pads.append((low, needed - dilated_size(size, base) - low))
     return conv_general_dilated_p.bind(

@@ -336,13 +336,14 @@ def _off_diagonal_inverse(differences: Any) -> Any:
 
 
 def _separated(values: Any) -> Any:
-    """Heuristic: moves equal eigenvalues or singular values apart, under strong zeros only.
+    """Heuristic: moves equal eigenvalues or singular values apart.
 
-    Values are equal if their distance is below the rounding error of a function of them. The
-    derivative of a smooth function V g(w) V^H exists at equal values, but cannot be computed from
-    the cotangents of V and w there. At values with a relative difference of 1.5e-8 it can, with
-    about eight correct digits in double precision. The second derivative is infinite and thus
-    wrong. `matrix_function` of olympus_numpy is exact.
+    It does so only if ``olympus_strong_zeros`` is set. Values count as equal if their distance is
+    below the rounding error of a function of them. At equal values w, the derivative of a smooth
+    function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. At values
+    with a relative difference of 1.5e-8, it can be computed. It then has about eight correct
+    digits in double precision. The second derivative is infinite there, and thus wrong. The
+    derivatives of `matrix_function` of olympus_numpy are exact.
     """
     aval = aval_of(values)
     count = aval.shape[-1] if aval.shape else 0

@@ -82,7 +82,7 @@ def _jvp_scan(
 
 
 def paired(*sizes: tuple[int, int]) -> list[int]:
-    """Returns positions that move the tangents of each group right behind its primal values.
+    """Returns positions that move the tangents of each group directly after its primal values.
 
     Args:
       *sizes: for each group, the numbers of primal values and of tangents. Before the move, the

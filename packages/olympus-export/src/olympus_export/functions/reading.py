@@ -85,7 +85,7 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
 
 
 def vet_programs(exported: Exported) -> None:
-    """Lets another process read the programs of a function and of its derivatives first.
+    """Checks in another process that the programs of a function and its derivatives can be read.
 
     Raises:
       ValueError: a program is damaged.

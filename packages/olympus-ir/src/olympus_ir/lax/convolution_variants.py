@@ -152,7 +152,7 @@ def conv_general_dilated_patches(
       preferred_element_type: the dtype of the result.
 
     Returns:
-      The patches: for each of the input's features, as many features as a window has elements.
+      The patches: for each feature of the input, one feature for each element of a window.
 
     Example:
       >>> from olympus_ir import lax

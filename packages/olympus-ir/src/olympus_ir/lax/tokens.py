@@ -34,7 +34,7 @@ class Token:
     """Concrete token, which `create_token` returns outside of tracing.
 
     Args:
-      buf: an array that becomes available when the operation behind the token has finished.
+      buf: an array that becomes available when the operation that made the token has finished.
     """
 
     __slots__ = ("_buf",)
@@ -43,7 +43,7 @@ class Token:
         self._buf = buf
 
     def block_until_ready(self) -> None:
-        """Waits until the operation behind the token has finished."""
+        """Waits until the operation that made the token has finished."""
         wait = getattr(self._buf, "block_until_ready", None)
         if wait is not None:
             wait()

@@ -125,7 +125,7 @@ def _count(site: Site, mask: Any, *, size: Any) -> Any:
     total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), (0,))
     (name,) = size.variables()
     lengths.variables[name] = total
-    # The k-th true element, counted from zero, writes its position to place k of the result.
+    # The k-th true element, counted from zero, writes its position to element k of the result.
     capacity = lengths.capacity(size)
     places = lax.sub(lax.cumsum(lax.convert_element_type(mask, np.int32)), np.int32(1))
     places = lax.select(mask, places, lax.full_like(places, capacity))

@@ -55,7 +55,7 @@ def _names_of_comprehensions(statements: Sequence[ast.AST]) -> set[str]:
 
 
 def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
-    """Returns how often nodes read each name, including reads in inner functions."""
+    """Counts the reads of each name by nodes, including reads in inner functions."""
     loads: Counter[str] = Counter()
     for root in nodes:
         for node in ast.walk(root):

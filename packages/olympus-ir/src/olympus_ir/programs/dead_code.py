@@ -159,7 +159,7 @@ def reduced_equation(
     params: dict[str, Any],
     effects: frozenset,
 ) -> tuple[Equation, list[bool]]:
-    """Returns an equation reduced to the used operands and results, with flags of the operands."""
+    """Returns an equation reduced to the used operands and results, and a flag for each operand."""
     if all(used_operands) and all(used_results) and params == equation.params:
         return equation, list(used_operands)
     reduced = equation.replace(

@@ -65,7 +65,7 @@ class FlatFunction:
 
 
 def function_source(fun: Any) -> str:
-    """Returns ``name at file:line`` of a function, or only its name if the place is unknown."""
+    """Returns ``name at file:line`` of a function, or only its name if the line is unknown."""
     return FunctionOrigin(fun).description
 
 

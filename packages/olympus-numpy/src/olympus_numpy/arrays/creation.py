@@ -139,7 +139,7 @@ def asarray(
 
     Returns:
       An array of the shape of the values. It is ``a`` itself if ``a`` is an array, and neither a
-      copy, another dtype nor another place is requested.
+      copy, another dtype nor another device is requested.
 
     Raises:
       ValueError: if ``a`` is a NumPy masked array.

@@ -173,7 +173,7 @@ def _check_claimed_size(file: Any) -> None:
         shape, _, dtype = read(file)
         data = file.tell()
         follow = file.seek(0, os.SEEK_END) - data
-    except Exception:  # another format, or a damaged header: the reader says so
+    except Exception:  # another format or a damaged header, for which the reader raises
         return
     finally:
         file.seek(start)

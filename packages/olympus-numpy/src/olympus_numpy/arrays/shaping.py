@@ -77,7 +77,7 @@ def reshape(
     """
     sizes: Any = shape if shape.__class__ is tuple else _shape_argument(shape)
     for size in sizes:
-        if size.__class__ is not int:  # a concrete array, for example, is not hashable
+        if size.__class__ is not int:  # concrete arrays, for example, are not hashable
             sizes = tuple(map(_size, sizes))
             break
     return _reshape(a, sizes, order, bool(copy), out_sharding)
@@ -352,7 +352,9 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
-    """Returns an array with some dimensions moved to other places, the others kept in order.
+    """Returns an array with some dimensions moved to other positions.
+
+    The remaining dimensions keep their order.
 
     Args:
       a: an array.

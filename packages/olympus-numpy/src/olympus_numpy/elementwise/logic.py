@@ -497,7 +497,7 @@ bitwise_right_shift = right_shift
 
 @outlined()
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """Returns how many bits are set in the absolute values of integers.
+    """Counts the bits that are set in the absolute values of integers.
 
     Args:
       x: an array or scalar of integers.

@@ -48,10 +48,10 @@ class ufunc:
 
     Args:
       func: the function of ``nin`` arrays.
-      nin: the number of arguments.
+      nin: the number of arrays that ``func`` takes.
       nout: the number of results.
       name: the name that is shown; by default the function's name.
-      nargs: the number of arguments; ``nin`` by default.
+      nargs: the value of the attribute ``nargs``; ``nin`` by default.
       identity: the result of a reduction of no elements; None if there is none.
       defining: the function by which ufuncs are compared for equality; ``func`` by default.
       call: the function that a call runs; ``func`` by default.

@@ -3,8 +3,8 @@
 
 The *layout* is a hashable tuple with one entry for each element of the index; the operands are the
 values that are not known before a program runs. A program is compiled once for each layout. Eager
-indices put places into the operands and sizes into the layout, so that ``x[3]`` and ``x[4]`` call
-the same program. While an olympuspr is being recorded, all that is static goes into the layout.
+indices put positions into the operands and sizes into the layout, so ``x[3]`` and ``x[4]`` call the
+same program. While an olympuspr is being recorded, all that is static goes into the layout.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ _HABITS = {
 class MissingMemberError(AttributeError):
     """Error about a member that arrays do not have.
 
-    Programs ask arrays for many members that they do not have, by `hasattr` and `getattr` with a
+    Programs look up many members that arrays do not have, by `hasattr` and `getattr` with a
     default. The suggestion is therefore searched for only when the message is read.
     """
 

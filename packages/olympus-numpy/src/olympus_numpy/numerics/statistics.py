@@ -188,7 +188,7 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
-    """Returns how many elements fall into each bin, and the edges of the bins.
+    """Counts the elements in each bin; returns the counts and the edges of the bins.
 
     A bin contains its left edge and not its right one. The last bin contains both.
 
@@ -242,7 +242,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """Returns how many points fall into each cell of a grid of bins, and the edges of the bins.
+    """Counts the points in each cell of a grid of bins; returns the counts and the edges.
 
     Args:
       sample: points, an array of shape [points, dimensions].
@@ -314,7 +314,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Returns how many points fall into each cell of a grid of bins in the plane.
+    """Counts the points in each cell of a grid of bins in the plane.
 
     Args:
       x: the points' first coordinates.

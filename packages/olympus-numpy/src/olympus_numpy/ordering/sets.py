@@ -233,7 +233,8 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
 def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
     if fill_value is not None:
         fill_value = convert(ensure_array(fill_value), ordered.dtype)
-        if fill_value.ndim == 1 and ordered.shape[1] == 1:  # one fill value for each place
+        # one fill value for each position in the result
+        if fill_value.ndim == 1 and ordered.shape[1] == 1:
             fill_value = lax.expand_dims(fill_value, (1,))
     if ordered.shape[0] == 0:
         fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
@@ -273,7 +274,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = No
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueCounts:
-    """Returns distinct elements and how often they occur.
+    """Returns the distinct elements and their counts.
 
     Args:
       x: an array.

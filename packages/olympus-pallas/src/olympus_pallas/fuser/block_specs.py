@@ -38,7 +38,7 @@ class BlockIndexTransform:
       block_shape: the shape of the input's block.
       block_index_transform: function from the index of the result's block to that of the input's
         block.
-      memory_space: the memory that the input's block lies in.
+      memory_space: the memory that holds the input's block.
       pipeline_mode: the way in which the pipeline loads the block.
 
     Example:

@@ -35,7 +35,7 @@ class BlockSpec:
         dimension. Without ``block_shape``, a program sees the whole array.
       index_map: function from the program's indices in the grid to the index of the block,
         counted in blocks. Without ``index_map``, every program sees the first block.
-      memory_space: the memory that the block lies in while the program runs.
+      memory_space: the memory that holds the block while the program runs.
       pipeline_mode: number of buffers, and other settings of the pipeline.
 
     Example:

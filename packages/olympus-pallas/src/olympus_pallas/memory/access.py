@@ -177,7 +177,7 @@ def load(
     Args:
       ref: the reference, or ``ref.at[...]``.
       mask: booleans of the result's shape. Where they are false, memory is not accessed, so the
-        place may lie outside of the array.
+        index may be out of bounds.
       other: value where the mask is false; unspecified by default.
       cache_modifier: how caches treat the data, in Triton's terms.
       eviction_policy: eviction policy of caches, in Triton's terms.

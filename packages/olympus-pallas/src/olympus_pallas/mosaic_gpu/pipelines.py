@@ -79,7 +79,7 @@ class _Pipeline:
     Attributes:
       body: the function that runs in each step.
       grid: the number of steps along each axis.
-      num_inputs: how many operands are inputs; the others are outputs.
+      num_inputs: the number of operands that are inputs; the other operands are outputs.
       specs: the block specifications of all operands.
       steps: the number of steps.
       slots: the number of buffers that each operand has.

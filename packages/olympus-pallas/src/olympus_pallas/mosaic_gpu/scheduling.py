@@ -34,7 +34,7 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
     """Buffer for the answer to `try_cluster_cancel`.
 
     Args:
-      num_buffers: the number of buffers; None for a single buffer without this dimension.
+      num_buffers: the number of buffers; None for one buffer, without a dimension of buffers.
 
     Example:
       >>> TryClusterCancelResult(2).shape

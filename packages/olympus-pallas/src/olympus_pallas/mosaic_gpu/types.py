@@ -295,7 +295,7 @@ class BlockSpec(block_specs.BlockSpec):
       transforms: how its elements are laid out.
       delay_release: the number of steps by which the reuse of the block's memory is delayed.
       collective_axes: axes of the cluster along which all blocks see the same block of the array.
-      memory_space: the memory that the block lies in.
+      memory_space: the memory that holds the block.
 
     Example:
       >>> BlockSpec((64, 64), lambda i: (i, 0), delay_release=1).delay_release
@@ -411,7 +411,7 @@ class CompilerParams(calls.CompilerParams):
       dimension_semantics: for each axis of the grid ``"parallel"`` or ``"sequential"``.
       max_concurrent_steps: the number of steps in flight at once.
       unsafe_no_auto_barriers: whether the compiler adds no barriers to the kernel.
-      reduction_scratch_bytes: how much memory reductions may use.
+      reduction_scratch_bytes: the number of bytes of memory that reductions may use.
       profile_space: the number of events for which a profile has room.
       profile_dir: folder for profiles.
       profile_trace_scope: unit that has its own line in profiles.

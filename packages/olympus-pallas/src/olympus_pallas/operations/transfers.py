@@ -199,7 +199,7 @@ def semaphore_signal(
 
     Args:
       sem_or_view: the semaphore.
-      inc: how much is added.
+      inc: the increment.
       device_id: the device of the semaphore; this device by default.
       device_id_type: the kind of ``device_id``.
       core_index: the core of the semaphore.
@@ -380,8 +380,8 @@ def make_async_remote_copy(
 
     All devices run the same kernel, so ``dst_ref`` and ``recv_sem`` name the buffer and the
     semaphore of the other device. ``wait_send()`` waits until the source on this device has been
-    read. ``wait_recv()`` waits until as many elements have arrived on this device from any sender.
-    ``wait()`` does both.
+    read. ``wait_recv()`` waits until that number of elements has arrived on this device, from any
+    sender. ``wait()`` does both.
 
     Args:
       src_ref: source of the copy.

@@ -50,11 +50,11 @@ class CompilerParams(calls.CompilerParams):
         of each other, else ``"arbitrary"``.
       allow_input_fusion: for each input, whether the operation that computes it may be fused into
         the kernel.
-      vmem_limit_bytes: how much vector memory the kernel may use.
+      vmem_limit_bytes: the limit of the kernel's vector memory, in bytes.
       collective_id: number that kernels on several devices share in order to communicate.
       has_side_effects: whether the kernel runs even if its outputs are not used.
       flags: flags of the compiler.
-      internal_scratch_in_bytes: how much memory the compiler may use for itself.
+      internal_scratch_in_bytes: the number of bytes that the compiler may use for its own buffers.
       serialization_format: the version of the format in which the kernel is serialized.
       disable_bounds_checks: whether to leave out the checks of accesses.
       disable_semaphore_checks: whether to leave out the checks of semaphores at the end.

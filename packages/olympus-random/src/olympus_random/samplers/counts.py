@@ -110,7 +110,7 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @compiled("shape", "dtype")
 def _poisson_knuth(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Counts how many waiting times fit in one unit of time."""
+    """Counts the waiting times that fit in one unit of time."""
 
     def is_open(carry: Any) -> Any:
         iteration, _, _, logarithm = carry

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`pmap`: maps a function over as many devices as there are examples.
 
-It is a compiled `shard_map` over a mesh of one axis: each device gets one index of the mapped
-dimension, which the function does not see.
+It is a compiled `shard_map` over a mesh of one axis. Each device gets one index of the mapped
+dimension. The arguments of the mapped function do not have this dimension.
 """
 
 from __future__ import annotations

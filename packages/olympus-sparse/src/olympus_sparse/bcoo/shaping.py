@@ -428,7 +428,7 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns how many leading dimensions have the product ``size``.
+    """Returns the number of leading dimensions whose product is ``size``.
 
     ``ones`` says whether to count following dimensions of size one, too.
     """

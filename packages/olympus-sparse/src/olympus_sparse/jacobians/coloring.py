@@ -18,9 +18,10 @@ from .patterns import Pattern
 
 __all__ = ["color_columns", "color_symmetric", "recovery_of_symmetric"]
 
-# Periodic colorings are tried for at most as many numbers of colors.
+# The maximal number of colors for which periodic colorings are tried.
 _PERIODS = 16
-# Lattice colorings of grids are tried for at most as many directions, first on as many rows.
+# The maximal number of directions for which lattice colorings of grids are tried, and the number of
+# rows on which each is tried first.
 _DIRECTIONS = 256
 _SAMPLED_ROWS = 64
 

@@ -124,7 +124,7 @@ def moved(draft: Draft) -> Value:
 
 
 def resized(draft: Draft) -> Value:
-    """Adds an array in another shape; elements may be repeated or dropped."""
+    """Adds a copy of an array in another shape; elements may be repeated or dropped."""
     x = draft.pick(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis = draft.chooser.randrange(rank)

@@ -355,7 +355,7 @@ def device_put(
       device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
         these that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
         arrays in place, and puts other values on the default device, uncommitted.
-      src: the current place of ``x``. Optional, because arrays know their sharding.
+      src: the current device or sharding of ``x``. Optional, because arrays know their sharding.
       donate: whether results may reuse the memory of the arrays: a bool, or a tree of bools that is
         a prefix of ``x``. Donated arrays cannot be used afterwards.
       may_alias: whether results may share memory with ``x``: a bool or None, or a tree of these

@@ -3,7 +3,7 @@
 
 The key covers everything on which the compiler's output depends:
 
-- the module in binary form, without source positions (unless a flag asks for them);
+- the module in binary form, without source positions (unless a flag requests them);
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
 - the build of jaxlib, of the plugin where there is one, and the version of this package;

@@ -175,7 +175,7 @@ def devices() -> list[dict[str, Any]]:
     """Returns the platform, kind and number of each device of the default platform.
 
     Raises:
-      RuntimeError: a platform that the settings ask for cannot be used.
+      RuntimeError: a platform that the settings request cannot be used.
     """
     return [
         {"platform": device.platform, "kind": device.device_kind, "id": device.id}

@@ -35,7 +35,7 @@ class _Backends(Mapping[str, Any]):
 
 
 class _Membership:
-    """The place of this process among the processes of a program.
+    """The position of this process among the processes of a program.
 
     Without a distributed program, this process is the only one.
     """

@@ -33,7 +33,7 @@ class _Face(MutableMapping[Primitive, Rule]):
     _own_table = tables.batching_rules
 
     def __init__(self) -> None:
-        self._given: dict[Primitive, tuple[Rule, Rule]] = {}  # the rule as assigned and as stored
+        self._given: dict[Primitive, tuple[Rule, Rule]] = {}  # the rules as assigned and as stored
 
     def __getitem__(self, primitive: Primitive) -> Rule:
         given = self._given.get(primitive)

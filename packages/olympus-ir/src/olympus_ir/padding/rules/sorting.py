@@ -24,7 +24,7 @@ def _sort(site: Site, *operands: Any, dimension: int, is_stable: bool, num_keys:
         lengths.filled(key, aval, _last_key(aval.dtype), [dimension])
         for key, aval in zip(operands[:num_keys], site.operands, strict=False)
     ]
-    # A stable sort keeps padding behind valid elements with equal keys.
+    # A stable sort keeps padding after valid elements with equal keys.
     return lax.sort_p.bind(
         *keys, *operands[num_keys:], dimension=dimension, is_stable=True, num_keys=num_keys
     )

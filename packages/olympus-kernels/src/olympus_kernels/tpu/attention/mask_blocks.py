@@ -75,7 +75,10 @@ def mask_blocks(
 
 
 def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tuple:
-    """Returns kinds and places of the blocks of a known mask; equal blocks are stored once."""
+    """Returns the fields ``kinds``, ``places`` and ``blocks`` of a known mask.
+
+    Equal blocks are stored once.
+    """
     heads, queries, keys = mask.shape
     alike = heads // shards if all(each == mask.masks[0] for each in mask.masks) else 1
     known: dict[bytes, int] = {}
@@ -104,7 +107,10 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
-    """Returns kinds, places and contents of an array's blocks, without merging equal blocks."""
+    """Returns the fields ``kinds``, ``places`` and ``blocks`` of an array.
+
+    Equal blocks are not merged.
+    """
     xp: Any = np if isinstance(mask, np.ndarray) else jnp
     _, queries, keys = mask.shape
     shape = (heads, queries // block_q, keys // block_kv)

@@ -78,9 +78,9 @@ class BlockSizes:
       block_kv_dq: keys of a program for cotangents of queries.
       use_fused_bwd_kernel: whether one kernel computes all cotangents. In that case there are no
         block sizes for cotangents of queries.
-      q_layout: how queries lie in memory.
-      k_layout: how keys lie in memory.
-      v_layout: how values lie in memory.
+      q_layout: the memory layout of queries.
+      k_layout: the memory layout of keys.
+      v_layout: the memory layout of values.
 
     Raises:
       ValueError: a number of keys is no multiple of the number in one step, or some of the backward

@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One dimension of the array behind a reference.
+    """One dimension of the array of a reference.
 
     Attributes:
       size: the number of elements along the dimension that the reference covers.

@@ -70,8 +70,8 @@ _MOST_EQUATIONS = 256
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
-# Packages whose expansions are lowered unchanged, and call no function of the user. Such a function
-# could be called twice: by an evaluation that stops, and by the compilation that follows.
+# Packages whose expansions are lowered unchanged and call no functions of the user. A function of
+# the user could be called twice: by an evaluation that stops, and by the compilation that follows.
 _PACKAGES_OF_INSTRUCTIONS = ("olympus_ir.", "olympus_random.")
 
 

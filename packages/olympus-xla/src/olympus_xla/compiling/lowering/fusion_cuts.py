@@ -7,7 +7,7 @@ function then repeats the operations of all previous steps, and the compile time
 or the cube of the number of steps. The compiled program becomes slower, too.
 
 This pass estimates the total number of operations in the fused functions. If the total is much
-larger than the number of operations in the program, the pass puts optimization barriers behind
+larger than the number of operations in the program, the pass puts optimization barriers after
 values with several uses, which limits the size of fused functions. XLA has a pass that removes
 barriers before fusion; it is disabled for such programs (`DISABLED_PASSES`). The benchmarks of the
 group "unrolled" guard this. docs/decisions/043-cut-fusions.md has the measurements.
@@ -110,7 +110,7 @@ def cut(
         gain much.
 
     Returns:
-      The program with optimization barriers behind the cut values, and the cuts. If no cuts are
+      The program with optimization barriers after the cut values, and the cuts. If no cuts are
       needed, the unchanged program and None.
     """
     if len(olympuspr.eqns) < _FEWEST_EQUATIONS or tuple(platforms) != ("cpu",):
@@ -330,7 +330,7 @@ _operands_of = operator.attrgetter("invars")
 
 
 def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
-    """Returns the program with optimization barriers behind some of the equations."""
+    """Returns the program with optimization barriers after some of the equations."""
     renamed: dict[Any, Any] = {}
     equations: list[Equation] = []
     for place, equation in enumerate(olympuspr.eqns):

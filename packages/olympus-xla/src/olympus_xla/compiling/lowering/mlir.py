@@ -484,7 +484,7 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
       callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
-    # by default, each enclosing call may add as many lines
+    # the default number of lines that each enclosing call may add
     is_default = limit == _FRAMES_IN_LOCATIONS
     pieces = []
     while limit > 0:

@@ -10,7 +10,7 @@ from .maps import MappingsGenerator, SourceMap
 
 __all__ = ["canonicalize_filename", "create_hlo_sourcemap", "create_mlir_sourcemap", "map_of_lines"]
 
-# File, line and column, the latter two counted from one.
+# File, line and column. Lines and columns count from one.
 Place = tuple[str, int, int]
 
 _LOCATION = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
@@ -27,7 +27,7 @@ def canonicalize_filename(file_name: str) -> str:
 
 
 def map_of_lines(places: Sequence[Sequence[tuple[int, Place]]]) -> SourceMap:
-    """Returns the source map of a text, given columns and places for each line."""
+    """Returns the source map of a text, given columns and source positions for each line."""
     sources: list[str] = []
     generator = MappingsGenerator()
     for line in places:
@@ -63,7 +63,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     }
 
     def resolved(location: str) -> Place | None:
-        """Returns the innermost place of a location; for a call, its place in the function."""
+        """Returns the innermost source position of a location; for a call, that of the callee."""
         found = _FILE.search(location)
         if found:
             return found[1], int(found[2]), int(found[3])

@@ -92,7 +92,7 @@ def _selected_from(line: Any, at: Any) -> Any:
 
 
 def _of_equals(line: Any, place: int, value: Any) -> Any:
-    """Returns the element at a place of a stably sorted line, given a value equal to it."""
+    """Returns the element at a position of a stably sorted line, given a value equal to it."""
     if line.dtype not in FLOATS:
         return value
     if value != value:
@@ -108,7 +108,7 @@ def _of_equals(line: Any, place: int, value: Any) -> Any:
 
 
 def _between_bounds(line: Any, place: int) -> tuple[int, Any]:
-    """Returns the number of elements below all candidates for a place, and the candidates."""
+    """Returns the number of elements below all candidates for a position, and the candidates."""
     # Steps by the golden ratio spread the sample evenly, without a common period with the line.
     step = int(line.size * 0.6180339887) | 1
     sample = line[np.arange(_SAMPLE, dtype=np.int64) * step % line.size]
