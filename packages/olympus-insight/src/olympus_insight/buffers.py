@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Buffers of a compiled program: the bytes that are alive while each instruction runs.
 
-XLA's buffer assignment contains the offset of each buffer (``BufferAssignmentProto``), not when it
-is alive. This module follows the buffers through the scheduled program: a buffer lives from the
+XLA's buffer assignment (``BufferAssignmentProto``) contains the offset of each buffer, but not its
+lifetime. This module follows the buffers through the scheduled program. A buffer lives from the
 instruction that defines it to the last instruction that reads it, alone or as a part of a tuple,
 through loops and calls.
 """

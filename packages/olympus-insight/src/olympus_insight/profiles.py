@@ -300,7 +300,7 @@ def _measured(trace: Any, module: Module, runs: int) -> Iterator[Operation]:
         count = counts[name] / runs / devices
         cost = Cost(0, 0) if instruction is None else cost_of(module, instruction)
         if instruction is not None and instruction.opcode in ("while", "call", "conditional"):
-            cost = Cost(0, 0)  # the operations inside are counted themselves
+            cost = Cost(0, 0)  # the nested operations are counted separately
         yield _operation(name, instruction, total / runs / devices, count, cost)
 
 

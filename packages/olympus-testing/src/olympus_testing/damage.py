@@ -88,7 +88,7 @@ def _splice(data: bytearray, generator: random.Random, donors: Sequence[bytes]) 
 
 
 def _number(data: bytearray, generator: random.Random, donors: Sequence[bytes]) -> None:
-    """Overwrites 4 or 8 bytes with a number, as lengths are stored."""
+    """Overwrites 4 or 8 bytes with a number, encoded like a length."""
     number, form = generator.choice(_NUMBERS), generator.choice(("<I", "<Q", ">I", ">Q"))
     field = struct.pack(form, number % 2 ** (8 * struct.calcsize(form)))
     start = _place(data, generator)
@@ -96,7 +96,7 @@ def _number(data: bytearray, generator: random.Random, donors: Sequence[bytes]) 
 
 
 def _digits(data: bytearray, generator: random.Random, donors: Sequence[bytes]) -> None:
-    """Replaces a decimal number, as lengths are stored in texts."""
+    """Replaces a decimal number, the form of lengths in texts."""
     starts = [place for place, byte in enumerate(data) if byte in _DIGITS]
     if not starts:
         return

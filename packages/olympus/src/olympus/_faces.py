@@ -87,7 +87,7 @@ def present(module: str) -> None:
 
     Names that the module does not have are reported with the name to use instead.
     """
-    if module not in sys.modules:  # a module that only has second names of other modules
+    if module not in sys.modules:  # a module that contains only aliases
         return
     names = vars(sys.modules[module])
     faces = {name: face(module, name, value) for name, value in names.items() if name[0] != "_"}

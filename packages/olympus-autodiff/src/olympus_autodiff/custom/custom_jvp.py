@@ -135,7 +135,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
 def split_arguments(
     args: Sequence[Any], nondiff_argnums: Sequence[int]
 ) -> tuple[list[tuple[int, Any]], tuple]:
-    """Separates non-differentiated arguments, returned with their positions, from the others."""
+    """Returns the non-differentiated arguments with their positions, and the other arguments."""
     if not nondiff_argnums:
         return [], tuple(args)
     count = len(args)

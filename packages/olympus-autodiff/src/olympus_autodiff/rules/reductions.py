@@ -93,7 +93,7 @@ def through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the jvp rule of `through`, for a ``function`` with a single result."""
+    """Returns the jvp rule that `through` makes, given a ``function`` with a single result."""
     rule = through(lambda *operands, **params: [function(*operands, **params)])
 
     def rule_of_single(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -30,7 +30,7 @@ batching_rules.define(lax.clamp_p, same_shape_elementwise(lax.clamp_p, scalars=(
 @batching_rules.define(lax.bitcast_convert_type_p)
 def _bitcast_convert_type(axis_size: int, args: Any, batch_dims: Any, *, new_dtype: Any) -> Any:
     (operand,), (dim,) = args, batch_dims
-    # A cast from a narrow to a wide type consumes the last dimension.
+    # A bitcast from a narrow to a wide dtype removes the last dimension.
     if itemsize_bits(operand.dtype) < itemsize_bits(new_dtype) and dim == operand.ndim - 1:
         operand, dim = move_dim(operand, dim, 0), 0
     return lax.bitcast_convert_type_p.bind(operand, new_dtype=new_dtype), dim

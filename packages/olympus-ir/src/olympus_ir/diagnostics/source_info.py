@@ -148,7 +148,7 @@ class FunctionOrigin:
 
     @property
     def description(self) -> str:
-        """Returns ``name at file:line``, or the name alone if the place is unknown."""
+        """Returns ``name at file:line``, or the name alone if the line is unknown."""
         if self.code is None:
             return self.name
         return f"{self.name} at {self.code.co_filename}:{self.code.co_firstlineno}"

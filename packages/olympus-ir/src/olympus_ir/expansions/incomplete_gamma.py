@@ -251,7 +251,7 @@ class _Regimes:
 
 
 def _lower_and_upper(a: Any, x: Any) -> tuple[Any, Any]:
-    """Returns P and Q, except at the limits."""
+    """Returns P and Q for positive and finite operands; `_at_limits` inserts the limits."""
     regimes = _Regimes(a, x)
     a, x = regimes.a, regimes.x
     y, remainder = regimes.temme()

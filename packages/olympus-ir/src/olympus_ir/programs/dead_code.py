@@ -108,7 +108,8 @@ def dce_closed(
     if known is None:
         olympuspr, used_inputs = dce_olympuspr(closed.jaxpr, used_outputs, instantiate)
         if _is_unchanged(closed.jaxpr, olympuspr):
-            reduced = None  # unchanged: None avoids a cycle between the program and its memo
+            # None stands for an unchanged program, since a memo must not refer to its own program.
+            reduced = None
         elif not olympuspr.constvars:
             reduced = close_olympuspr(olympuspr)
         else:

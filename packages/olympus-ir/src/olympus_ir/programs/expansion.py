@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 class ExpansionTable(RuleTable[Expansion]):
-    """Table of expansions. An expansion also serves as a missing shape rule."""
+    """Table of expansions. A primitive without a shape rule gets one from its expansion."""
 
     def define(
         self, primitive: Primitive, rule: Expansion | None = None, *, derived: str = ""

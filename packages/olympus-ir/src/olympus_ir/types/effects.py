@@ -45,7 +45,7 @@ class EffectTypeSet:
         return [effect for effect in effects if effect not in self]
 
 
-# Sets of effects: effects that may be lowered, that tokens sequence, that loops may contain, ...
+# Sets of effects: those that may be lowered, those that tokens order, those allowed in loops, etc.
 lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet()
 control_flow_allowed_effects = EffectTypeSet()

@@ -34,7 +34,7 @@ def _roots_without_zeros(p: Any) -> Any:
 
 
 def _roots_with_zeros(p: Any) -> Any:
-    """Returns the roots of a polynomial with leading zeros, followed by as many NaNs."""
+    """Returns the roots of a polynomial, followed by a NaN for each leading zero coefficient."""
     zero = p == 0
     count = selection.where(zero.all(), p.size, lax.argmin(zero.astype(np.int32), 0, np.int32))
     # The zero polynomial has no roots.

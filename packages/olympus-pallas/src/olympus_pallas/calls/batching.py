@@ -37,7 +37,7 @@ def _pallas_call(
     unblocked = grid_mapping.num_dynamic_grid_bounds + grid_mapping.num_index_operands
     params["input_output_aliases"] = input_output_aliases
     if any(dim is not None for dim in batch_dims[:unblocked]) or axis_size == 0:
-        # The places of blocks depend on an operand that differs between the examples.
+        # The positions of blocks depend on an operand that differs between the examples.
         return one_by_one(
             pallas_call_p,
             axis_size,

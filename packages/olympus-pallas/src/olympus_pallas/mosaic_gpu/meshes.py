@@ -114,7 +114,7 @@ class Mesh(meshes.Mesh):
         return None
 
     def in_block(self, core: Core, site: Site, places: dict[Any, int]) -> Site:
-        """Returns the part of another block's buffer that has the place of ``site``."""
+        """Returns the part of another block's buffer that corresponds to ``site``."""
         buffer = site.buffer
         owner = buffer.core
         if not isinstance(owner, tuple) or owner[0] != "block":

@@ -241,7 +241,7 @@ def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
 
 
 def _devices(core: Core, axes: Sequence[Any]) -> list[int]:
-    """Returns the devices that differ from this device only along given axes, and this device."""
+    """Returns the numbers of the devices with the same indices along all but the given axes."""
     ranges = [
         range(size) if name in axes else (core.places[name],) for name, size in core.mesh_axes
     ]

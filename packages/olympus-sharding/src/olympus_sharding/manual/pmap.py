@@ -225,7 +225,8 @@ class _CompiledForms:
 
     def __init__(self, mapping: _Mapping) -> None:
         self._mapping = mapping
-        # By the structure of the arguments and the static arguments; then by the keys of `_Call`.
+        # The first key is the structure of the arguments, with the static arguments. The second is
+        # the key that `_Call` returns.
         self._calls: dict[Any, tuple[_Call, dict[Any, Any]]] = {}
 
     def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:

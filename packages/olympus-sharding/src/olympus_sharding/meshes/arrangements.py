@@ -33,7 +33,7 @@ def create_device_mesh(
 
     Args:
       mesh_shape: the sizes of the mesh axes, axes with the most communication last.
-      devices: as many devices as the mesh has places; the devices of the default backend if None.
+      devices: one device for each element of the mesh; the devices of the default backend if None.
       contiguous_submeshes: whether the devices of each process must form a block of the mesh.
       allow_split_physical_axes: whether a physical axis may serve several mesh axes if necessary.
 
@@ -41,7 +41,7 @@ def create_device_mesh(
       An array of devices of shape ``mesh_shape``, for `Mesh`.
 
     Raises:
-      ValueError: the number of devices is not that of the mesh's places, or no arrangement keeps
+      ValueError: the number of devices is not the product of the sizes, or no arrangement keeps
         the devices of each process together.
       NotImplementedError: physical axes cannot be assigned to the mesh axes.
 

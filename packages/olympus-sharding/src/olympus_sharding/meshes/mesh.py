@@ -262,14 +262,14 @@ def make_mesh(
       axis_shapes: the sizes of the axes, positive.
       axis_names: the names of the axes.
       axis_types: the types of the axes; all `AxisType.Explicit` if None.
-      devices: at least as many devices as the mesh has places, taken in order; the devices of the
+      devices: at least as many devices as the mesh needs, taken in order; the devices of the
         default backend if None.
 
     Returns:
       A `Mesh`.
 
     Raises:
-      ValueError: a size is not positive, or there are fewer devices than places.
+      ValueError: a size is not positive, or there are too few devices.
       RuntimeError: no devices are given, and no loaded runtime has devices.
 
     Example:

@@ -430,7 +430,7 @@ def bcoo_reshape(
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
     """Returns the number of leading dimensions whose product is ``size``.
 
-    ``ones`` says whether to count following dimensions of size one, too.
+    With ``ones``, the number includes the dimensions of size one that follow.
     """
     product = 1
     for count, each in enumerate(shape):

@@ -135,7 +135,7 @@ def united_rows(pattern: Pattern, groups: np.ndarray, count: int) -> Pattern:
 
 
 def broadcast_rows(flow: Flow, shape: Sequence[int]) -> Pattern:
-    """Returns the pattern of a value that is broadcast to a shape of as many dimensions."""
+    """Returns the pattern of a value that is broadcast to a shape of the same rank."""
     if flow.pattern is None or flow.shape == tuple(shape):
         return flow.pattern
     ids = flow.ids if flow.shape else flow.ids.reshape((1,) * len(shape))

@@ -84,7 +84,7 @@ class Parts(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, int]:
-        """The number of products and, to decide between equal numbers, the number of vjps."""
+        """The number of products, and the number of vjps, which breaks ties."""
         return self.jvps + self.vjps, self.vjps
 
 

@@ -66,7 +66,7 @@ def cond(
       The result of the selected function.
 
     Raises:
-      ValueError: if ``batch`` is another word.
+      ValueError: if ``batch`` has another value.
       TypeError: if ``pred`` is not a scalar, or the results differ in structure or types.
 
     Example:

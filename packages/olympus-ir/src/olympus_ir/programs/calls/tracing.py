@@ -35,7 +35,8 @@ __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_param
 
 # For each function, maps all inputs of tracing to the traced program.
 _programs = FunctionCache()
-# A function that is called with ever new shapes must not fill the memory.
+# The maximal number of programs of a function, so that calls with ever new shapes do not fill the
+# memory.
 _MOST_PROGRAMS = 4096
 
 

@@ -20,7 +20,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from ..patterns import Flow, identity, merged, relation, select_rows
 from ..propagation import flow_rules, numbered, propagate, sparsity_rules
 
-# Loops of at most as many equations, counted over all steps, are followed step by step.
+# The maximal number of equations, counted over all steps, of loops that are followed step by step.
 _FOLLOWED_EQUATIONS = 20_000
 
 

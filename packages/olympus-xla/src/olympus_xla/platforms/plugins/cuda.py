@@ -32,7 +32,8 @@ else:
     importlib_util = deferred("importlib.util", milliseconds=0.5)
     logging = deferred("logging", milliseconds=7.0)
 
-# Newest first. The wheels of one version hold the library and its Python extension modules.
+# The versions, newest first. The wheels of one version hold the library and its Python extension
+# modules.
 VERSIONS = ("cuda13", "cuda12")
 
 # The libraries to which the plugin links, each after the libraries that it needs: the package below

@@ -128,7 +128,7 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
-    # would need digits before the table's start
+    # Smaller operands would need digits before the start of the table.
     is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)

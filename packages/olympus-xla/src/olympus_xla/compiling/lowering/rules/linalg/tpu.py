@@ -111,7 +111,8 @@ def _eigh(
         [((*batch, *shape), dtype), ((*batch, shape[0]), real_dtype(dtype))],
         column_major=None,
         api_version=1,
-        # Triangle, whether to sort, maximal number of iterations, and precision.
+        # The fields are the triangle, whether to sort, the maximal number of iterations, and the
+        # precision.
         config=f"1,{int(sort_eigenvalues or subset_by_index is not None)},100,1e-6",
     )
     return part_of_spectrum(vectors, values, subset_by_index)
