@@ -30,7 +30,7 @@ class HardPoint(NamedTuple):
       function: the function of one array, with a scalar result.
       point: the point.
       slope: the gradient.
-      bend: the matrix of second derivatives; None where it does not exist, or is not computed.
+      bend: the matrix of second derivatives; None where it does not exist.
       note: the convention, where there is a choice.
     """
 
@@ -259,49 +259,49 @@ MATRICES = [
         lambda t: jnp.sum(jnp.linalg.eigvalsh(C * ONE + t * S) ** 3),
         0.0,
         3 * C**2 * np.trace(S),
-        None,
+        6 * C * np.trace(S @ S),
     ),
     HardPoint(
         "`(v * exp(w)) @ v.T` of `eigh` at equal eigenvalues",
         curve(of_factors(lambda w, v: (v * jnp.exp(w)) @ v.T), C * ONE, S, WS),
         0.0,
         np.exp(C) * np.sum(WS * S),
-        None,
+        np.exp(C) * np.sum(WS * (S @ S)),
     ),
     HardPoint(
         "`(v * sqrt(w)) @ v.T` of `eigh` at equal eigenvalues",
         curve(of_factors(lambda w, v: (v * jnp.sqrt(w)) @ v.T), C * ONE, S, WS),
         0.0,
         0.5 * C**-0.5 * np.sum(WS * S),
-        None,
+        -0.25 * C**-1.5 * np.sum(WS * (S @ S)),
     ),
     HardPoint(
         "`u @ vh` of `svd` at equal singular values",
         curve(singular(lambda u, s, vh: u @ vh), 2 * ONE, E),
         0.0,
         np.sum(W * POLAR_SLOPE),
-        None,
+        np.sum(W * POLAR_BEND),
     ),
     HardPoint(
         "`(u * s) @ vh` of `svd` at equal singular values",
         curve(singular(lambda u, s, vh: (u * s) @ vh), 2 * ONE, E),
         0.0,
         np.sum(W * E),
-        None,
+        0.0,
     ),
     HardPoint(
         "`norm(a, 'nuc')` at equal singular values",
         lambda t: jnp.linalg.norm(2 * ONE + t * E, "nuc"),
         0.0,
         np.trace(E),
-        None,
+        np.sum((E - E.T) ** 2) / 4 / 2.0,
     ),
     HardPoint(
         "`eigvals` of equal eigenvalues: the sum of cubes",
         lambda t: jnp.sum(jnp.linalg.eigvals(C * ONE + t * E) ** 3).real,
         0.0,
         3 * C**2 * np.trace(E),
-        None,
+        6 * C * np.trace(E @ E),
     ),
 ]  # fmt: skip
 
@@ -358,10 +358,16 @@ olympus.grad(lambda x: jnp.where(x > 0, jnp.log(x), 0.0))(0.0)  # 0
 ```
 
 The flag makes products of tangents and cotangents strong: zero times infinity is zero, whichever
-factor is zero. `norm` and `arctan2` have the derivative zero at zero. Equal eigenvalues and singular
-values are moved apart by a relative 1.5e-8 in double precision, so that first derivatives of smooth
-functions of the factors have seven digits; second ones are infinite there. Singular matrices have Cholesky
+factor is zero. `norm` and `arctan2` have the derivative zero at zero. Singular matrices have Cholesky
 factors. Sums of products (`dot_general`, convolutions) are not strong.
+
+Functions of the factors of `eigh`, `svd` and `eigvals` are recognised before they are differentiated:
+`(v * g(w)) @ v.T`, `v @ jnp.diag(g(w)) @ v.T`, `v @ (g(w) * (v.T @ b))`, the same with `einsum` and with
+`u`, `s` and `vh`, and `jnp.sum(g(w))`. Their derivatives are exact to any order where eigenvalues or
+singular values are equal. `g` may have known numbers as constants, but no values by which is
+differentiated, and both operands are in one function, outside of loops. In other expressions equal values are
+moved apart by a relative 1.5e-8 in double precision, so that first derivatives have seven digits; second
+ones are infinite there.
 
 With and without the flag, `jnp.linalg.matrix_function(g, a)` is V g(w) V^H for Hermitian matrices, with
 exact derivatives of any order. Those of `polar`, `sqrtm`, `logm` and `expm` are exact, too.
@@ -370,7 +376,7 @@ Derivatives that are infinite stay infinite: that of `sqrt(x)` at zero, for exam
 convention, which the table states. It is one of the values between those from both sides.
 
 `nox -s hard-points` writes the table; `integration_tests/test_hard_points.py` checks each value to 1e-6
-in double precision. A dash stands for second derivatives that do not exist or are not computed.
+in double precision. A dash stands for second derivatives that do not exist.
 
 | function and point | forward | reverse | second order | by default | convention |
 |---|---|---|---|---|---|

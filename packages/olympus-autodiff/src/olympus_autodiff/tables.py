@@ -11,6 +11,9 @@ Three tables define the derivatives of primitives:
 - `linearize_rules`, only for primitives that hold programs:
   ``rule(trace, primals, tangents, **params) -> (results, tangents)`` evaluates the results in
   ``trace.parent`` and records the linear part in ``trace.tangent_trace``.
+
+A fourth table, `recognition_rules`, recognises functions of eigenvalues and singular values before
+they are differentiated; see forward/recognition.py.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ __all__ = [
     "linearize_rules",
     "partials",
     "product_transpose",
+    "recognition_rules",
     "transpose_rules",
     "unary_transpose",
     "unbroadcast",
@@ -79,6 +83,9 @@ transpose_rules: DerivativeTable = DerivativeTable(
     missing="Transpose rule (for reverse-mode differentiation) for '{}' not implemented",
 )
 linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus_autodiff")
+recognition_rules: RuleTable = RuleTable(
+    "recognition", package="olympus_autodiff", folder="spectral"
+)
 
 
 def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:

@@ -27,6 +27,7 @@ from olympus_ir.programs.tracing import (
     transforming,
 )
 from olympus_ir.programs.wide_constants import numpy_classes, with_wide_type
+from olympus_ir.settings.config_states import strong_zeros
 from olympus_ir.trees import pytrees
 
 from ..tables import concerns_refs, jvp_rules
@@ -35,9 +36,10 @@ from .checks import check_constants, is_float0, split_aux
 from .custom_linear import custom_lin_p
 
 if TYPE_CHECKING:
-    from . import held_references
+    from . import held_references, recognition
 else:
     held_references = deferred(".held_references", milliseconds=20)
+    recognition = deferred(".recognition", milliseconds=1.6)
 
 __all__ = [
     "JVP",
@@ -376,6 +378,8 @@ def call_differentiated(
     Raises:
       TypeError: ``has_aux`` is set and the function does not return a pair.
     """
+    if strong_zeros.value:
+        fun = recognition.recognizing(fun)
     try:
         with set_current_trace(trace), transforming(JVP):
             result = fun(*args)

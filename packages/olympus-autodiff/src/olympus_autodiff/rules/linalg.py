@@ -342,8 +342,8 @@ def _separated(values: Any) -> Any:
     below the rounding error of a function of them. At equal values w, the derivative of a smooth
     function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. At values
     with a relative difference of 1.5e-8, it can be computed. It then has about eight correct
-    digits in double precision. The second derivative is infinite there, and thus wrong. The
-    derivatives of `matrix_function` of olympus_numpy are exact.
+    digits in double precision. The second derivative is infinite there, and thus wrong.
+    Expressions that `recognition_rules` recognise have exact derivatives.
     """
     aval = aval_of(values)
     count = aval.shape[-1] if aval.shape else 0
@@ -432,11 +432,11 @@ def _eig_jvp(
     right = vectors[-1]
     dx = lax.convert_element_type(tangents[0], aval_of(values).dtype)
     # inv(v) @ dx @ v = dw + inv(v) @ dv @ w - w @ inv(v) @ dv
-    projected = _solve(right, matmul(dx, right))
+    projected = solve(right, matmul(dx, right))
     results, changes = [values], [_diagonal(projected)]
     if compute_left_eigenvectors:
         left = vectors[0]
-        adjoint_projected = _solve(left, matmul(adjoint(dx), left))
+        adjoint_projected = solve(left, matmul(adjoint(dx), left))
         results.append(left)
         changes.append(_eigenvector_tangent(left, lax.conj(values), adjoint_projected))
     if compute_right_eigenvectors:
@@ -445,7 +445,7 @@ def _eig_jvp(
     return results, changes
 
 
-def _solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: Any) -> Any:
     packed, _, permutation = linalg.lu(a)
     solved = linalg.triangular_solve(
         packed, permute_rows(b, permutation), left_side=True, lower=True, unit_diagonal=True

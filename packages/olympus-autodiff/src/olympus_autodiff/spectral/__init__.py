@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of eigenvalues and singular values, with derivatives of any order where they are equal.
+
+`matrix_functions` computes V g(w) V^H and its derivatives. The files with the names of families of
+primitives hold `recognition_rules`, which recognise such functions in programs that are written
+with ``eigh``, ``svd`` and ``eig``. The folder stands on `custom`, `forward` and `rules`.
+"""
