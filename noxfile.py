@@ -573,6 +573,13 @@ def release_rehearsal(session: nox.Session) -> None:
     session.run("python", "tools/rehearse_release.py", str(DIST), session.create_tmp())
 
 
+@nox.session
+def pairs(session: nox.Session) -> None:
+    """Tests packages with the lowest and newest siblings: ``-- --since HEAD~9 olympus-random``."""
+    session.install("hatchling>=1.27", "packaging", "uv")
+    session.run("python", "tools/pairs.py", session.create_tmp(), *session.posargs)
+
+
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"

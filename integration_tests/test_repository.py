@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from packaging.requirements import Requirement
 
 from olympus_ir.diagnostics import errors
 
@@ -94,10 +95,12 @@ def test_name_is_that_of_the_folder_and_version_comes_from_about(package: Path) 
 def test_ranges_between_packages_admit_the_tree(package: Path) -> None:
     table = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
     versions = {other.name: read_version(other) for other in PACKAGES}
-    requirements = table["project"]["dependencies"] + table["dependency-groups"]["test"]
-    ours = [re.fullmatch(r"(olympus[a-z-]*)(.*)", text) for text in requirements]
-    for match in filter(None, ours):
-        assert match[2] == f"~={versions[match[1]]}", match[0]
+    declared = table["project"]["dependencies"] + table["dependency-groups"]["test"]
+    ours = [each for each in map(Requirement, declared) if each.name in versions]
+    for requirement in ours:
+        bounds = {each.operator for each in requirement.specifier}
+        assert bounds in ({"~="}, {">=", "<"}), f"{requirement} lacks an end"
+        assert requirement.specifier.contains(versions[requirement.name], prereleases=True)
 
 
 def test_requirements_file_installs_every_package() -> None:
