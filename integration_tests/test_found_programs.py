@@ -29,6 +29,32 @@ def written(x):
     return lax.scan(lambda carry, row: (jnp.tanh(carry),) * 2, reference[...], start)[1]
 
 
+def test_derivatives_of_convolutions_without_operands():
+    def convolved(x):
+        sums = jnp.broadcast_to(jnp.sum(x), (2, 2, 2))
+        images, kernels = jnp.resize(sums, (1, 2, 3)), jnp.resize(sums, (2, 2, 1))
+        return lax.conv_general_dilated(images, kernels, (2,), [(0, 0)], rhs_dilation=(2,))
+
+    x = jnp.zeros((2, 0))
+    assert olympus.jacfwd(olympus.jacfwd(convolved))(x).shape == (1, 2, 2, 2, 0, 2, 0)
+
+
+def test_random_numbers_without_compilation():
+    """Python numbers are floats of 32 bits there, too."""
+    key = olympus.random.key(25)
+    draws = [
+        lambda: olympus.random.bernoulli(key, 0.4, (8,)),
+        lambda: olympus.random.bernoulli(key, np.full(8, 0.4), mode="high"),
+        lambda: olympus.random.geometric(key, 0.3, (8,)),
+        lambda: olympus.random.categorical(key, np.zeros(4), shape=(8,)),
+        lambda: olympus.random.choice(key, 4, (8,), p=np.array([0.1, 0.2, 0.3, 0.4])),
+    ]
+    for draw in draws:
+        with olympus.disable_jit():
+            found = draw()
+        np.testing.assert_array_equal(found, draw())
+
+
 def gradient(function, x):
     result, pull = olympus.vjp(function, x)
     return pull(0.5 * jnp.cos(result))[0]

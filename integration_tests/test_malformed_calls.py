@@ -57,6 +57,12 @@ REFUSED = {
         TypeError,
         lambda: olympus.ops.segment_min(X, np.arange(4), 4, bucket_size=jnp.ones((2, 2))),
     ),
+    "numbers as masks": (ValueError, lambda: jnp.add.reduce(X, where=2.5)),
+    "texts to join as sparse arrays": (
+        ValueError,
+        lambda: sparse.bcoo_concatenate({"a": 1}, dimension=0),
+    ),
+    "numbers as functions of sparse arrays": (TypeError, lambda: sparse.sparsify(1)),
     "lists as norms": (ValueError, lambda: scipy.fft.dct(X, norm=[None, 1.0])),
     "scalars as columns": (ValueError, lambda: scipy.linalg.hankel(1.0)),
     "texts as sparse arrays": (

@@ -102,7 +102,7 @@ def description(error: BaseException) -> Outcome:
 
 def type_of(leaf: Any) -> str:
     """Returns dtype and shape of a leaf, or the name of its type."""
-    if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+    if not isinstance(leaf, type) and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
         return f"{leaf.dtype}{list(leaf.shape)}"
     return type(leaf).__name__
 

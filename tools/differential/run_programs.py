@@ -92,9 +92,9 @@ def nudge(jnp: Any, seed: int) -> Any:
 
 def type_of(value: Any) -> str:
     """Returns dtype, shape and weak type of a result."""
-    return f"{value.dtype}{list(value.shape)}" + (
-        " weak" if getattr(value, "weak_type", False) else ""
-    )
+    # Whether a boolean is weak has no effect on promotion.
+    weak = getattr(value, "weak_type", False) and value.dtype != bool
+    return f"{value.dtype}{list(value.shape)}" + (" weak" if weak else "")
 
 
 def described(value: Any) -> Outcome:

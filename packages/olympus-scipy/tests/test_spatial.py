@@ -183,3 +183,39 @@ def test_bad_input():
         Slerp.init(np.zeros(2), np.ones((2, 4)))
     with pytest.raises(ValueError, match="at most 1-dimensional"):
         Slerp.init(np.arange(5.0), several)(np.ones((2, 2)))
+
+
+def test_traced_flags():
+    quat = np.array([0.1, 0.4, 0.2, 0.9], np.float32)
+    expected = expected_transform.Rotation.from_quat(quat)
+
+    @jit
+    def computed(flag):
+        rotation = Rotation.from_quat(quat)
+        turned = Rotation.from_euler("xyz", quat[:3], flag)
+        return (
+            rotation.as_rotvec(flag),
+            rotation.as_euler("xyz", flag),
+            rotation.apply(quat[:3], flag),
+            rotation.as_quat(flag, flag),
+            turned.as_rotvec(),
+        )
+
+    for flag in (False, True):
+        wanted = (
+            expected.as_rotvec(flag),
+            expected.as_euler("xyz", flag),
+            expected.apply(quat[:3], flag),
+            expected.as_quat(canonical=flag, scalar_first=flag),
+            expected_transform.Rotation.from_euler("xyz", quat[:3], flag).as_rotvec(),
+        )
+        for found, each in zip(computed(flag), wanted, strict=True):
+            np.testing.assert_allclose(found, each, rtol=1e-5, atol=1e-6)
+
+
+def test_flags_of_several_rotations():
+    quat = np.array([[0.1, 0.4, 0.2, 0.9], [0.3, 0.1, 0.2, 0.9]], np.float32)
+    expected = expected_transform.Rotation.from_quat(quat)
+    found = Rotation.from_quat(quat).as_rotvec(np.array([True, False]))
+    wanted = [expected[0].as_rotvec(True), expected[1].as_rotvec()]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -54,6 +54,19 @@ def test_a_batch_of_convolutions_is_one_convolution():
         assert names(batched, *operands).count("conv_general_dilated") == 1
 
 
+@pytest.mark.parametrize("batched", [(0, 0), (0, None), (None, 0)])
+def test_convolutions_of_no_examples(batched):
+    operands = [
+        numbers(*((0,) if dim == 0 else ()), *shape)
+        for dim, shape in zip(batched, ((1, 2, 5), (4, 2, 3)), strict=True)
+    ]
+
+    def convolved(image, kernel):
+        return lax.conv(image, kernel, (1,), "VALID")
+
+    assert vmap(convolved, batched)(*operands).shape == (0, 1, 4, 3)
+
+
 def test_an_initial_value_an_example():
     x, inits = numbers(3, 4, 5), np.array([1.0, 2.0, -1.0], np.float32)
 

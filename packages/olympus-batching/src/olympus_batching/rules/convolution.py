@@ -7,7 +7,9 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.types.avals import get_aval
 
+from ..dimensions import unbatched_aval
 from ..tables import batching_rules, ndim_of, shape_of
 
 
@@ -27,6 +29,13 @@ def _conv_general_dilated(
     rhs_dim: int | None
     lhs_dim, rhs_dim = batch_dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
+    if axis_size == 0:  # there is no group to compute
+        params.update(
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count,
+        )
+        return _no_examples(args, batch_dims, params), 0
 
     def convolve(lhs: Any, rhs: Any, feature_groups: int, batch_groups: int) -> Any:
         return conv_general_dilated_p.bind(
@@ -71,6 +80,15 @@ def _conv_general_dilated(
     place = out_spec[1]
     out = split(split(out, place, groups), place + 1, axis_size)
     return merged(out, place, place + 1), place
+
+
+def _no_examples(args: Any, batch_dims: Any, params: dict[str, Any]) -> Any:
+    """Returns the convolutions of no examples, of the shape that each would have."""
+    examples = tuple(
+        unbatched_aval(get_aval(arg), dim) for arg, dim in zip(args, batch_dims, strict=True)
+    )
+    (each,), _ = conv_general_dilated_p.infer(examples, params)
+    return lax.full((0, *each.shape), 0, each.dtype)
 
 
 def merged(x: Any, source: int, target: int) -> Any:

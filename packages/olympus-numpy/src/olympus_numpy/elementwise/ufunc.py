@@ -204,7 +204,8 @@ class ufunc:
                     f"reduction operation {self.__name__!r} does not have an identity, so to use a "
                     "where mask one has to specify 'initial'."
                 )
-            if np.dtype(ensure_array(where).dtype) != np.bool_:
+            where = ensure_array(where)
+            if where.dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={where.dtype}")
         if self._reduce is not None:
             return self._reduce(

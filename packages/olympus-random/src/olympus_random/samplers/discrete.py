@@ -59,7 +59,7 @@ def bernoulli(
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
     key, _ = check_key("bernoulli", key)
-    dtype = dtypes.canonicalize_dtype(dtypes.dtype(p))
+    dtype = dtypes.dtype(p, canonicalize=True)
     if not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(
             f"bernoulli probability `p` must have a floating dtype, got {dtypes.name_of(dtype)}."
@@ -71,7 +71,7 @@ def bernoulli(
 
 @compiled("shape", "mode")
 def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
-    dtype = dtypes.dtype(p)
+    dtype = dtypes.dtype(p, canonicalize=True)
     p = in_rank_of(p, shape)
     if mode == "low":
         return lax.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
@@ -167,7 +167,7 @@ def categorical(
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     axis %= ndim
-    dtype = float_dtype("gumbel", dtypes.dtype(logits))
+    dtype = float_dtype("gumbel", dtypes.dtype(logits, canonicalize=True))
     batch_shape = np.shape(logits)[:axis] + np.shape(logits)[axis + 1 :]
     if shape is None:
         shape = batch_shape

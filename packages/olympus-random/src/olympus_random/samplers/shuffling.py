@@ -224,7 +224,9 @@ def _no_draws(a: Any, shape: tuple[int, ...], axis: int) -> Any:
     if a is None:
         return lax.full(shape, 0, dtypes.default_int_dtype())
     size = np.shape(a)
-    return lax.full((*size[:axis], *shape, *size[axis + 1 :]), 0, dtypes.dtype(a))
+    return lax.full(
+        (*size[:axis], *shape, *size[axis + 1 :]), 0, dtypes.dtype(a, canonicalize=True)
+    )
 
 
 def _taken(a: Any, indices: Any, axis: int) -> Any:
@@ -243,7 +245,7 @@ def _some_in_random_order(key: Any, *, population: int, shape: tuple[int, ...]) 
 
 
 def _floating(p: Any) -> Any:
-    return lax.convert_element_type(p, dtypes.to_inexact_dtype(dtypes.dtype(p)))
+    return lax.convert_element_type(p, dtypes.to_inexact_dtype(dtypes.dtype(p, canonicalize=True)))
 
 
 @compiled("shape")

@@ -395,7 +395,7 @@ def geometric(
 
 @compiled("shape", "dtype")
 def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    float_type = dtypes.to_inexact_dtype(dtypes.dtype(p))
+    float_type = dtypes.to_inexact_dtype(dtypes.dtype(p, canonicalize=True))
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
     one = scalar(1, float_type)
     u = lax.select(lax.eq(u, scalar(0, float_type)), lax.full(shape, one), u)

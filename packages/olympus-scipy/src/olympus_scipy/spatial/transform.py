@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,6 +33,16 @@ def _floats(name: str, value: Any, size: int | None = None) -> Any:
             f"{value.shape}."
         )
     return value.astype(dtypes.to_inexact_dtype(value.dtype))
+
+
+def _chosen(flag: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Returns one of two arrays of vectors: the first where ``flag`` is true.
+
+    A flag may be traced, or an array with one flag for each vector.
+    """
+    if not hasattr(flag, "shape"):
+        return one() if flag else other()
+    return onp.where(onp.expand_dims(flag, -1) if np.ndim(flag) else flag, one(), other())
 
 
 @boundary_class
@@ -73,7 +83,7 @@ class Rotation(NamedTuple):
         """
         axes, extrinsic = _axes(seq)
         angles = _floats("from_euler", angles)
-        angles = onp.deg2rad(angles) if degrees else angles
+        angles = _chosen(degrees, lambda: onp.deg2rad(angles), lambda: angles)
         count = len(axes)
         if count == 1:
             if angles.ndim > 2 or (angles.ndim == 2 and angles.shape[-1] != 1):
@@ -127,7 +137,8 @@ class Rotation(NamedTuple):
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
         """Returns the rotations of rotation vectors, the axis times the angle."""
         rotvec = _floats("from_rotvec", rotvec, 3)
-        return cls(quaternions.of_vector(onp.deg2rad(rotvec) if degrees else rotvec))
+        vector = _chosen(degrees, lambda: onp.deg2rad(rotvec), lambda: rotvec)
+        return cls(quaternions.of_vector(vector))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
@@ -179,7 +190,11 @@ class Rotation(NamedTuple):
         """
         vectors = _floats("apply", vectors, 3)
         matrix = self.as_matrix()
-        return onp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors)
+        return _chosen(
+            inverse,
+            lambda: onp.einsum("...kj,...k->...j", matrix, vectors),
+            lambda: onp.einsum("...jk,...k->...j", matrix, vectors),
+        )
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
         """Returns the Euler angles about three axes, of shape (3,) or (n, 3); see `from_euler`.
@@ -191,7 +206,7 @@ class Rotation(NamedTuple):
         if len(axes) != 3:
             raise ValueError(f"Expected 3 axes, got {seq}.")
         angles = quaternions.euler_angles(self.quat, axes, extrinsic)
-        return onp.rad2deg(angles) if degrees else angles
+        return _chosen(degrees, lambda: onp.rad2deg(angles), lambda: angles)
 
     def as_matrix(self) -> Array:
         """Returns the rotation matrices, of shape (3, 3) or (n, 3, 3)."""
@@ -213,13 +228,13 @@ class Rotation(NamedTuple):
         Returns:
           A floating array of shape (4,) or (n, 4).
         """
-        quat = quaternions.canonical(self.quat) if canonical else self.quat
-        return onp.roll(quat, 1, axis=-1) if scalar_first else quat
+        quat = _chosen(canonical, lambda: quaternions.canonical(self.quat), lambda: self.quat)
+        return _chosen(scalar_first, lambda: onp.roll(quat, 1, axis=-1), lambda: quat)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
         """Returns the rotation vectors, the axis times the angle, which is at most pi."""
         vector = quaternions.vector(self.quat)
-        return onp.rad2deg(vector) if degrees else vector
+        return _chosen(degrees, lambda: onp.rad2deg(vector), lambda: vector)
 
     def inv(self) -> Rotation:
         """Returns the inverse rotations."""

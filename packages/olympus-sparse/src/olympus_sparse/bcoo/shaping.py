@@ -272,6 +272,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     operands = list(operands)
     if not operands:
         raise ValueError("bcoo_concatenate: operands must not be empty")
+    if not all(isinstance(operand, BCOO) for operand in operands):
+        raise ValueError(
+            f"bcoo_concatenate: operands must be a sequence of BCOO arrays, got {operands}"
+        )
     dimension = operator.index(dimension)
     first = operands[0]
     n_batch, n_sparse, n_dense, ndim = first.n_batch, first.n_sparse, first.n_dense, first.ndim

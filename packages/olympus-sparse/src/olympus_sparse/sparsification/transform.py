@@ -44,6 +44,8 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
       >>> sparsify(lambda x: jnp.sin(x) * 2)(mat)
       BCOO(float32[2, 2], nse=2)
     """
+    if not callable(f):
+        raise TypeError(f"sparsify takes a function, got {f!r} of type {type(f).__name__}")
     if use_tracer:
         return call_with_tracers(f)
 

@@ -71,10 +71,28 @@ def _dynamic_slice(
 @lowering_rules.define(lax.dynamic_update_slice_p)
 def _dynamic_update_slice(context: LoweringContext, operand: Any, update: Any, *starts: Any) -> Any:
     aval = context.aval_out
+    if context.module.num_partitions > 1:
+        starts = _clamped_starts(context, starts)
     starts_all = _start_indices(context, starts, context.avals_in[2:], len(_words(context, aval)))
     return context.create(
         "stablehlo.dynamic_update_slice", mlir.aval_type(aval), (operand, update, *starts_all)
     )
+
+
+def _clamped_starts(context: LoweringContext, starts: Sequence[Any]) -> tuple[Any, ...]:
+    """Clamps the starts of an update of size one, because XLA's partitioner does not."""
+    operand, update, *start_avals = context.avals_in
+    clamped = list(starts)
+    for dim, (aval, size, count) in enumerate(
+        zip(start_avals, operand.shape, update.shape, strict=True)
+    ):
+        if isinstance(size, int) and isinstance(count, int) and count == 1 < size:
+            last = min(size - 1, int(dtypes.iinfo(aval.dtype).max))
+            low, high = (context.scalar(bound, aval.dtype) for bound in (0, last))
+            clamped[dim] = context.create(
+                "stablehlo.clamp", mlir.aval_type(aval), (low, starts[dim], high)
+            )
+    return tuple(clamped)
 
 
 def _list(values: Sequence[int]) -> str:
