@@ -187,7 +187,7 @@ def _full(aval: Any, value: int) -> Any:
     if aval.weak_type and not aval.shape:
         kind = dtypes.scalar_type_of(dtype)
         if kind is not bool and dtypes.python_scalar_dtype(kind) == dtype:
-            return kind(value)  # weakly typed, as Python scalars are
+            return kind(value)  # Python scalars are weakly typed.
     constant = scalar(value, dtype)
     if not aval.shape and not aval.vma:
         return constant
@@ -197,7 +197,7 @@ def _full(aval: Any, value: int) -> Any:
 def zeros_like_aval(aval: Any) -> Any:
     """Returns an array of zeros of the given type."""
     if known_types.is_high(aval):
-        # evaluate at once: the value must not contain tracers
+        # The value must not contain tracers, so it is evaluated at once.
         with set_current_trace(evaluation_trace):
             return aval.vspace_zero()
     return _full(aval, 0)
@@ -265,7 +265,8 @@ def laid_out_as(value: Any, aval: Any) -> Any:
     if own is wanted:
         return value
     if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
-        return value  # the devices are unknown; a replicated value combines with any other
+        # The devices are unknown, but a replicated value can be combined with any other value.
+        return value
     return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
 
 

@@ -15,7 +15,7 @@ from olympus_ir.expansions.elementwise import expansion, where
 
 __all__ = ["zeta_grad_s"]
 
-_TERMS = 10  # number of terms that are summed directly
+_TERMS = 10  # the number of terms that are summed directly
 # B_2k / (2k)!, for k from 1.
 _BERNOULLI = (
     *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160),

@@ -178,7 +178,7 @@ def _joined(stacked: Any, last: Any, out_axes: Any) -> Any:
     remaining = pytrees.tree_leaves(last) if last is not None else [None] * len(leaves)
     results = []
     for chunks, end, target in zip(leaves, remaining, targets, strict=True):
-        if target is None:  # the same for all examples
+        if target is None:  # the result is the same for all examples
             results.append(lax.index_in_dim(chunks, 0, keepdims=False))
             continue
         count, chunk, *shape = chunks.shape

@@ -183,7 +183,8 @@ class BatchTrace(Trace):
 
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
     """Returns the tracer of a batched value, an array or a reference."""
-    if getattr(type(value), "is_ref", False) is True:  # a property in `ShapeDtypeStruct`
+    # The attribute is a property in `ShapeDtypeStruct`.
+    if getattr(type(value), "is_ref", False) is True:
         return ref_tracers.BatchRefTracer(trace, value, batch_dim)
     return BatchTracer(trace, value, batch_dim)
 

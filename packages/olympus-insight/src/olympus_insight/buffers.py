@@ -200,7 +200,7 @@ def lifetimes_of(module: Module, allocations: list[Allocation]) -> Lifetimes:
     for allocation in allocations:
         for buffer in allocation.buffers:
             start = walk.defined.get(buffer.id)
-            if start is None:  # defined in a computation that does not run by itself
+            if start is None:  # the buffer is defined in a computation that does not run by itself
                 continue
             last = end if buffer.id in returned else max(walk.readers[buffer.id], default=start)
             live[buffer.id] = start, max(start, last)

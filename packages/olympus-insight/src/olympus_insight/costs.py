@@ -95,7 +95,7 @@ def _own_cost(equation: Equation) -> Cost:
     try:
         shapes = [RooflineShape.from_aval(aval) for aval in avals_in]
         return Cost(rule(context, *shapes, **equation.params).unfused_flops, moved)
-    except Exception:  # rules know arrays of numbers only
+    except Exception:  # the rules handle arrays of numbers only
         return Cost(elements, moved)
 
 

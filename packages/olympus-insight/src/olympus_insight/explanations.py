@@ -47,7 +47,7 @@ class Trace(NamedTuple):
     """One trace of a function.
 
     Attributes:
-      function: the function's name and place.
+      function: the function's name and line.
       number: the number of the trace among the traces of the function, from 1.
       line: the line of the call; None if it is not known.
       seconds: the duration of the trace.

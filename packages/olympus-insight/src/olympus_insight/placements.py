@@ -35,7 +35,7 @@ def placement_svg(shape: Sequence[int], sharding: Any) -> str:
     ]
     others = [axis for axis in reversed(range(len(shape))) if axis not in split]
     axes = sorted([*split[-2:], *others][: min(2, len(shape))])
-    if len(axes) < 2:  # vectors are rows
+    if len(axes) < 2:  # a vector is drawn as a row
         axes = [None, *axes] if axes else [None, None]
     parts: dict[tuple, list[int]] = defaultdict(list)
     for device, index in indices.items():

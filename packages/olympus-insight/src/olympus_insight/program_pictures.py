@@ -101,7 +101,7 @@ def show(fun: Any, *args: Any, **kwargs: Any) -> Picture:
         return _placement_picture(
             f"placement of {fun.dtype}{list(fun.shape)}", fun.shape, fun.sharding
         )
-    if hasattr(fun, "jaxpr"):  # a traced function
+    if hasattr(fun, "jaxpr"):  # `fun` is a traced function
         return program_picture(fun.jaxpr)
     traced = jitted(fun).trace(*args, **kwargs)
     return program_picture(traced.jaxpr, traced.fun_name, _placements(args, kwargs))

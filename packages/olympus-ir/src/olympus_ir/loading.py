@@ -100,7 +100,8 @@ class _DeferredModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         try:
             return getattr(sys.modules[self.__name__], name)
-        except (KeyError, AttributeError):  # not imported yet, or another thread is importing it
+        # The module is not imported yet, or another thread is importing it.
+        except (KeyError, AttributeError):
             with timed_import:
                 return getattr(importlib.import_module(self.__name__), name)
 

@@ -24,7 +24,8 @@ def check_shape_rule(case: Case) -> None:
         avals = tuple(get_aval(arg) for arg in case.args)
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
-        if rule is None or rule in array_rules:  # an expansion, or a rule on device arrays
+        # The primitive has an expansion, or a rule on device arrays.
+        if rule is None or rule in array_rules:
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         else:  # a direct call skips the evaluator's check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)

@@ -144,7 +144,7 @@ refuse_jax()
 refuse_later_import()
 
 if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-    absl_set_min_log_level(1)  # otherwise each new client logs its devices
+    absl_set_min_log_level(1)  # At other levels, each new client logs its devices.
 
 # ---- names that are the same in all supported versions ----
 
@@ -552,7 +552,7 @@ def run_mlir_passes(operation: Any, pipeline: str) -> None:
 @functools.cache
 def register_lapack() -> None:
     """Registers LAPACK's routines with XLA. Loads SciPy, whose routines jaxlib calls."""
-    lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads SciPy's routines
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)  # this loads SciPy's routines
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
 

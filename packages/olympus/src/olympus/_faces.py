@@ -33,7 +33,7 @@ __all__ = ["face", "missing_name", "present"]
 # or without naming them.
 _HOMES = {"PartitionSpec": "olympus.sharding"}
 
-# Cache: the wrapper of each inner function. Functions of modules are never deleted.
+# A cache of the wrapper of each inner function. Functions of modules are never deleted.
 _wrappers: dict[FunctionType, FunctionType] = {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 __all__ = ["HABITS"]
 
-#: By module: the advice for names that the module does not have.
+#: The advice for names that a module does not have, by module.
 HABITS: dict[str, dict[str, str]] = {
     "olympus": {
         "Tensor": "use `olympus.Array` for types, and `olympus.numpy.array` to make an array",

@@ -194,7 +194,7 @@ class CustomRuleFunction(NamedFunction, Generic[P, R]):
         Raises:
           TypeError: the arguments do not fit the signature, or some are keyword-only.
         """
-        # computed at the first call, because many decorated functions are never called
+        # This is computed at the first call, because many decorated functions are never called.
         if self._count is None:
             self._count = positional_count(self.fun)
         if kwargs or len(args) != self._count:

@@ -105,7 +105,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
                 lambda total, term: pytrees.tree_map(lax.add_any_p.bind, total, term), terms
             )
 
-        sum_of_terms.__name__ = "jvp"  # shown in printed programs
+        sum_of_terms.__name__ = "jvp"  # Printed programs show this name.
         self.defjvp(sum_of_terms)
 
     @api_boundary

@@ -163,7 +163,7 @@ def linear_call(
         them.
       linear_args: the arguments in which the function is linear.
       smooth: whether the call has derivatives with respect to ``residual_args``, computed from the
-        functions. If False, differentiating by ``residual_args`` raises an error.
+        functions. If False, such derivatives raise an error.
 
     Returns:
       The function's result.

@@ -308,7 +308,8 @@ def expand(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict
     """
     expansion = expansion_rules.rules.get(primitive)
     if expansion is None:
-        primitive.infer(tuple(map(aval_of, args)), params)  # refuses operands of wrong types
+        # This raises an error for operands of wrong types.
+        primitive.infer(tuple(map(aval_of, args)), params)
         raise jvp_rules.missing(primitive)
     with set_current_trace(trace):
         return expansion(*args, **params)

@@ -84,7 +84,8 @@ def apply_to_refs(
             return HeldRefTracer(trace, aval, lax.empty(ty.shape, ty.dtype))  # type: ignore[arg-type]
     if not any(is_held(arg, trace) for arg in args):
         return NotImplemented
-    primitive.infer(tuple(map(get_aval, args)), params)  # raises if the operands do not fit
+    # This raises an error if the operands do not fit.
+    primitive.infer(tuple(map(get_aval, args)), params)
     with set_current_trace(trace):
         rule = _rules.get(primitive)
         if rule is not None:

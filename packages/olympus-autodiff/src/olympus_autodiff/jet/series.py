@@ -116,7 +116,7 @@ def order_of(series: Sequence[Any]) -> int:
 
 
 def velocity(terms: Sequence[Any]) -> Series:
-    """Returns the coefficients of the derivative by ``t``, one fewer than are given."""
+    """Returns the coefficients of the derivative with respect to ``t``, one fewer than given."""
     return [times(k, term) for k, term in enumerate(terms, 1)]
 
 
@@ -218,7 +218,7 @@ def series_composition(outer: Sequence[Any], terms: Series) -> Series:
       outer: the coefficients of ``f``, one more than there are terms.
       terms: the terms of ``x``.
     """
-    shift = [None, *terms]  # x - x_0, which has no constant coefficient
+    shift = [None, *terms]  # the series x - x_0, which has no constant coefficient
     order = len(terms)
     result = [outer[order]]
     # Horner's scheme. A product with the shift has no constant coefficient and one more term.

@@ -94,7 +94,7 @@ class Inputs:
     Attributes:
       transformation: the name of the transformation, such as ``"grad"``.
       fun: the function.
-      numbers: the positions of the arguments to differentiate by.
+      numbers: the positions of the arguments to differentiate with respect to.
       args: all positional arguments.
     """
 

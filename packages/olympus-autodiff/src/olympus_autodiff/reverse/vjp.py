@@ -63,9 +63,10 @@ class VJP:
         source: Any = None,
     ) -> None:
         self._equations = equations  # the residuals are literals in the equations
-        self._invars = invars  # one for each argument leaf with tangents
+        self._invars = invars  # one variable for each argument leaf with tangents
         self._outvars = (
-            outvars  # one for each result leaf; None if it does not depend on the arguments
+            # One for each result leaf; None for a leaf that does not depend on the arguments.
+            outvars
         )
         self._input_avals = input_avals  # the tangent types of all argument leaves
         self._cotangent_avals = cotangent_avals

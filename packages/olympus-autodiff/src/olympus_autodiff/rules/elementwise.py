@@ -297,7 +297,7 @@ def _convert_jvp(
 def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) -> list[Any]:
     aval = x.aval
     if is_complex(cotangent) and not dtypes.issubdtype(aval.dtype, np.complexfloating):
-        cotangent = real(cotangent)  # converting would warn that the imaginary part is dropped
+        cotangent = real(cotangent)  # a conversion would warn that the imaginary part is dropped
     given = aval_of(cotangent)
     if aval.dtype == given.dtype and aval.weak_type == given.weak_type:
         return [cotangent]

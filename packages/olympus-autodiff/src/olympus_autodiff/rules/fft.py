@@ -27,7 +27,7 @@ jvp_rules.define(lax.fft_p, linear)
 def _fft_transpose(
     cotangent: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]
 ) -> list[Any]:
-    if not fft_lengths:  # for a conversion between real and complex dtypes only
+    if not fft_lengths:  # the operation only converts between real and complex dtypes
         return [_without_transform(cotangent, fft_type)]
     if fft_type is FftType.RFFT:
         return [_rfft_transpose(cotangent, fft_lengths)]

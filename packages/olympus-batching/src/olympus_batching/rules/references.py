@@ -135,7 +135,7 @@ def _batched_transforms(
     batched = references.transforms_of([dim is not None for dim in dims[first:]], tree)
     dim = dims[0]
     aval = get_aval(args[0]).inner_aval  # type: ignore[attr-defined]
-    if dim is not None:  # the type of one example
+    if dim is not None:  # the type is that of one example
         aval = ShapedArray((*aval.shape[:dim], *aval.shape[dim + 1 :]), aval.dtype)
     chain: list[Any] = []
     for transform, flags in zip(transforms, batched, strict=True):

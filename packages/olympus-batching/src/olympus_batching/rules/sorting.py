@@ -41,7 +41,7 @@ def _order_statistics(axis_size: int, args: Any, batch_dims: Any) -> Any:
             shape = (*operand.shape[:-1], places.shape[-1])
             places = lax.broadcast_in_dim(places, shape, (0, operand.ndim - 1))
         return lax.order_statistics_p.bind(operand, places), 0
-    # Select from each line once, at the positions of all examples.
+    # The examples share the operand, so each line is sorted once for the positions of all examples.
     places = move_dim(places, places_dim, places.ndim - 2)
     *lines, _, count = places.shape
     places = lax.reshape(places, (*lines, axis_size * count))

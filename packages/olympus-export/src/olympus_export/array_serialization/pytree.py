@@ -74,7 +74,7 @@ class PyTreeFuture(concurrent.futures.Future):
         self.set_running_or_notify_cancel()
         try:
             self.set_result(work())
-        except BaseException as error:  # raised by `result`
+        except BaseException as error:  # `result` raises the exception
             self.set_exception(error)
 
     def __await__(self) -> Generator[Any, None, Any]:

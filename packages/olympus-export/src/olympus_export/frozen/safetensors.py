@@ -116,7 +116,7 @@ def _read(contents: bytes) -> Contents:
             f"the header claims {length} bytes, and the file has {len(contents) - _LENGTH.size}"
         )
     start = _LENGTH.size + length
-    # without a text, `json` would guess the encoding
+    # given bytes, `json` would guess the encoding
     text = contents[_LENGTH.size : start].decode()
     header = json.loads(text, object_pairs_hook=_without_duplicates)
     metadata = header.pop("__metadata__", {})

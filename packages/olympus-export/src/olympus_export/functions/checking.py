@@ -37,7 +37,7 @@ def check_module(exported: Exported, module: Any) -> None:
     try:
         _check_types(exported, module)
         check_custom_calls(module, exported.disabled_safety_checks)
-    except RuntimeError:  # nanobind's, for texts that it cannot convert
+    except RuntimeError:  # nanobind raises this error for texts that it cannot convert
         raise _damaged(exported, "a text in it is not in UTF-8") from None
 
 

@@ -19,7 +19,7 @@ MAGIC = b"\x89OLYMPUS-EXPORT\n"
 # Version 2 added layouts and memory spaces to types, and memory kinds and devices to shardings.
 FORMAT_VERSION = 2
 READABLE_VERSIONS = (1, 2)
-LENGTHS = struct.Struct("<IIQ")  # version of the format, checksum, length of the header
+LENGTHS = struct.Struct("<IIQ")  # the fields: version of the format, checksum, length of the header
 
 # Effects that exported programs may have, by name.
 EFFECTS: dict[str, type[Effect]] = {"Ffi": FfiEffect}

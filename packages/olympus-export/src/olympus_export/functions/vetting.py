@@ -106,7 +106,7 @@ def _started() -> subprocess.Popen[bytes]:
     )
     assert process.stdout is not None
     try:
-        _receive(process.stdout)  # the empty message of a process that is ready
+        _receive(process.stdout)  # A process that is ready sends an empty message.
     except EOFError:
         raise RuntimeError(
             f"the process that reads programs of strangers does not start: {sys.executable} ended "
@@ -138,7 +138,7 @@ def _receive(file: IO[bytes]) -> bytes:
 def serve() -> None:
     """Reads modules from standard input; answers each with a description of its defect."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # libraries may print
+    os.dup2(2, 1)  # libraries may print to the standard output
     mlir.context()
     _limit_memory()
     _send(answers, b"")

@@ -145,7 +145,7 @@ def _without_arrays(value: Any, arrays: list[Any]) -> Any:
     try:
         leaves, tree = pytrees.tree_flatten(value)
         places = [leaf for leaf in leaves if _is_operand(leaf)]
-    except Exception:  # an unfinished instance, which lacks attributes
+    except Exception:  # `value` may be an unfinished instance, which lacks attributes
         return value
     if not places:
         return value

@@ -15,7 +15,7 @@ class DebugInfo:
     Attributes:
       traced_for: the transformation, such as ``"jit"``.
       origin: the origin of the function, or a text that describes it.
-      func_src_info: the function's name and place, ``f at file.py:3``.
+      func_src_info: the function's name and line, ``f at file.py:3``.
       arg_names: a name for each flat argument, such as ``x['weights']``; None if unknown.
       result_paths: a path for each flat result, such as ``result[0]``.
 

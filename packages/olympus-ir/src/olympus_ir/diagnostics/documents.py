@@ -148,7 +148,7 @@ class _Layout:
         push((document, 0, False))
         while pending:
             part, indentation, flat = pop()
-            if part.__class__ is Concatenation:  # the most frequent class
+            if part.__class__ is Concatenation:  # This is the most frequent class.
                 for inner in part.parts[::-1]:
                     push((inner, indentation, flat))
             else:

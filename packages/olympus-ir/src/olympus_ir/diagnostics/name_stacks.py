@@ -121,7 +121,7 @@ def name_stack_text(names: tuple[str, ...]) -> str:
       >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
       'vmap(layer)/product'
     """
-    parts: list[str] = []  # innermost first
+    parts: list[str] = []  # the parts, innermost first
     for name in reversed(tuple(names)):
         if name.__class__ is Mark:
             continue

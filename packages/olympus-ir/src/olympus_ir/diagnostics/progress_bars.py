@@ -30,7 +30,7 @@ class _Bar(Protocol):
 class _Line:
     """A line of the standard error that shows the number of steps; used without tqdm."""
 
-    SECONDS = 0.1  # between two updates of the line
+    SECONDS = 0.1  # the time between two updates of the line
 
     def __init__(self, description: str, total: int | None) -> None:
         self.description = description

@@ -33,7 +33,7 @@ class SourceInfo(NamedTuple):
         return self._replace(**changes)
 
     def __reduce__(self) -> tuple[type[SourceInfo], tuple[None, NameStack]]:
-        # Tracebacks belong to a process: pickles keep the names alone.
+        # Tracebacks belong to a process, so pickles contain only the names.
         return SourceInfo, (None, self.name_stack)
 
 
@@ -175,4 +175,4 @@ class FunctionOrigin:
         return name
 
 
-_TAKES_POSITIONALS = 0x04  # the value of inspect.CO_VARARGS; importing inspect would be slow
+_TAKES_POSITIONALS = 0x04  # the value of inspect.CO_VARARGS, without the slow import of inspect

@@ -157,7 +157,7 @@ def _unchain(error: BaseException, shown: TracebackType | None) -> None:
         error: the error.
         shown: the error's filtered traceback; None if the library raised the error.
     """
-    if _is_raised_by_user(error):  # for example an error of NumPy about a tracer
+    if _is_raised_by_user(error):  # The error may be one of NumPy about a tracer, for example.
         return
     before = error.__cause__
     if before is None and not error.__suppress_context__:

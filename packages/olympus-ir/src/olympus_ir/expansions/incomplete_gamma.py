@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _ASYMPTOTIC_FROM = 100.0
-_TRANSITION = 0.3  # the asymptotic expansion is used for |x - a| / a up to this
+_TRANSITION = 0.3  # the largest |x - a| / a for which the asymptotic expansion is used
 _STIRLING_FROM = 10.0
 _MAX_ITERATIONS = 2000
 

@@ -113,5 +113,5 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
 
 
 def _pairs(names: tuple, perm: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    axis_size(names)  # raises if a name is not bound
+    axis_size(names)  # This raises an error if a name is not bound.
     return tuple((int(source), int(destination)) for source, destination in perm)

@@ -126,7 +126,9 @@ def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...])
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Draws uniform random numbers from hidden state; different in each run and transformation.
+    """Draws uniform random numbers with the generator of the device, whose state is hidden.
+
+    The numbers differ between runs, and between a function and its transformations.
 
     Use `olympus.random.uniform` if the numbers must be reproducible.
 

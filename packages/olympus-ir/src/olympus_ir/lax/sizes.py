@@ -78,4 +78,4 @@ def largest_size(size: Any) -> int:
     if is_constant_dim(size):
         return operator.index(size)
     _, upper = size.bounds()
-    return int(size) if upper == math.inf else int(upper)  # the conversion raises
+    return int(size) if upper == math.inf else int(upper)  # the conversion raises an error

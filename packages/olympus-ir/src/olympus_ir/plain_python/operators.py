@@ -257,7 +257,7 @@ index = _Index()
 
 
 def set_item(container: Any, key: Any, value: Any) -> Any:
-    """Returns the container after ``container[key] = value``: a new array, or the object itself."""
+    """Assigns ``container[key] = value``; returns a new array, or the changed container."""
     if isinstance(container, np.ndarray) and (_is_traced(key) or _is_traced(value)):
         raise TypeError(
             "A NumPy array cannot hold traced values. Make it an array of olympus.numpy before "

@@ -218,7 +218,7 @@ def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: 
         return wanted
     if asked is not None:
         used = {axis for entry in asked.spec.partitions for axis in axes_of_entry(entry)}
-        reduced -= used  # these axes shard a dimension of the result
+        reduced -= used  # the axes in `used` shard a dimension of the result
     if rule.reduced is None:
         _refuse(primitive, "unreduced/reduced")
     for aval, axes in zip(operands, own, strict=True):

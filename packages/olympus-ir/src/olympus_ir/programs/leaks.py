@@ -13,8 +13,8 @@ from .tracing import Trace, Tracer
 
 __all__ = ["check_leaks"]
 
-_SHOWN = 5  # maximal number of tracers in a message
-_CHAIN = 5  # maximal number of links from a tracer to its holder
+_SHOWN = 5  # the maximal number of tracers in a message
+_CHAIN = 5  # the maximal number of links from a tracer to its holder
 
 
 def check_leaks(trace: Trace) -> None:

@@ -305,7 +305,7 @@ def instruction(name: str, **attributes: Any) -> Primitive:
     """Declares a primitive of the instruction set, or returns the existing one."""
     if not attributes:
         if name not in _instruction_set:
-            primitives()  # declares the rarely used primitives, too
+            primitives()  # this declares the rarely used primitives, too
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")

@@ -163,7 +163,7 @@ class Printer:
             return
         taken: set[str] = set()
         names = self._names
-        # Not strict, because the checker also prints malformed programs in messages.
+        # The lengths may differ, because the checker also prints malformed programs in messages.
         for var, atom in zip(olympuspr.invars, equation.invars, strict=False):
             if isinstance(atom, Var) and var not in names:
                 name = self.name(atom)

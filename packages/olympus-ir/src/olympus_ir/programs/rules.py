@@ -183,7 +183,8 @@ class RuleTable(Generic[Rule]):
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         """Defines or replaces a rule, for third parties that use the table as a dictionary."""
-        self.load(primitive.family)  # otherwise a later import would define the replaced rule again
+        # Without the import, a later import would define the replaced rule again.
+        self.load(primitive.family)
         self.exemptions.pop(primitive, None)
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule

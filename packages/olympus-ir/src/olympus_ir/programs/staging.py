@@ -82,7 +82,8 @@ class StagingTrace(Trace):
         self.constvars: list[Var] = []
         self.constant_values: list[Any] = []
         self.mutables: Any = None  # the trace's mutable objects; see `mutable_types`
-        self._constants: dict[int, Var] = {}  # by id; `constant_values` keeps the objects alive
+        # The variables of constants, by the ids of the values in `constant_values`.
+        self._constants: dict[int, Var] = {}
 
     # ---- inputs and constants ----
 
@@ -108,7 +109,7 @@ class StagingTrace(Trace):
             if convert is not None:
                 with set_current_trace(
                     self
-                ):  # for example, a result is converted after the function has returned
+                ):  # An example is the conversion of a result after the function has returned.
                     converted = convert()
                 return self.atom(converted)
         var = self._constants.get(id(value))
@@ -483,7 +484,7 @@ def trace_to_olympuspr(
         current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
-        tracers = outputs = None  # drop references to the trace for the leak check
+        tracers = outputs = None  # The leak check must find no references to the trace.
         check_leaks(trace)
     if config.enable_checks.value:
         checker.check_olympuspr(olympuspr)

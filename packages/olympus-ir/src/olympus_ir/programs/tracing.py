@@ -45,7 +45,7 @@ class Trace:
     __slots__ = ("__weakref__", "finished", "parent")
 
     parent: Trace | None
-    finished: bool  # set when the traced function has returned, which invalidates its tracers
+    finished: bool  # whether the traced function has returned, which invalidates its tracers
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent

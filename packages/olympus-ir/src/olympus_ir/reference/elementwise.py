@@ -76,7 +76,7 @@ def _sign(x: np.ndarray) -> np.ndarray:
         return np.where(x == 0, 0, widen(x) / np.where(modulus == 0, 1, modulus)).astype(x.dtype)
     if _is_integer(x):
         return np.sign(wide_integer(x)).astype(x.dtype)
-    return np.where(x == 0, x, np.sign(widen(x)).astype(x.dtype))  # keeps the sign of zero
+    return np.where(x == 0, x, np.sign(widen(x)).astype(x.dtype))  # zeros keep their signs
 
 
 @define(elementwise.abs_p)

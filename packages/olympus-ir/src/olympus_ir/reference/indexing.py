@@ -126,7 +126,8 @@ def _gather(
 
 
 def _fill(fill_value: Any, dtype: Any) -> np.ndarray:
-    if dtype.kind == "V" and dtype.type is np.void:  # raw bytes of an extended dtype
+    # The elements are raw bytes of an extended dtype.
+    if dtype.kind == "V" and dtype.type is np.void:
         return np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0]
     return np.asarray(0 if fill_value is None else fill_value).astype(dtype)
 

@@ -40,7 +40,8 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
-        if result.dtype.kind == "f" and x.dtype.kind == "c":  # for example, the absolute value
+        # For example, in the absolute value of complex numbers.
+        if result.dtype.kind == "f" and x.dtype.kind == "c":
             return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)
 

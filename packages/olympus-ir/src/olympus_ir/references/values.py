@@ -52,7 +52,7 @@ class RefMethods:
     def _view(self, transform: Any) -> TransformedRef:
         ref, transforms = self._chain()
         view = TransformedRef(ref, (*transforms, transform))
-        view._array_aval()  # raises if the transform does not fit the view
+        view._array_aval()  # this raises an error if the transform does not fit the view
         return view
 
     def _array_aval(self) -> ShapedArray:
@@ -313,7 +313,7 @@ class Ref(RefMethods, metaclass=_RefClass):
     """Mutable reference to an array.
 
     `olympus.new_ref` makes references. A compiled function can take a reference as an argument or
-    close over it. Its writes are visible after the call.
+    close over it. The writes of the function are visible after the call.
 
     Args:
       aval: the type of the reference.

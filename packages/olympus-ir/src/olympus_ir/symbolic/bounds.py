@@ -32,7 +32,8 @@ def bounds_of(dimension: Any) -> Interval:
     found = cache.get(dimension)
     if found is None:
         scope, terms = dimension.scope, dict(dimension.terms)
-        cache[dimension] = bounds_of_terms(terms, scope)  # recursive calls read this first bound
+        # Recursive calls read this preliminary bound.
+        cache[dimension] = bounds_of_terms(terms, scope)
         negated = {term: -count for term, count in terms.items()}
         lower = _greatest_lower(terms, scope, _DEPTH, set())
         found = cache[dimension] = lower, -_greatest_lower(negated, scope, _DEPTH, set())
@@ -185,7 +186,8 @@ def _facts_of_operations(term: Any, scope: Any) -> list[dict]:
     if found is None:
         found = []
         if len(term) == 1 and term[0][1] == 1 and term[0][0].operands:
-            scope.operation_facts[term] = ()  # prevents recursion through the term's operands
+            # This entry prevents a recursion through the term's operands.
+            scope.operation_facts[term] = ()
             found = [
                 expressions.polynomial_of(fact) for fact in _facts_of_factor(term[0][0], scope)
             ]

@@ -24,7 +24,8 @@ from ..types.dtypes import canonicalize_dtype
 
 Dimension: TypeAlias = "int | SymbolicDim"
 
-_OPERATIONS = ("floordiv", "mod", "max", "min")  # in the order in which terms are sorted
+# The operations, in the order in which terms are sorted.
+_OPERATIONS = ("floordiv", "mod", "max", "min")
 
 
 class Factor:

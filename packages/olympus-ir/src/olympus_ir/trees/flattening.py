@@ -92,7 +92,7 @@ def debug_info(
       static_argnames: the keyword arguments that are not traced.
       result_paths_thunk: a function that returns the paths of the results, or None if they are
         unknown.
-      sourceinfo: the function's name and place, ``f at file.py:3``, if they cannot be read from the
+      sourceinfo: the function's name and line, ``f at file.py:3``, if they cannot be read from the
           function.
       signature: the function's signature, if it cannot be read from the function.
     """

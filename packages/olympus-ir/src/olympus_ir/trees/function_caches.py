@@ -49,7 +49,7 @@ class FunctionCache:
         entries = self._entries
         try:
             reference = weakref.ref(owner, lambda _: entries.pop(key, None))
-        except TypeError:  # no weak references
+        except TypeError:  # the function has no weak references
             return known
         entries[key] = (reference, known)
         return known

@@ -40,7 +40,7 @@ def update_wrapper(
         try:
             setattr(wrapper, name, getattr(wrapped, name))
         except (AttributeError, TypeError):
-            continue  # not a valid function name
+            continue  # the value is not a valid function name
     for name in updated:
         getattr(wrapper, name).update(getattr(wrapped, name, {}))
     wrapper.__wrapped__ = wrapped  # type: ignore[attr-defined]

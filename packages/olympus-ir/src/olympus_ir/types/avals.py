@@ -23,7 +23,7 @@ from . import dtypes, layouts
 from .memory_spaces import MemorySpace
 
 Shape: TypeAlias = tuple[int, ...]
-DType: TypeAlias = Any  # np.dtype or an extended dtype
+DType: TypeAlias = Any  # an np.dtype or an extended dtype
 
 
 class AbstractValue:

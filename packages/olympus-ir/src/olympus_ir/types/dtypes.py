@@ -408,7 +408,7 @@ def issubdtype(a: DTypeArgument, b: DTypeArgument) -> bool:
     except KeyError:
         answer = _subdtype_answers[a, b] = _issubdtype(a, b)
         return answer
-    except TypeError:  # not hashable, so not a dtype; NumPy raises the error
+    except TypeError:  # The value is not hashable, so it is not a dtype. NumPy raises the error.
         return _issubdtype(a, b)
 
 

@@ -18,7 +18,7 @@ class MemorySpace(enum.Enum):
 
     Device = enum.auto()
     Host = enum.auto()
-    Any = enum.auto()  # the compiler chooses
+    Any = enum.auto()  # the compiler chooses the memory
 
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"

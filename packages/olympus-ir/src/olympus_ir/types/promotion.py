@@ -141,7 +141,7 @@ def _weak_node(dtype: DType) -> Node:
 
 
 def _is_weak_node(node: Node) -> bool:
-    # Not `node in WEAK_NODES`: in NumPy np.dtype("int64") == int is true.
+    # `node in WEAK_NODES` would be wrong, because np.dtype("int64") == int is true in NumPy.
     return isinstance(node, type)
 
 

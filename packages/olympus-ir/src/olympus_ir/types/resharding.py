@@ -83,7 +83,7 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
             sharding = NamedSharding(
                 sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
             )
-        if sharding.mesh.empty:  # the sharding of a value outside any mesh
+        if sharding.mesh.empty:  # the value is outside of any mesh
             return None
     else:
         raise TypeError(

@@ -18,7 +18,8 @@ from olympus_pallas import BlockSpec
 
 __all__ = ["LEAST", "Sums", "join"]
 
-LEAST = -0.7 * float(np.finfo(np.float32).max)  # below all scores, and far from infinity
+# A number that is below all scores, and far from infinity.
+LEAST = -0.7 * float(np.finfo(np.float32).max)
 
 
 class Sums(NamedTuple):

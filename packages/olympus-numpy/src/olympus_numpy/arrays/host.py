@@ -356,7 +356,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
     """Returns the shape of an array, or of a sequence with a warning."""
-    if isinstance(a, int | float | complex):  # of any size
+    if isinstance(a, int | float | complex):  # Python numbers may be of any size.
         return ()
     a = to_array(a)
     if not is_valid_value(a):

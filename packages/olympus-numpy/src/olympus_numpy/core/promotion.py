@@ -61,7 +61,7 @@ _enable_x64 = config_states.enable_x64
 
 # ---- legal operands ----
 
-_array_types: set[type] = set()  # cache: classes of legal operands
+_array_types: set[type] = set()  # a cache of the classes of legal operands
 
 
 def check_arraylike(function: str, *args: Any) -> None:
@@ -514,7 +514,7 @@ def ensure_array(value: Any) -> Array:
     return held(scalar, aval) if aval.weak_type else scalar
 
 
-_ready_types: set[type] = set()  # cache: subclasses of `Array`
+_ready_types: set[type] = set()  # a cache of subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Array:

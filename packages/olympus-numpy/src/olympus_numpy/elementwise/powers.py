@@ -92,7 +92,7 @@ def _raised(x1: Any, x2: Any) -> Any:
     if dtypes.issubdtype(ensure_array(x2).dtype, np.integer):
         base_dtype, _ = result_type_of(x1)
         if dtypes.issubdtype(base_dtype, np.inexact):
-            result_type_of(x1, x2)  # raises an error under strict promotion
+            result_type_of(x1, x2)  # This raises an error under strict promotion.
             # Integer exponents stay integers: the derivative with respect to the base then needs no
             # logarithm.
             return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))

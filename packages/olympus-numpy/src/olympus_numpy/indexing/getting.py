@@ -449,8 +449,8 @@ class _Planner:
 
     def plan(self) -> GatherPlan:
         """Returns the plan of the entries read so far."""
-        shape: list[int] = []  # of the gathered array
-        batch: list[int] = []  # of the index vectors
+        shape: list[int] = []  # the shape of the gathered array
+        batch: list[int] = []  # the batch dimensions of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
         where: dict[Any, int] = {}  # the first batch dimension of the arrays, or of a stride
         for dimension in self.dimensions:

@@ -220,7 +220,7 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any
     """
     for value in (part.start, part.stop, part.step):
         if isinstance(value, Tracer):
-            _slice_indices(part, 0, position)  # raises the error for a traced bound
+            _slice_indices(part, 0, position)  # this raises the error for a traced bound
     step = 1 if part.step is None else part.step
     is_integer = isinstance(step, int | np.integer) or not is_constant_dim(step)
     if not is_integer or step == 0:

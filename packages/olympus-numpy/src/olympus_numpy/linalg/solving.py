@@ -138,7 +138,7 @@ def _solve_of(a: Any, b: Any) -> Any:
             "shape (..., n, k)."
         )
     if _is_aligned(a, b):
-        return _solution(a, b)  # the common case: nothing to vectorize
+        return _solution(a, b)  # In the common case, there is nothing to vectorize.
     return (_solve_vectors if b.ndim == 1 else _solve_matrices)(a, b)
 
 

@@ -93,7 +93,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
 
 
 def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
-    if value.__class__ is int and value >= 0:  # the most frequent case, without making arrays
+    if value.__class__ is int and value >= 0:  # The most frequent case needs no arrays.
         return ((value, value),) * ndim
     if _has_symbolic(value):
         pairs = _broadcast_pairs(np.array(value, object), ndim, name)

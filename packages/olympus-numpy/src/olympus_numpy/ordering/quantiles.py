@@ -111,7 +111,7 @@ def _between_places(lines: Any, q: Any, counts: Any, method: str) -> Any:
     rest = lines.shape[:-1]
     one = np.ones((), dtype)
     last = lax.sub(counts, one)
-    if np.ndim(last):  # per line, if the lines have different numbers of NaN
+    if np.ndim(last):  # the lines have different numbers of NaN
         last = spread(last, (*q.shape, *rest))
         q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
     place = lax.mul(q, last)
@@ -227,7 +227,7 @@ _percentile = compiled(_percentile_of, _STATIC, name="percentile")
 
 
 def _median_of(a: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Any:
-    (a,) = promote_dtypes_inexact(ensure_array(a))  # also converts narrow dtypes such as int4
+    (a,) = promote_dtypes_inexact(ensure_array(a))  # this also converts narrow dtypes such as int4
     return _quantile(a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
 

@@ -551,7 +551,7 @@ def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_valu
         fill = zero if fill_value is None else convert(fill_value, values.dtype)
         return spread(ensure_array(fill), places.shape)
     taken = values.at[places].get(mode="clip")
-    if fill_value is None:  # the smallest element, or zero if the array is empty
+    if fill_value is None:  # The default is the smallest element, or zero if the array is empty.
         fill_value = where(found[:1], taken[:1], zero) if size else zero
     return where(found, taken, fill_value)
 

@@ -91,7 +91,7 @@ def einsum(
     if _dot_general is None or _dot_general is lax.dot_general:
         return _einsum(operands, *options)
 
-    # A custom function may have side effects, such as collecting statistics: never cache it.
+    # A custom function may have side effects, such as collecting statistics, so it is never cached.
     def product(
         x: Any, y: Any, numbers: Any, precision: Any, element_type: Any, sharding: Any = None
     ) -> Any:

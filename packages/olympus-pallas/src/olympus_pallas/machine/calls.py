@@ -24,7 +24,7 @@ from ..grids.block_mappings import BlockMapping
 from ..grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ..memory.spaces import MemorySpace, TpuMemorySpace
 from ..operations.transfers import communicates
-from . import communication as communication  # defines rules
+from . import communication as communication  # This module defines rules.
 from . import matrix_unit as matrix_unit
 from . import operations as operations
 from . import random_keys as random_keys

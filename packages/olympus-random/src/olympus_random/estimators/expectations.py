@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expectations over draws of a sampler, with derivatives by the sampler's parameters."""
+"""Expectations over draws of a sampler, differentiable with respect to its parameters."""
 
 from __future__ import annotations
 

@@ -135,12 +135,12 @@ def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
 
 def _as_array(seed: Any) -> Any:
     if isinstance(seed, int) and not isinstance(seed, bool):
-        return np.int64(seed)  # raises OverflowError beyond 64 bits
+        return np.int64(seed)  # this raises OverflowError beyond 64 bits
     if isinstance(seed, list | tuple):
         return np.asarray(seed)
     if isinstance(seed, Array) or hasattr(seed, "dtype"):
         return seed
-    aval: Any = get_aval(seed)  # raises TypeError for a non-array
+    aval: Any = get_aval(seed)  # this raises TypeError for a non-array
     return np.asarray(seed, aval.dtype)
 
 

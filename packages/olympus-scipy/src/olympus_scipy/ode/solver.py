@@ -82,7 +82,7 @@ def odeint(
       Array([1.  , 0.37], dtype=float32)
     """
     for leaf in pytrees.tree_leaves(args):
-        typeof(leaf)  # raises an error for a non-array
+        typeof(leaf)  # this raises an error for a non-array
     for leaves, kind in ((y0, np.inexact), (t, np.floating)):
         for leaf in pytrees.tree_leaves(leaves):
             if not onp.issubdtype(typeof(leaf).dtype, kind):  # type: ignore[attr-defined]

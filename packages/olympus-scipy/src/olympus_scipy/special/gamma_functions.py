@@ -440,7 +440,7 @@ def comb(N: Any, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 @elementwise("comb")
 def _combinations(N: Any, k: Any) -> Any:
-    outside = ~((k >= 0.0) & (N >= 0.0) & (k <= N))  # true also where an operand is NaN
+    outside = ~((k >= 0.0) & (N >= 0.0) & (k <= N))  # the mask is also true where an operand is NaN
     n, m = onp.where(outside, 1.0, N), onp.where(outside, 0.0, k)
     value = lax.exp(-lax.log1p(n) - _log_beta(n - m + 1.0, m + 1.0))
     return onp.where(outside, 0.0, onp.where(m == 0.0, 1.0, value))

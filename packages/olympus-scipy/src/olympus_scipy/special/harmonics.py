@@ -56,7 +56,7 @@ def sph_harm_y(
             "The 'diff_n' argument to sph_harm_y is not supported; differentiate with olympus.jvp "
             "or olympus.grad."
         )
-    degrees = n  # concrete during a trace if the caller's array is concrete
+    degrees = n  # The degrees are concrete during a trace if the caller's array is concrete.
     n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
     for name, value in (("n", n), ("m", m)):
         if not dtypes.issubdtype(value.dtype, np.integer):

@@ -131,7 +131,8 @@ def roofline(
             print(closed)
         walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
         olympuspr = closed.jaxpr
-        if vjp:  # drops operations of the forward pass that the backward pass does not need
+        # This drops the operations of the forward pass that the backward pass does not need.
+        if vjp:
             used = [True] * len(olympuspr.outvars)
             olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
         if not is_spread:

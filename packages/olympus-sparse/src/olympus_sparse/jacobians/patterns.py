@@ -33,7 +33,7 @@ __all__ = [
     "united_rows",
 ]
 
-Pattern = Any  # a `scipy.sparse.csr_array` of booleans, or None
+Pattern = Any  # A pattern is a `scipy.sparse.csr_array` of booleans, or None.
 
 
 class Flow(NamedTuple):

@@ -25,7 +25,7 @@ def _kept(name: str, text: str) -> Callable[..., Transformation]:
 
 
 def _some_float(chooser: random.Random, parameters: Parameters, smallest: int = 0) -> list[int]:
-    """Returns the positions of the parameters to differentiate by."""
+    """Returns the positions of the parameters to differentiate with respect to."""
     places = [at for at, value in enumerate(parameters) if value.kind.is_float]
     chooser.shuffle(places)
     return sorted(places[: chooser.randint(1, len(places))]) if places else []
@@ -184,7 +184,7 @@ def hessian(
 def jacobian(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns the Jacobian of one result by one parameter."""
+    """Returns the Jacobian of one result with respect to one parameter."""
     places = _some_float(chooser, parameters)[:1]
     inexact = [at for at, kind in enumerate(results) if kind.is_float]
     if not places or not inexact:

@@ -133,7 +133,7 @@ def _host_view(array: ArrayImpl, sharding: SingleDeviceSharding) -> np.ndarray |
         return None
     try:
         return np.asarray(memoryview(array))
-    except BufferError:  # a dtype that the buffer protocol does not support
+    except BufferError:  # The buffer protocol does not support the dtype.
         return None
 
 

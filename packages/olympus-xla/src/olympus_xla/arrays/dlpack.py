@@ -131,7 +131,7 @@ def is_supported_dtype(dtype: Any) -> bool:
         return np.dtype(dtype) in _SUPPORTED_DTYPES
     except TypeError:
         if isinstance(dtype, str):
-            return False  # a dtype that NumPy lacks, such as "int4"
+            return False  # NumPy lacks the dtype, such as "int4"
         raise
 
 

@@ -133,7 +133,8 @@ def compile_lowered(
             is_inspected=is_inspected,
         )
     except JaxRuntimeError as error:
-        cause = find_cause(error)  # an exception of a function that inspects shardings
+        # The cause may be an exception of a function that inspects shardings.
+        cause = find_cause(error)
         if cause is not None:
             raise cause from error
         raise

@@ -176,7 +176,7 @@ class Executable:
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
         if not self.num_devices:
-            self.loaded.execute_sharded()  # raises the error for compile-only devices
+            self.loaded.execute_sharded()  # this raises the error for compile-only devices
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding

@@ -401,7 +401,7 @@ def _clear_cache(self: Any) -> None:
 
 
 def _reduce(self: Any, protocol: Any) -> Any:
-    """Returns what pickles hold: the name of the function, or what it was compiled from."""
+    """Returns the contents of pickles: the function's name, or the function and its options."""
     return name_in_module(self) or (make_jitted, (self.__wrapped__, self._olympus_options))
 
 

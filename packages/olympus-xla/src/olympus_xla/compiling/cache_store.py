@@ -33,7 +33,8 @@ __all__ = ["MAGIC", "SUFFIX", "UNFINISHED", "DirectoryContents", "ProgramCache",
 
 MAGIC = b"OLYMPUS-EXECUTABLE-2\n"
 _EARLIER_MAGIC = b"OLYMPUS-EXECUTABLE\n"
-_HEADER = struct.Struct("<IQd")  # checksum, uncompressed length, compile time in seconds
+# The fields: checksum, uncompressed length, compile time in seconds.
+_HEADER = struct.Struct("<IQd")
 SUFFIX = "-cache"
 UNFINISHED = ".unfinished"
 # Unfinished files of dead processes are removed after this many seconds.
@@ -128,7 +129,7 @@ class ProgramCache:
         serialized = _decompressed(packed, length, path)
         if self.most_bytes >= 0:
             try:
-                os.utime(path)  # marks the entry as the most recently used
+                os.utime(path)  # This marks the entry as the most recently used.
             except OSError:  # another process removed it, or the directory is read-only
                 pass
         return serialized, seconds

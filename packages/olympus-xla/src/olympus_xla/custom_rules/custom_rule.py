@@ -165,7 +165,7 @@ class custom_rule(CustomRuleFunction):
         return self._set("reference", fun)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ready": None}  # made again from the rules
+        return {**self.__dict__, "_ready": None}  # The function is made again from the rules.
 
     def _set(self, name: str, rule: Any) -> Any:
         setattr(self, name, rule)

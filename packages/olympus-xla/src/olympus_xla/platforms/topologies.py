@@ -98,7 +98,7 @@ def get_topology_desc(
         cuda.load_plugin()
         platform = "cuda"
     elif platform == "tpu":
-        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # do not search for a TPU
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # The plugin must not search for a TPU.
         tpu.load_plugin()
     else:
         raise NotImplementedError(

@@ -82,7 +82,7 @@ def check_greeting(
       BadMessageError: a field is missing or has another type, or there is no such process.
     """
     for name, types in fields.items():
-        if type(greeting.get(name)) not in types:  # booleans do not count as numbers
+        if type(greeting.get(name)) not in types:  # Booleans do not count as numbers.
             raise BadMessageError(f"the greeting has no proper {name}")
     if not 0 <= greeting["process_id"] < num_processes:
         raise BadMessageError(

@@ -237,7 +237,7 @@ class _Meeting:
         fields: Mapping[str, tuple[type, ...]],
     ) -> None:
         self.members: dict[int, _Guest] = {}
-        self._guests: list[_Guest] = []  # connections not yet admitted, oldest first
+        self._guests: list[_Guest] = []  # the connections that are not yet admitted, oldest first
         self._listener = listener
         self._num_processes = num_processes
         self._secret = secret
@@ -259,7 +259,8 @@ class _Meeting:
             for key, _ in self._selector.select(soonest - now):
                 if key.data is None:
                     self._accept()
-                elif key.data.connection.fileno() >= 0:  # not dropped in the meantime
+                # The connection has not been dropped in the meantime.
+                elif key.data.connection.fileno() >= 0:
                     self._receive(key.data)
 
     def close(self) -> None:

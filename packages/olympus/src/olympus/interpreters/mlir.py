@@ -147,7 +147,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
     """
     handler = constant_handlers.get(type(val))
     if aval is None and isinstance(val, np.ndarray | np.generic):
-        dtype = val.dtype  # kept even if it has 64 bits: operands that are shapes need it
+        dtype = val.dtype  # A 64-bit dtype is kept, because operands that are shapes need it.
     else:
         dtype = _mlir.physical_aval(get_aval(val) if aval is None else aval).dtype
     array = np.asarray(val if handler is None else handler(val), dtype)

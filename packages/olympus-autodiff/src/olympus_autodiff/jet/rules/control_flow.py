@@ -25,7 +25,7 @@ from ...zeros import aval_of
 from ..series import order_of
 from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr
 from ..tables import jet_rules
-from . import linear_solves as linear_solves  # defines more rules of this family
+from . import linear_solves as linear_solves  # This module defines more rules of the family.
 
 
 def _types(terms: Sequence[Any]) -> tuple[ShapedArray, ...]:

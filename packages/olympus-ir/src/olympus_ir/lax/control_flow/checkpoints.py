@@ -57,7 +57,8 @@ def checkpoints_of_while(checkpoints: Any, max_steps: int | None) -> Checkpoints
     """
     if checkpoints is None:
         return None if max_steps is None else Checkpoints(_even(max_steps), 1)
-    if isinstance(checkpoints, Checkpoints):  # taken from the equation from which this loop is made
+    # The value comes from the equation that this loop is made from.
+    if isinstance(checkpoints, Checkpoints):
         return checkpoints.recomputing()
     number = checked_number("while_loop", "checkpoints", checkpoints)
     return Checkpoints(_even(number), number)

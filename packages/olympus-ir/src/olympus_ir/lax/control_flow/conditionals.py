@@ -75,8 +75,8 @@ def cond(
       Array(-2., dtype=float32, weak_type=True)
     """
     if len(operands) == 2 and not callable(true_fun) and callable(operands[1]):
-        # the older form cond(pred, true_operand, true_fun, false_operand, false_fun); operands may
-        # be callable
+        # This is the older form cond(pred, true_operand, true_fun, false_operand, false_fun), in
+        # which operands may be callable.
         return _cond_of_two_operands(pred, true_fun, false_fun, operands[0], operands[1])
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")

@@ -121,7 +121,7 @@ def scan(
     if progress:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
-    # without iterations, only tracing tells the types
+    # If there are no iterations, the types are known only by tracing.
     if config_states.disable_jit.value and length:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])

@@ -93,7 +93,7 @@ def triangular_solve(
 
 
 def conjugated_where(x: Any, conjugate: bool) -> Any:
-    """Returns the conjugate of an array, or the array itself."""
+    """Returns the conjugate of an array if ``conjugate`` is set, else the array."""
     return conj(x) if conjugate else x
 
 

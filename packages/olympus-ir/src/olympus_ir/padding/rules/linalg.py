@@ -73,7 +73,7 @@ def _tridiagonal_solve(site: Site, *operands: Any, **params: Any) -> Any:
     lengths, (below, diagonal, above, right_hand_side) = site.lengths, operands
     aval, of_right = site.operands[1], site.operands[3]
     axis, last = aval.ndim - 1, aval.shape[-1]
-    # pad with an identity, which is decoupled from the valid part
+    # The matrix is padded with an identity, which is decoupled from the valid part.
     if isinstance(last, SymbolicDim):
         before_last = aval.update(shape=(*aval.shape[:-1], last - 1))
         mask = lengths.valid(before_last.shape, [axis])

@@ -129,7 +129,8 @@ class _Visitor:
     def __init__(self, array_contents: Callable[[Any], bytes | None]) -> None:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # keeps the ids in `_seen` from being used again
+        # The visited values, whose ids in `_seen` must not be used again.
+        self._kept: list[Any] = []
         self._array_contents = array_contents
 
     def result(self) -> bytes:
@@ -290,7 +291,7 @@ class _Visitor:
             self._add("device array", contents)
             return
         is_of_library = _is_library(kind.__module__)
-        if is_of_library and hasattr(value, "_olympus_options"):  # a compiled function
+        if is_of_library and hasattr(value, "_olympus_options"):  # the value is a compiled function
             options = value._olympus_options
             if options.placement:
                 raise UnknownIdentityError(f"{path} is compiled for a placement")
@@ -357,7 +358,8 @@ class _Visitor:
             if not is_global:
                 value = _contents(cells[name]) if name in cells else None
                 if not isinstance(value, types.ModuleType):
-                    continue  # already visited as a cell, or a variable of an outer function
+                    # The name is already visited as a cell, or is a variable of an outer function.
+                    continue
             elif name in function.__globals__:
                 value = function.__globals__[name]
             elif hasattr(builtins, name):

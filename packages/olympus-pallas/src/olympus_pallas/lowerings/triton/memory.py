@@ -244,7 +244,8 @@ def _float_extremum(
     integer = element_type(np.dtype(f"i{np.dtype(dtype).itemsize}"))
     bits = builder.create("tt.bitcast", builder.like(value, integer), (value,))
     zero = builder.full(0, places.shape, np.dtype(f"i{np.dtype(dtype).itemsize}"))
-    is_positive = builder.compare(5, bits, zero)  # signed greater or equal
+    # 5 stands for the predicate "signed greater or equal".
+    is_positive = builder.compare(5, bits, zero)
     is_negative = builder.compare(2, bits, zero)
     pointer = pointer_type(integer)
     pointers = builder.create(

@@ -263,7 +263,8 @@ class _Offsets:
         if place is None:
             return
         bound = self.builder.full(limit, self.builder.shape_of(place), INT32)
-        below = self.builder.compare(2, place, bound)  # signed less than
+        # 2 stands for the predicate "signed less than".
+        below = self.builder.compare(2, place, bound)
         below = self.builder.broadcast_to(below, self.shape)
         if self.inside is not None:
             below = self.builder.binary("arith.andi", self.inside, below)

@@ -235,7 +235,7 @@ def reference_array(operand: Any, aval: ShapedArray) -> Any:
         return ExtendedArray(reference_array(physical, get_aval(physical)), aval)
     if type(operand) is ArrayImpl:
         return ReferenceArray(host_value(operand), aval)
-    convert = array_conversion(operand)  # objects that define their own conversion to arrays
+    convert = array_conversion(operand)  # Some objects define their own conversion to arrays.
     value = operand if convert is None else convert()
     return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
@@ -308,7 +308,7 @@ class _ExactTrace(_CloseTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if _is_expanded(primitive):
-            # receives the equations of the expansion
+            # This trace receives the equations of the expansion.
             return super().process_primitive(primitive, args, params)
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
         exactness = None if rule is None else rule(list(map(get_aval, args)), params)

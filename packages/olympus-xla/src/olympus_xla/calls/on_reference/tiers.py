@@ -259,7 +259,7 @@ def _on_reference(
     """Returns the results of the reference; None if the executable is to be used."""
     closed = program.closed
     if closed.effects:
-        effect_tokens.barrier()  # effects of programs that are still running come first
+        effect_tokens.barrier()  # The effects of programs that are still running come first.
     trace = _TierTrace(compilation)
     try:
         with set_current_trace(trace), np.errstate(all="ignore"):

@@ -563,7 +563,7 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """Returns a constant of the program as a value of this block."""
         aval = get_aval(value)
-        if is_token(aval):  # the token of effects that have already happened
+        if is_token(aval):  # the constant is the token of effects that have already happened
             return self.create("stablehlo.create_token", mlir.token_type(), ())
         array = constant_handlers.get(type(value), np.asarray)(value)
         physical = mlir.physical_aval(aval)

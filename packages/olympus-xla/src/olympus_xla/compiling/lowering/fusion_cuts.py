@@ -230,7 +230,7 @@ class _Sizes:
         primitive = equation.primitive
         if equation.effects or not is_fused(primitive):
             return 0
-        # becomes an elementwise product if no dimension is contracted
+        # The product is elementwise if no dimension is contracted.
         if primitive is lax.dot_general_p:
             contracted, _ = equation.params["dimension_numbers"]
             return 0 if contracted[0] else 1

@@ -27,7 +27,7 @@ _FEWEST_EQUATIONS = 16
 def prepared(
     olympuspr: Olympuspr, platforms: Sequence[str], budget: float | None, cuts: list[Cuts]
 ) -> Olympuspr:
-    """Returns the program with outlined blocks and cut chains, or the program itself.
+    """Returns the program with outlined blocks and cut chains; unchanged if there are none.
 
     Args:
       olympuspr: the program.

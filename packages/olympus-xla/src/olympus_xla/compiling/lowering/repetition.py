@@ -147,7 +147,7 @@ class _Numbering:
         self._programs: dict[int, int] = {}
         self._equations: dict[
             int, int
-        ] = {}  # by identity: the pass runs twice on programs that share equations
+        ] = {}  # Keys are identities, since the pass runs twice on programs that share equations.
 
     def of_equation(self, equation: Equation) -> int:
         number = self._equations.get(id(equation))
@@ -313,7 +313,7 @@ def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
 
 
 def _is_fused(equation: Equation) -> bool:
-    # becomes an elementwise product if no dimension is contracted
+    # The product is elementwise if no dimension is contracted.
     if equation.primitive is lax.dot_general_p:
         contracted, _ = equation.params["dimension_numbers"]
         return not contracted[0]

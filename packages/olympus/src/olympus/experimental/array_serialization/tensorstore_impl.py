@@ -35,7 +35,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TS_CONTEXT":  # made on first use, because tensorstore may not be installed
+    # The context is made on first use, because tensorstore may not be installed.
+    if name == "TS_CONTEXT":
         return shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -136,7 +136,7 @@ def _traced(
     key = (fun, avals, tuple(params.items()), multiple_results)
     try:
         closed = module._expanded.get(key)
-    except TypeError:  # an unhashable parameter
+    except TypeError:  # a parameter is unhashable
         return trace_to_closed(flat, avals)
     if closed is None:
         closed = module._expanded[key] = trace_to_closed(flat, avals)

@@ -137,7 +137,7 @@ def _other_side(side: Any) -> Any:
 def _odd(x: Any, value: Any) -> Any:
     """Returns the value of an odd function at ``x``, given its value at ``abs(x)``."""
     value = lax.select(_is_signed(x), lax.neg(value), value)
-    # also False for NaNs
+    # NaNs also give False
     is_large = lax.ge(lax.abs(x), lax.full_like(x, _SMALL))
     return lax.select(is_large, value, double(x))
 

@@ -58,7 +58,7 @@ def power(base: Any, exponent: Any, *, shape: tuple[int, ...], dtype: Any) -> An
         half = times(y, 0.5)
         is_odd = lax.bitwise_and(is_whole, lax.ne(lax.floor(half), half))
         bits = lax.bitcast_convert_type(x, np.int64)
-        is_negative = lax.lt(bits, lax.full_like(bits, 0))  # true for -0.0, too
+        is_negative = lax.lt(bits, lax.full_like(bits, 0))  # -0.0 counts as negative
         value = lax.select(lax.bitwise_and(is_negative, is_odd), lax.neg(value), value)
         has_root = lax.bitwise_or(lax.eq(size, lax.full_like(x, np.inf)), is_whole)
         is_below = lax.lt(x, lax.full_like(x, 0.0))

@@ -132,7 +132,7 @@ def _sort_halves(bits: Any, out: Any, infinity: Any) -> None:
     np.right_shift(bits, 15, out=out)
     out &= 0x7FFF
     out ^= bits
-    if out.min() < ~infinity:  # negative NaNs come first
+    if out.min() < ~infinity:  # Negative NaNs come first.
         np.copyto(out, 0x7FFF, where=out < ~infinity)
     _sort_rows(out)
     out ^= (out >> 15) & 0x7FFF

@@ -84,7 +84,7 @@ def axis_context_of(context: LoweringContext, names: Sequence[Any]) -> AxisConte
     axis_context = context.module.axis_context
     if axis_context is None:
         axis_context = AxisContext((), ())
-    axis_context.groups(names)  # raises for axes that the mesh lacks
+    axis_context.groups(names)  # this raises an error for axes that the mesh lacks
     return axis_context
 
 

@@ -78,7 +78,8 @@ def _convolution(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
             if _is_taken_for_a_group(*geometry):
-                pads[number] = (0, window_strides[number])  # room for one more window
+                # The padding makes room for one more window.
+                pads[number] = (0, window_strides[number])
                 shape[out_spec[number + 2]] += 1
     count = len(pads)
     result = context.create(
