@@ -125,12 +125,13 @@ def cut(
     before, _ = functions.with_limit(math.inf, _MOST_COUNTED)
     if before <= most:
         return olympuspr, None
+    wanted = most if budget is not None else min(most, _LEAST_GAIN * before)
     best, places = before, set()
     for limit in _LIMITS:
         operations, found = functions.with_limit(limit)
         if operations < best:
             best, places = operations, found
-        if best <= most:
+        if best <= wanted:
             break
     if not places or (budget is None and best > _LEAST_GAIN * before):
         return olympuspr, None
