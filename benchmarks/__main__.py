@@ -132,7 +132,7 @@ def measure(python: str, library: str, arguments: Any, seconds: float) -> dict[s
     settings = ["--seconds", str(seconds), "--only", arguments.only]
     settings += ["--short"] if arguments.short else []
     figures: dict[str, Any] = {}
-    for devices in ("1", "8"):
+    for devices in ("1", "2", "8"):
         output = run(python, script, library, *settings, "--devices", devices)
         figures |= json.loads(output.splitlines()[-1])
     return figures
@@ -192,6 +192,7 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
     from benchmarks import (  # noqa: F401 - they fill the table
         calls,
         eager,
+        first_models,
         first_use,
         operations,
         programs,

@@ -20,7 +20,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import calls, eager, first_use, operations, programs, unrolled, workloads  # noqa: F401
+from benchmarks import (  # noqa: F401 - they fill the table
+    calls,
+    eager,
+    first_models,
+    first_use,
+    operations,
+    programs,
+    unrolled,
+    workloads,
+)
 
 
 def leaves(result: Any) -> Iterator[np.ndarray]:

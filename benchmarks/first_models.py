@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First use of models: parameters, training steps and large signatures in fresh processes.
+
+The times include the imports where the name says so. A second process finds the caches that the
+first one wrote, in a folder of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .workloads import workload
+
+_ROOT = Path(__file__).parent.parent
+
+_IMPORTS = """
+import importlib, sys, time
+started, wall = 0.0, time.perf_counter()
+import numpy as np
+from benchmarks import models, workloads
+lib = workloads.library(sys.argv[1])
+top, jnp, random = lib.top, lib.np, lib.random
+def begin():
+    global started, wall
+    top.block_until_ready(jnp.asarray(np.zeros(3, np.float32)))
+    started, wall = time.process_time(), time.perf_counter()
+def end():
+    print(time.process_time() - started, time.perf_counter() - wall)
+"""
+
+# Parameters are drawn one by one, each with the shape and scale of its layer.
+_INITIALIZATION = """
+class Keys:
+    def __init__(self):
+        self.key = random.key(0)
+    def __next__(self):
+        self.key, key = random.split(self.key)
+        return key
+def normal(keys, *shape):
+    return random.normal(next(keys), shape) * (2 / np.prod(shape[:-1])) ** 0.5
+def transformer(keys, width=64, vocabulary=100):
+    def layer():
+        return {
+            "scale1": jnp.ones(width),
+            "scale2": jnp.ones(width),
+            "bias": jnp.zeros(4 * width),
+            "up": normal(keys, width, 4 * width),
+            "down": normal(keys, 4 * width, width),
+            **{name: normal(keys, width, width) for name in ("q", "k", "v", "out")},
+        }
+    return [layer() for _ in range(12)], [normal(keys, vocabulary, width) for _ in range(2)]
+def resnet(keys):
+    def convolution(size, m, n):
+        return {"w": normal(keys, size, size, m, n), "scale": jnp.ones(n), "bias": jnp.zeros(n)}
+    def block(m, n):
+        down = {"down": convolution(1, m, n)} if m != n else {}
+        return {"first": convolution(3, m, n), "second": convolution(3, n, n), **down}
+    widths = (16, 16), (16, 32), (32, 64), (64, 128)
+    stages = [[block(m, n), block(n, n)] for m, n in widths]
+    return convolution(7, 3, 16), stages, normal(keys, 128, 10)
+def stax(keys):
+    layers = importlib.import_module(f"{lib.name}.example_libraries.stax")
+    init, _ = layers.serial(
+        layers.Conv(32, (3, 3)), layers.Relu, layers.Conv(64, (3, 3)), layers.Relu,
+        layers.MaxPool((2, 2)), layers.Flatten, layers.Dense(128), layers.Relu, layers.Dense(10),
+    )
+    return init(next(keys), (1, 16, 16, 3))
+make = {"transformer": transformer, "ResNet-18": resnet, "stax": stax}[sys.argv[2]]
+begin()
+top.block_until_ready(make(Keys()))
+end()
+"""
+
+# The processor time of a process starts with the interpreter: the imports count.
+_STEP = """
+fun, arguments = models.MODELS[sys.argv[2]](lib)
+top.block_until_ready(top.jit(fun)(*arguments))
+end()
+"""
+
+_LEAVES = """
+leaves = [jnp.asarray(np.float32(number)) for number in range(10_000)]
+begin()
+top.block_until_ready(top.jit(lambda leaves: [each + 1 for each in leaves])(leaves))
+end()
+"""
+
+
+def _in_fresh_process(program: str, *arguments: str, folder: str | None = None) -> tuple:
+    """Returns the two numbers that a program prints; without a folder, it uses no caches."""
+    variables = {
+        "PYTHONPATH": str(_ROOT),
+        "OLYMPUS_ENABLE_COMPILATION_CACHE": str(int(bool(folder))),
+    }
+    if folder:
+        variables |= {
+            "OLYMPUS_CACHE_DIR": folder,
+            "JAX_COMPILATION_CACHE_DIR": folder,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTS + program, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    processor, wall = map(float, done.stdout.split()[-2:])
+    return processor, wall
+
+
+def _in_second_process(program: str, *arguments: str) -> tuple:
+    with tempfile.TemporaryDirectory() as folder:
+        _in_fresh_process(program, *arguments, folder=folder)
+        return _in_fresh_process(program, *arguments, folder=folder)
+
+
+def _define(name: str, program: str, *arguments: str, group: str = "first use") -> None:
+    @workload(name, group, short=False, quantity="seconds")
+    def _(lib: Any) -> Callable:
+        return lambda: _in_fresh_process(program, lib.name, *arguments)
+
+
+def _define_second(name: str, program: str, *arguments: str) -> None:
+    @workload(f"{name}, second process", "first use", short=False, quantity="seconds")
+    def _(lib: Any) -> Callable:
+        return lambda: _in_second_process(program, lib.name, *arguments)
+
+
+for _name in ("transformer", "ResNet-18", "stax"):
+    _define(f"parameters: {_name}", _INITIALIZATION, _name)
+    _define_second(f"parameters: {_name}", _INITIALIZATION, _name)
+for _name in ("MLP", "transformer of 12 layers", "ResNet-18", "recurrent network", "ODE"):
+    _define(f"import and first step: {_name}", _STEP, _name)
+    _define_second(f"import and first step: {_name}", _STEP, _name)
+_define("first call with 10,000 leaves", _LEAVES, group="compile")
