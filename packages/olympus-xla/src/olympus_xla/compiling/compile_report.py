@@ -26,6 +26,8 @@ class CompileReport(Record):
       operations_before: the estimated number of operations to compile without cuts; 0 if there are
         no cuts.
       operations: the estimated number of operations with the cuts.
+      windows: the number of slices whose starts are values, so that equal steps of unrolled code
+        are equal functions.
       blocks: triples of the source line of a repeated block, the number of its equations, and the
         number of its repetitions. These blocks became calls of one function.
     """
@@ -35,11 +37,12 @@ class CompileReport(Record):
     cuts: tuple[tuple[str, int], ...]
     operations_before: int
     operations: int
+    windows: int
     blocks: tuple[tuple[str, int, int], ...]
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.equations} equations"]
-        if not self.cuts and not self.blocks:
+        if not self.cuts and not self.windows and not self.blocks:
             lines.append("compiled as it is")
         if self.cuts:
             count = sum(number for _, number in self.cuts)
@@ -49,6 +52,8 @@ class CompileReport(Record):
                 f"{after:.1f} s instead of {before:.1f} s:"
             )
             lines += [f"  {number:4d} at {line}" for line, number in self.cuts]
+        if self.windows:
+            lines.append(f"{self.windows} slices take their starts from memory")
         if self.blocks:
             lines.append("repeated blocks are calls of one function:")
             lines += [
@@ -76,5 +81,6 @@ def report_of(lowered: Lowered) -> CompileReport:
         cuts=tuple(places.most_common()),
         operations_before=sum(cuts.operations_before for cuts in lowered.cuts),
         operations=sum(cuts.operations for cuts in lowered.cuts),
+        windows=sum(len(cuts.windows) for cuts in lowered.cuts),
         blocks=tuple(blocks.values()),
     )

@@ -83,11 +83,13 @@ class Cuts(NamedTuple):
       equations: the equations whose results are cut.
       operations_before: the estimated number of operations in fused functions without cuts.
       operations: the estimated number with the cuts.
+      windows: the slices whose starts became values (window_starts.py).
     """
 
     equations: list[Equation]
     operations_before: int
     operations: int
+    windows: Sequence[Equation] = ()
 
 
 def estimated_seconds(operations: int) -> float:

@@ -2,8 +2,9 @@
 """Passes over programs before their equations are lowered, for the CPU compiler.
 
 Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
-be fused into ever larger functions are cut (fusion_cuts.py). Finally, updates in place are cut from
-the operations that read the updated array (update_cuts.py).
+be fused into ever larger functions are cut (fusion_cuts.py). Updates in place are cut from the
+operations that read the updated array (update_cuts.py). Finally, starts of slices of stacked
+operands become values, so that equal steps become equal functions (window_starts.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .context import LoweringContext
 from .fusion_cuts import Cuts, cut
 from .repetition import outlined
 from .update_cuts import cut_before_updates, has_updates
+from .window_starts import with_starts_as_values
 
 __all__ = ["prepared", "prepared_in"]
 
@@ -37,7 +39,8 @@ def prepared(
     """
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
     olympuspr, before_updates = cut_before_updates(olympuspr, platforms)
-    cuts += [each for each in (found, before_updates) if each is not None]
+    olympuspr, windows = with_starts_as_values(olympuspr, platforms)
+    cuts += [each for each in (found, before_updates, windows) if each is not None]
     return olympuspr
 
 
