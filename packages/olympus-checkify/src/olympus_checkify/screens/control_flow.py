@@ -34,6 +34,8 @@ def _way(is_noticed: bool) -> Way:
 class _Branches(Step):
     """A step that runs one of several programs."""
 
+    makes = True
+
     def __init__(self, equation: Equation, operands: Sequence[Fact], enabled: Enabled) -> None:
         super().__init__(equation)
         branches = equation.params["branches"]
@@ -48,12 +50,12 @@ class _Branches(Step):
         return [Way.NONE, *(_way(all(each)) for each in zip(*inside, strict=True))]
 
     @property
-    def has_flags(self) -> bool:
+    def runs_with_flags(self) -> bool:
         return any(branch.has_flags for branch in self.branches)
 
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         index, *rest = operands
-        count = int(self.has_flags)
+        count = int(self.runs_with_flags)
 
         def flagged(branch: Screen) -> Any:
             def run(*values: Any) -> list[Any]:
@@ -75,6 +77,7 @@ def _where_same(shown: Sequence[bool], outer: Sequence[Fact], inner: Sequence[Fa
 class _Loop(Step):
     """A step that runs a program repeatedly, with a carry."""
 
+    makes = True
     carry: Sequence[Fact]
 
     def _settle(self, first: Sequence[Fact], body: Any) -> Screen:
@@ -129,7 +132,7 @@ class _Scan(_Loop):
         return [_way(runs and each) for each in (*consts, *first, *xs)]
 
     @property
-    def has_flags(self) -> bool:
+    def runs_with_flags(self) -> bool:
         return self.body.has_flags
 
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -156,7 +159,7 @@ class _Scan(_Loop):
 
 def _first_flags(step: Step) -> list[Any]:
     """Returns the flag that a loop carries; a loop that finds nothing carries none."""
-    return [_NO] if step.has_flags else []
+    return [_NO] if step.runs_with_flags else []
 
 
 def _noted(before: Sequence[Any], flags: Sequence[Any]) -> list[Any]:
@@ -185,7 +188,7 @@ class _While(_Loop):
         return [*[Way.NONE] * consts, *map(_way, first)]
 
     @property
-    def has_flags(self) -> bool:
+    def runs_with_flags(self) -> bool:
         return self.body.has_flags or self.condition.has_flags
 
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -215,6 +218,8 @@ class _While(_Loop):
 class _Recomputed(Step):
     """A step that runs a program whose values the compiler must compute again."""
 
+    makes = True
+
     def __init__(self, equation: Equation, operands: Sequence[Fact], enabled: Enabled) -> None:
         super().__init__(equation)
         self.screen = Screen(close_olympuspr(equation.params["jaxpr"]), operands, enabled)
@@ -224,7 +229,7 @@ class _Recomputed(Step):
         return [_way(each) for each in self.screen.cover(shown)]
 
     @property
-    def has_flags(self) -> bool:
+    def runs_with_flags(self) -> bool:
         return self.screen.has_flags
 
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -125,8 +125,9 @@ class Screen:
         steps = iter(self.steps)
 
         def apply(equation: Equation, values: Sequence[Any]) -> Sequence[Any]:
-            found, results = next(steps).run(values)
-            flags.extend(found)
+            step = next(steps)
+            found, results = step.run(values)
+            flags.extend([*found, *step.looks(results)])
             return results
 
         return flags, _evaluated(self.program, operands, apply)

@@ -23,7 +23,7 @@ from ..rules.indexing import may_leave_bounds, out_of_bounds
 from ..tables import Enabled, error_rules
 from . import carrying  # noqa: F401 - fills the table
 from .facts import Fact, bad_elements, is_inexact
-from .tables import carrying_rules
+from .tables import Carried, carrying_rules
 
 __all__ = ["Operation", "Step", "Way", "step_rules", "union"]
 
@@ -45,7 +45,8 @@ class Step:
     Attributes:
       equation: the equation.
       facts: the facts of its results.
-      makes: whether it may make bad values from operands that are not bad.
+      makes: whether it may make bad values from operands that are not bad, so that its results
+        are looked at if they do not show later.
       guarded: the places of operands whose bad elements it puts into its result.
       checked: the places of results that it looks at.
     """
@@ -67,13 +68,26 @@ class Step:
         raise NotImplementedError
 
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Applies the equation; returns flags that say whether something failed, and results."""
+        """Applies the equation.
+
+        Returns:
+          Flags that say whether something failed in it, without `looks`, and the results.
+        """
         raise NotImplementedError
 
     @property
-    def has_flags(self) -> bool:
+    def runs_with_flags(self) -> bool:
         """Returns whether `run` returns flags."""
-        return bool(self.checked)
+        return False
+
+    @property
+    def has_flags(self) -> bool:
+        """Returns whether `run` or `looks` returns flags."""
+        return bool(self.checked) or self.runs_with_flags
+
+    def looks(self, results: Sequence[Any]) -> list[Any]:
+        """Returns whether each of the results that the step looks at is bad."""
+        return [_is_bad(results[place], self.facts[place]) for place in self.checked]
 
 
 StepRule: TypeAlias = Callable[[Equation, Sequence[Fact], Enabled], Step]
@@ -121,29 +135,28 @@ class Operation(Step):
         avals = [var.aval for var in equation.outvars]
         self.facts = [Fact(doubtful, infinite) if is_inexact(aval) else Fact() for aval in avals]
 
-    def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
+    def _entries(self) -> Sequence[Carried | None]:
         rule = carrying_rules.find(self.equation.primitive)
-        if rule is None:
-            entries: Sequence[Any] = [None] * len(self.operands)
-        else:
-            entries = rule(self.equation, self.in_bounds)
-        return [self._way(place, entry, shown) for place, entry in enumerate(entries)]
+        return [None] * len(self.operands) if rule is None else rule(self.equation, self.in_bounds)
 
-    def _way(self, place: int, entry: Any, shown: Sequence[bool]) -> Way:
-        fact, aval = self.operands[place], self.equation.invars[place].aval
-        if entry is not None and all(
-            shown[result] and _shows(fact, self.facts[result], entry.infinities)
-            for result in entry.results
-        ):
-            return Way.ITSELF
+    def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
+        entries = enumerate(self._entries())
+        return [self._way(place, entry, shown) for place, entry in entries]
+
+    def _way(self, place: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
+        if entry is not None and all(shown[result] for result in entry.results):
+            fact, results = self.operands[place], [self.facts[each] for each in entry.results]
+            itself = all(_shows(fact, result, entry.infinities) for result in results)
+            return Way.ITSELF if itself else Way.GUARDED
+        aval = self.equation.invars[place].aval
         single = len(self.facts) == 1 and shown[0]
         if single and is_inexact(aval) and aval.shape == self.equation.outvars[0].aval.shape:
             return Way.GUARDED
         return Way.NONE
 
     @property
-    def has_flags(self) -> bool:
-        return bool(self.checked) or self._may_leave_bounds() or self._may_divide_by_zero()
+    def runs_with_flags(self) -> bool:
+        return self._may_leave_bounds() or self._may_divide_by_zero()
 
     def _may_leave_bounds(self) -> bool:
         return self.in_bounds and may_leave_bounds(self.equation)
@@ -162,14 +175,29 @@ class Operation(Step):
             flags.append(out_of_bounds(self.equation, operands))
         if self._may_divide_by_zero():
             flags.append(any_of(lax.eq(operands[1], lax.full_like(operands[1], 0))))
+        operands, hidden = self._guard(operands)
         results = list(bind_equation(self.equation, operands))
         if self.makes and self.facts[0].infinite:
-            results[0] = _with_nans(results[0], self._made(operands, results[0]))
-        if self.guarded:
-            bad = [bad_elements(operands[place], self.operands[place]) for place in self.guarded]
-            results[0] = _with_nans(results[0], union(bad))
-        flags += [_is_bad(results[place], self.facts[place]) for place in self.checked]
+            hidden.append(self._made(operands, results[0]))
+        if hidden:
+            results[0] = _with_nans(results[0], union(hidden))
         return flags, results
+
+    def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Returns operands with NaNs for bad elements, and those elements that this does not show.
+
+        An operation that shows NaNs is guarded at its operand: a compiler may compute the result of
+        a cheap operation again for each of its users.
+        """
+        operands, hidden = list(operands), []
+        entries = self._entries() if self.guarded else ()
+        for place in self.guarded:
+            bad = bad_elements(operands[place], self.operands[place])
+            if entries[place] is None:
+                hidden.append(bad)
+            else:
+                operands[place] = _with_nans(operands[place], bad)
+        return operands, hidden
 
     def _made(self, operands: Sequence[Any], result: Any) -> Any:
         """Returns which elements are not finite though those of the operands are."""
