@@ -262,3 +262,20 @@ def test_bad_arguments_are_refused() -> None:
 def test_derivatives_ignore_checks() -> None:
     assert jvp(positive, (f32(1),), (f32(1),))[1] == np.cos(f32(1))
     assert "check" in str(make_olympuspr(positive)(f32(1)))
+
+
+def test_raised_errors_name_the_line_of_the_check():
+    def fun(x):
+        check(lax.gt(x, np.float32(0)), "not positive")  # the user's check
+        return lax.log(x)
+
+    failed, _ = checkify(jit(fun))(np.float32(-1))
+    assert failed.get() == "not positive (`check` failed)"
+    with pytest.raises(
+        OlympusRuntimeError, match=r"\nat .*test_checkify.py:\d+ \(.*fun\)"
+    ) as error:
+        failed.throw()
+    assert "# the user's check" in str(error.value)
+    found, _ = checkify(lambda x: lax.log(x), errors=nan_checks)(np.float32(-1))
+    with pytest.raises(OlympusRuntimeError, match=r"checkify\(lambda x: lax.log\(x\)"):
+        check_error(found)

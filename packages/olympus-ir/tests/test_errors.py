@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pickle
+from importlib import metadata
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_portable_names():
             "boolean indices must be concrete",
             "where(mask, x, fill)",
         ),
-        (errors.ConcretizationTypeError, "where concrete value is expected", "See docs"),
+        (errors.ConcretizationTypeError, "where concrete value is expected", "See https"),
     ],
 )
 def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):
@@ -90,7 +91,7 @@ def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):
     assert "float32[3]" in message
     assert "argument x of f at file.py:1, traced for jit" in message
     assert repair in message
-    assert message.endswith(f"See docs/errors.md#{error.__name__.lower()}")
+    assert message.endswith(f"See {errors.DOCUMENTATION}#{error.__name__.lower()}")
 
 
 def test_context_of_concretization():
@@ -114,7 +115,7 @@ def test_context_of_concretization():
 )
 def test_errors_with_a_message(error):
     instance = error("what happened")
-    assert str(instance) == f"what happened\nSee docs/errors.md#{error.__name__.lower()}"
+    assert str(instance) == f"what happened\nSee {errors.DOCUMENTATION}#{error.__name__.lower()}"
     # Wrapping a message again does not repeat the reference.
     assert str(error(str(instance))) == str(instance)
 
@@ -137,3 +138,9 @@ def test_errors_pickle(error):
     assert type(copy) is error
     assert str(copy) == str(instance)
     assert copy.__notes__ == ["a note"]
+
+
+def test_the_address_of_the_page_is_that_of_the_documentation():
+    urls = metadata.metadata("olympus-ir").get_all("Project-URL")
+    (site,) = (url.split(", ")[1] for url in urls if url.startswith("Documentation"))
+    assert f"{site}/errors.html" == errors.DOCUMENTATION

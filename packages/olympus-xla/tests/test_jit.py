@@ -181,6 +181,20 @@ def test_donated_arguments_are_gone():
         np.asarray(x)
 
 
+def test_errors_of_donated_arrays_name_the_call():
+    def update(x, y):
+        return lax.add(x, y)
+
+    step = jit(update, donate_argnums=0)
+    x = lax.full((5, 7), 1.0)
+    step(x, 1.0)  # the call that takes x
+    with pytest.raises(
+        RuntimeError, match=r"donated to `update`, called at .*test_jit.py:"
+    ) as error:
+        lax.neg(x)
+    assert "step(x, 1.0)  # the call that takes x" in str(error.value)
+
+
 def test_donation_without_a_taker_warns():
     with pytest.warns(UserWarning, match=r"donated buffers were not usable.*float32\[4\]"):
         jit(lambda x: lax.reduce_sum(x, (0,)), donate_argnums=0)(np.ones(4, np.float32))

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traced_lines import line_of
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Equation
@@ -178,7 +179,8 @@ def _exception(error: Error) -> Exception | None:
         loop = error._metadata[number]
         if issubclass(failed[number].error_type, IterationError):
             words.append(loop.kind.message(loop, error._payload[failed[number]]))
-    return _RAISED[failed[code].error_type]("; ".join(words))
+    line = line_of(site.source)
+    return _RAISED[failed[code].error_type]("; ".join(words) + (f"\n    {line}" if line else ""))
 
 
 # ---- the check of results ----

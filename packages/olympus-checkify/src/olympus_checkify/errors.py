@@ -14,6 +14,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import SourceInfo, summarize, unknown_source
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.diagnostics.traced_lines import place_of
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 
@@ -46,9 +47,14 @@ class CheckError(Exception):
     Args:
       site: the check.
       _payload: the values that the message shows.
+
+    Attributes:
+      site: the check.
+      traceback_info: the user's lines that led to it, as text.
     """
 
     def __init__(self, site: Site, payload: Sequence[Any]) -> None:
+        self.site = site
         self.traceback_info = summarize(site.source, 10)
         super().__init__(self.message(site, payload))
 
@@ -247,9 +253,11 @@ class Error:
         Raises:
           OlympusRuntimeError: a check has failed.
         """
-        message = self.reduced().get()
-        if message:
-            raise OlympusRuntimeError(message)
+        exception = self.reduced().get_exception()
+        if exception is not None:
+            message = str(exception).rstrip()
+            place = place_of(exception.site.source)
+            raise OlympusRuntimeError(f"{message}\nat {place}" if place else message)
 
     def _exception_at(self, index: tuple[int, ...]) -> CheckError | None:
         first: tuple[int, ErrorEffect] | None = None

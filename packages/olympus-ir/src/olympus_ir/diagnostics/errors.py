@@ -48,13 +48,13 @@ __all__ = [
     "UnexpectedTracerError",
 ]
 
-DOCUMENTATION = "docs/errors.md"
+DOCUMENTATION = "https://olympus-arrays.github.io/olympus/errors.html"
 
 
 class OlympusError(Exception):
     """Base of all errors that OLYMPUS defines.
 
-    The message of a documented error ends with a reference to its section of ``docs/errors.md``.
+    The message of a documented error ends with the address of its section of the page of errors.
 
     Args:
         message: describes the problem and the repair.

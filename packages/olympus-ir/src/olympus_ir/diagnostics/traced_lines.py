@@ -8,7 +8,7 @@ import linecache
 from .source_info import SourceInfo, user_frame
 from .traceback_filtering import filter_traceback
 
-__all__ = ["add_line", "traced_at"]
+__all__ = ["add_line", "line_of", "place_of", "traced_at"]
 
 _MARK = "was traced at "
 
@@ -25,12 +25,24 @@ def traced_at(name: str, source: SourceInfo) -> str:
       >>> traced_at("while", unknown_source)
       ''
     """
+    place = place_of(source)
+    return f"`{name}` {_MARK}{place}" if place else ""
+
+
+def place_of(source: SourceInfo) -> str:
+    """Returns the user's file, line and function, and the text of the line; empty if unknown."""
     frame = user_frame(source)
     if frame is None:
         return ""
     place = f"{frame.file_name}:{frame.start_line} ({frame.function_name})"
-    line = linecache.getline(frame.file_name, frame.start_line).strip()
-    return f"`{name}` {_MARK}{place}" + (f":\n    {line}" if line else "")
+    line = line_of(source)
+    return place + (f":\n    {line}" if line else "")
+
+
+def line_of(source: SourceInfo) -> str:
+    """Returns the text of the user's line; empty if unknown."""
+    frame = user_frame(source)
+    return "" if frame is None else linecache.getline(frame.file_name, frame.start_line).strip()
 
 
 def add_line(error: Exception, name: str, source: SourceInfo) -> None:

@@ -24,6 +24,7 @@ from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceShard
 
 from .._jaxlib import Array, ArrayImpl, HostBufferSemantics, batched_device_put, sharded_to_numpy
 from . import printing, shards
+from .donations import calls_that_took
 
 __all__ = [
     "Array",
@@ -47,10 +48,14 @@ def is_wide(dtype: Any) -> bool:
 def check_not_deleted(array: ArrayImpl) -> None:
     """Raises RuntimeError if the array's memory has been deleted or donated."""
     if array.is_deleted():
+        shape = array.aval.str_short()
+        start = f"Array has been deleted with shape={shape}. Its memory was given up by "
+        repair = "Use the result of that call, or pass `x.copy()`."
+        if calls := calls_that_took(array.aval):
+            raise RuntimeError(f"{start}`x.delete()`, or was donated to {calls}\n{repair}")
         raise RuntimeError(
-            f"Array has been deleted with shape={array.aval.str_short()}. Its memory was given up "
-            "by `x.delete()`, or by a call of a function with `donate_argnums` or "
-            "`donate_argnames` that took it: use the result of that call, or pass `x.copy()`."
+            f"{start}`x.delete()`, or by a call of a function with `donate_argnums` or "
+            f"`donate_argnames` that took it. {repair}"
         )
 
 

@@ -13,6 +13,7 @@ from olympus_ir.types.layouts import placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, on_host
 
 from .._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
+from ..arrays.donations import note_donations
 from ..arrays.layouts import layouts_in_use
 from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
@@ -38,7 +39,7 @@ __all__ = ["Compiled", "compile_lowered"]
 class Compiled:
     """An executable with its module, its placement and the constants that are passed to it."""
 
-    __slots__ = ("constants", "executable", "lowered", "placement")
+    __slots__ = ("_noted", "constants", "executable", "lowered", "placement")
 
     def __init__(
         self, lowered: Lowered, executable: Executable, placement: Placement, constants: list[Any]
@@ -47,6 +48,7 @@ class Compiled:
         self.executable = executable
         self.placement = placement
         self.constants = constants
+        self._noted = False  # whether the line of the first call that donates is noted
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
         """Returns the `Fastpath` for later calls by C++; None if calls must enter Python."""
@@ -67,6 +69,10 @@ class Compiled:
         results = self.executable.call([*self.constants, *operands])
         if donates:
             self._delete_moved(leaves)
+            if not self._noted:
+                self._noted = True
+                pairs = zip(self.lowered.in_avals, self.lowered.donated, strict=True)
+                note_donations(self.lowered.name, [aval for aval, given in pairs if given])
         return results
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
