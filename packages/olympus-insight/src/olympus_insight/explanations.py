@@ -206,6 +206,11 @@ class _Explain:
 
     __name__ = __qualname__ = "explain"
 
+    def __init__(self) -> None:
+        # `help` and public modules read and set them as those of a function.
+        self.__module__ = __name__
+        self.__doc__ = type(self).__doc__
+
     def __repr__(self) -> str:
         return "<function explain>"
 

@@ -75,7 +75,7 @@ from olympus_autodiff.reverse.vjp import vjp as vjp
 from olympus_batching.vmap import vmap as vmap
 from olympus_checkify.checked import checked as checked
 from olympus_export.frozen.frozen import load_frozen as load_frozen
-from olympus_insight.explanations import explain as explain
+from olympus_insight import explain as explain
 from olympus_insight.profiles import profile as profile
 from olympus_insight.program_pictures import show as show
 from olympus_ir.diagnostics.source_info import register_library_folder as register_library_folder

@@ -9,6 +9,7 @@ the same wrapper. Only the instruction set exports the functions themselves, whi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from olympus_ir.diagnostics import errors
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, is_boundary
 from olympus_ir.loading import deferred
+
+from ._examples import with_public_names
 
 if TYPE_CHECKING:
     from olympus_ir.diagnostics import suggestions
@@ -58,14 +61,26 @@ def face(module: str, name: str, value: Any) -> Any:
         home = _HOMES.get(value.__qualname__)
         if home is not None or value.__qualname__ == name:  # pickles find a class by this name
             value.__module__ = home or module
+            _publish_docstrings(value, *vars(value).values())
     elif callable(value) and "__module__" in getattr(value, "__dict__", ()):
         value.__module__ = module
+        _publish_docstrings(value)
     return value
+
+
+def _publish_docstrings(*values: Any) -> None:
+    """Lets the examples in docstrings import from the public modules."""
+    for value in values:
+        docstring = getattr(value, "__doc__", None)
+        # The search is a fraction of a microsecond; few docstrings pass it.
+        if isinstance(docstring, str) and " olympus_" in docstring:
+            with contextlib.suppress(AttributeError, TypeError):  # docstrings of compiled code
+                value.__doc__ = with_public_names(docstring)
 
 
 def _is_inner(value: Any) -> bool:
     home = getattr(value, "__module__", None)
-    return isinstance(home, str) and home.startswith("olympus_")
+    return isinstance(home, str) and home.startswith(("olympus_", "olympus._"))
 
 
 def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
@@ -75,6 +90,7 @@ def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
     wrapped.__module__ = module
     if function.__name__ != name and function.__name__ not in dir(sys.modules[module]):
         wrapped.__name__ = wrapped.__qualname__ = name
+    _publish_docstrings(wrapped)
     _wrappers[function] = wrapped
     exports = vars(sys.modules[package]) if package != "olympus_ir" else {}
     if exports.get(name) is function:

@@ -14,6 +14,7 @@ from olympus_ir.diagnostics.errors import OlympusError as OlympusError
 from olympus_ir.diagnostics.errors import OlympusIndexError as OlympusIndexError
 from olympus_ir.diagnostics.errors import OlympusTypeError as OlympusTypeError
 from olympus_ir.diagnostics.errors import OlympusprTypeError as OlympusprTypeError
+from olympus_ir.diagnostics.errors import ReferenceOperandError as ReferenceOperandError
 from olympus_ir.diagnostics.errors import ShapeError as ShapeError
 from olympus_ir.diagnostics.errors import ShardingTypeError as ShardingTypeError
 from olympus_ir.diagnostics.errors import TracerArrayConversionError as TracerArrayConversionError

@@ -3,4 +3,8 @@
 
 from olympus_kernels.tpu.grouped_matmul import differentiable_gmm as gmm
 
+from ......_faces import present as _present
+
 __all__ = ["gmm"]
+
+_present(__name__)

@@ -3,4 +3,8 @@
 
 from olympus_kernels.tpu.attention.paged import paged_attention
 
+from ......_faces import present as _present
+
 __all__ = ["paged_attention"]
+
+_present(__name__)

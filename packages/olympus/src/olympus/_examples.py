@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples in docstrings of inner packages, with the public names of what they import.
+
+The examples of an inner package run with this package and its dependencies alone. Users of
+`olympus` import the same objects from its public modules.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["with_public_names"]
+
+# The public modules that have everything that examples import from the inner modules.
+_MODULES = {
+    "olympus_autodiff": "olympus",
+    "olympus_batching": "olympus",
+    "olympus_checkify": "olympus.experimental.checkify",
+    "olympus_export": "olympus.export",
+    "olympus_export.functions.reading": "olympus.export",
+    "olympus_ir.lax": "olympus.lax",
+    "olympus_ir.lax.callbacks": "olympus",
+    "olympus_ir.programs.primitives": "olympus.extend.core",
+    "olympus_ir.programs.tracing": "olympus",
+    "olympus_ir.references.primitives": "olympus.ref",
+    "olympus_ir.programs.jit": "olympus",
+    "olympus_ir.programs.make": "olympus",
+    "olympus_ir.settings.config": "olympus",
+    "olympus_ir.symbolic": "olympus.export",
+    "olympus_ir.trees.flattening": "olympus.api_util",
+    "olympus_nn": "olympus.nn",
+    "olympus_numpy": "olympus.numpy",
+    "olympus_numpy.numerics.segments": "olympus.ops",
+    "olympus_pallas": "olympus.experimental.pallas",
+    "olympus_pallas.mosaic_gpu": "olympus.experimental.pallas.mosaic_gpu",
+    "olympus_pallas.tpu": "olympus.experimental.pallas.tpu",
+    "olympus_random": "olympus.random",
+    "olympus_scipy.images": "olympus.image",
+    "olympus_scipy.linalg": "olympus.scipy.linalg",
+    "olympus_sharding": "olympus.sharding",
+    "olympus_sparse": "olympus.experimental.sparse",
+    "olympus_xla": "olympus",
+    "olympus_xla.platforms.topologies": "olympus.experimental.topologies",
+}
+# Names that olympus_ir exports, and the public modules that have them.
+_OF_IR = {"ShapeDtypeStruct": "olympus", "lax": "olympus", "ShapedArray": "olympus.core"}
+# Names of the modules above that no public module has.
+_INNER = frozenset(("extend_axes",))
+
+_IMPORT = re.compile(
+    r"^(?P<prompt> *>>> )(?:from (?P<module>olympus_[\w.]+) import (?P<names>[^(\n]*)"
+    r"|import (?P<alone>olympus_\w+) as )",
+    re.MULTILINE,
+)
+
+
+def with_public_names(docstring: str) -> str:
+    """Returns a docstring whose examples import from the public modules.
+
+    Imports of objects that no public module has stay as they are.
+
+    Example:
+      >>> print(with_public_names("Example:\\n  >>> from olympus_numpy import ones"))
+      Example:
+        >>> from olympus.numpy import ones
+    """
+    return _IMPORT.sub(_public_import, docstring) if ">>> " in docstring else docstring
+
+
+def _public_import(found: re.Match[str]) -> str:
+    prompt = found["prompt"]
+    if found["alone"] is not None:
+        home = _MODULES.get(found["alone"])
+        return found[0] if home is None else f"{prompt}import {home} as "
+    module, names = found["module"], found["names"]
+    if module == "olympus_ir.trees" and names.strip() == "pytrees":
+        return f"{prompt}from olympus import tree_util as pytrees"
+    listed = [name.strip() for name in names.split(",")]
+    if module == "olympus_ir":
+        homes = {_OF_IR.get(name) for name in listed}
+        home = homes.pop() if len(homes) == 1 else None
+    else:
+        home = None if _INNER.intersection(listed) else _MODULES.get(module)
+    return found[0] if home is None else f"{prompt}from {home} import {names}"

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/stubs.py.
+from . import ops as ops
+from olympus_kernels.tpu.grouped_matmul import _gmm as __gmm
+gmm = __gmm
