@@ -56,7 +56,7 @@ REASONS = {
         "a step takes one element of each of 16 rows, from 16 lines of the cache; below 1 in other "
         "rounds on the same machine",
     ),
-    "histogram of 100 bins": "a binary search among the edges, which may be of any distance",
+    "histogram of 100 bins": "the edges of each guessed bin are read to correct the guess",
     "gelu": "XLA's erfc takes nearly all of the time",
     "power": (
         "a logarithm and an exponential in double precision, exact to 0.51 units in the last "

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histograms of many numbers, whose places are guessed, beside NumPy's search."""
+
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+from olympus_batching import vmap
+from olympus_ir.programs.jit import jit
+
+RNG = np.random.default_rng(0)
+RANGES = [
+    (100, (-5, 5)),
+    (2, (-1, 1)),
+    (10, (0, 1)),
+    (50_000, (-5, 5)),
+    (3, (2, 2)),
+    (64, (-3e38, 3e38)),
+]
+
+
+def counted(x, edges, search=np.searchsorted):
+    """Counts by a search."""
+    x = x[(x >= edges[0]) & (x <= edges[-1])]
+    places = np.asarray(search(edges, x, side="right")) - 1
+    return np.bincount(np.where(x == edges[-1], edges.size - 2, places), minlength=edges.size - 1)
+
+
+def numbers(bins, limits):
+    """Returns numbers in and near the bins, on their edges and beside them, and special ones."""
+    edges = np.asarray(jnp.histogram_bin_edges(np.zeros(1, np.float32), bins, limits))
+    width = min(float(limits[1]) - limits[0], 10) + 1
+    spread = (edges[0] + width * RNG.uniform(-0.2, 1.2, 5000)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        beside = [np.nextafter(edges, np.float32(sign * np.inf)) for sign in (-1, 1)]
+    special = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0])
+    x = np.concatenate([spread, edges, *beside, special])
+    # XLA flushes numbers below the normal ones to zero.
+    return np.where(np.abs(x) < np.finfo(np.float32).smallest_normal, np.float32(0), x)
+
+
+@pytest.mark.parametrize(("bins", "limits"), RANGES)
+def test_counts_of_many_numbers(bins, limits):
+    x = numbers(bins, limits)
+    counts, edges = jnp.histogram(x, bins, limits)
+    np.testing.assert_array_equal(counts, counted(x, np.asarray(edges)))
+
+
+def test_edges_that_are_too_near_each_other_are_searched():
+    # Rounded edges are equal or decrease.
+    limits = (1e6, 1e6 + 3)
+    x = numbers(1000, limits)
+    counts, edges = jnp.histogram(x, 1000, limits)
+    np.testing.assert_array_equal(counts, counted(x, np.asarray(edges), jnp.searchsorted))
+
+
+def test_limits_of_the_data_in_batches():
+    x = RNG.normal(size=(3, 5000)).astype(np.float32) * np.float32([[1], [1e-3], [1e6]])
+    counts, edges = jit(vmap(lambda row: jnp.histogram(row, 30)))(x)
+    for row, count, edge in zip(x, counts, edges, strict=True):
+        np.testing.assert_array_equal(count, counted(row, np.asarray(edge)))
+
+
+def test_weights():
+    x, weights = RNG.normal(size=(2, 5000)).astype(np.float32)
+    counts = jnp.histogram(x, 16, (-4, 4), weights=weights)[0]
+    np.testing.assert_allclose(
+        counts, np.histogram(x, 16, (-4, 4), weights=weights)[0], rtol=1e-4, atol=1e-4
+    )
