@@ -31,6 +31,7 @@ class Operation:
       torch: the operation by PyTorch; None if it has none.
       in_numpy: whether NumPy or SciPy has it.
       is_compiled: whether `run` can be compiled by `jit`.
+      is_wide: whether the operands have 64 bits.
     """
 
     name: str
@@ -40,13 +41,20 @@ class Operation:
     torch: Callable[..., Any] | None
     in_numpy: bool = True
     is_compiled: bool = True
+    is_wide: bool = False
 
 
 def names_of(library: str) -> SimpleNamespace:
     """Returns the names that operations use: of NumPy and SciPy, or of a library like JAX."""
     if library == "numpy":
         special = importlib.import_module("scipy.special")
-        return SimpleNamespace(np=np, special=special, softmax=special.softmax)
+        return SimpleNamespace(
+            np=np,
+            special=special,
+            softmax=special.softmax,
+            permutation=np.random.default_rng(0).permutation,
+            running_sum=np.cumsum,
+        )
     top = importlib.import_module(library)
     return SimpleNamespace(
         np=importlib.import_module(f"{library}.numpy"),
@@ -55,6 +63,8 @@ def names_of(library: str) -> SimpleNamespace:
         nn=top.nn,
         grad=top.grad,
         softmax=top.nn.softmax,
+        permutation=lambda x: top.random.permutation(top.random.key(0), x),
+        running_sum=lambda x: top.lax.associative_scan(lambda a, b: a + b, x),
         segment_sum=importlib.import_module(f"{library}.ops").segment_sum,
     )
 
@@ -171,6 +181,15 @@ _add(
     in_numpy=False,
 )
 
+# The sum makes the results of all libraries equal.
+_add(
+    "sorting",
+    _vector,
+    "permutation",
+    lambda k, x: k.permutation(x).sum(),
+    lambda t, x: x[t.randperm(x.shape[0])].sum(),
+)
+
 # ---- extremes and scans ----
 
 for _name in ("argmax", "argmin"):
@@ -198,6 +217,13 @@ for _axis, _axis_name in ((1, "rows"), (0, "columns")):
         lambda k, x, axis=_axis: k.np.cumsum(x, axis=axis),
         lambda t, x, axis=_axis: t.cumsum(x, dim=axis),
     )
+_add(
+    "scans",
+    _vector,
+    "associative_scan of sums",
+    lambda k, x: k.running_sum(x),
+    lambda t, x: t.cumsum(x, dim=0),
+)
 _add(
     "scans",
     _rows,
@@ -240,6 +266,15 @@ for _name in ("arcsin", "arccos", "arctanh"):
         _name,
         lambda k, x, name=_name: getattr(k.np, name)(x),
         lambda t, x, name=_name: getattr(t, name)(x),
+    )
+for _name in ("exp", "sin", "tanh"):
+    _add(
+        "elementwise",
+        lambda: (_random(1_000_000).astype(np.float64),),
+        f"{_name} of float64",
+        lambda k, x, name=_name: getattr(k.np, name)(x),
+        lambda t, x, name=_name: getattr(t, name)(x),
+        is_wide=True,
     )
 _add("elementwise", _vector, "cbrt", lambda k, x: k.np.cbrt(x), None)
 _add(
@@ -548,5 +583,7 @@ def _define(operation: Operation) -> None:
 
 
 for _operation in OPERATIONS:
+    if _operation.is_wide:
+        continue
     if _operation.group in _GUARDED or _operation.name in ("sin", "arcsin", "arctan2"):
         _define(_operation)

@@ -39,7 +39,21 @@ _MORE_EXACT = (
 )
 _BY_XLA = "NumPy has a kernel written for AVX-512, where XLA vectorises a formula of exp or log"
 _CALL = "the call of NumPy takes some 0.03 ms"
+_OTHER_LAPACK = "OLYMPUS calls SciPy's OpenBLAS, as JAX does; PyTorch has MKL"
+_ALL_RANGES = "XLA computes the formulas of all ranges of the operand and selects one"
+_PRODUCTS = "XLA's products of small matrices take twice the time of those of OpenBLAS and MKL"
 REASONS = {
+    "sort of rows": "NumPy's sort, and a pass that looks for zeros, NaNs and subnormal numbers",
+    "permutation": "two sorts by random keys, which give JAX's permutation; NumPy swaps elements",
+    "unique": "after the sort, the first of equal elements are found and gathered",
+    "associative_scan of sums": "a tree of additions in any order, in 20 passes",
+    "sin of float64": "the C library is called for each element",
+    **dict.fromkeys(
+        ("solve 500x500", "Cholesky factor of 500x500", "eigenvalues of 200x200, symmetric"),
+        _OTHER_LAPACK,
+    ),
+    **dict.fromkeys(("erfc", "erfinv"), _ALL_RANGES),
+    **dict.fromkeys(("product of 1000 of 64x64", "attention"), _PRODUCTS),
     "cumsum": "two passes: within the blocks, and with the totals of the blocks before each",
     "argmax": _CALL,
     "argmin": _CALL,
@@ -82,8 +96,17 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
     module = importlib.import_module(library)
     run = functools.partial(operation.run, names)
     compiled = module.jit(run) if operation.is_compiled else run
-    own = [names.np.asarray(each) for each in arrays]
-    return lambda: module.block_until_ready(compiled(*own))
+    if not operation.is_wide:
+        own = [names.np.asarray(each) for each in arrays]
+        return lambda: module.block_until_ready(compiled(*own))
+    with module.enable_x64(True):
+        wide = [names.np.asarray(each) for each in arrays]
+
+    def call() -> Any:
+        with module.enable_x64(True):
+            return module.block_until_ready(compiled(*wide))
+
+    return call
 
 
 def measured(library: str, clock: Callable[[], float]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ REASONS = {
         "PyTorch multiplies all inputs by the weights before the loop; its cell is one operation"
     ),
     "Mandelbrot set": "a loop over points stops where a point escapes; arrays go to the last step",
+    "Gaussian process": "the factorization is SciPy's OpenBLAS; that of PyTorch is MKL",
     "particle filter": "a binary search for each particle, where a loop merges two sorted arrays",
 }
 

@@ -195,30 +195,25 @@ def _digits(keys: Sequence[Any]) -> list[Any]:
 
 
 def _order_of(digit: Any) -> Any:
-    """Returns the positions that sort each row stably."""
+    """Returns the positions that sort each row stably.
+
+    A vectorised sort takes integers that have the position in the lower bits. Integers that need
+    more than 32 bits with their positions, and have at most 16 bits without, use a radix sort.
+    """
     length = digit.shape[-1]
     shift = (length - 1).bit_length()
     bits = 8 * digit.dtype.itemsize + shift
     if bits > 32:
-        return _order_by_radix(digit)
-    packed = digit.astype(np.uint32)
+        if digit.dtype.itemsize <= 2:
+            return np.argsort(digit, axis=-1, kind="stable")
+        if (short := _shortened(digit)) is not None:
+            return np.argsort(short[0], axis=-1, kind="stable")
+    packed = digit.astype(np.uint32 if bits <= 32 else np.uint64)
     packed <<= packed.dtype.type(shift)
     packed |= np.arange(length, dtype=packed.dtype)
     packed.sort(axis=-1)
     packed &= packed.dtype.type((1 << shift) - 1)
-    return packed
-
-
-def _order_by_radix(digit: Any) -> Any:
-    """Returns the positions that sort each row, by NumPy's radix sort on 16 bits at a time."""
-    if digit.dtype.itemsize <= 2:
-        return np.argsort(digit, axis=-1, kind="stable")
-    if (short := _shortened(digit)) is not None:
-        return np.argsort(short[0], axis=-1, kind="stable")
-    order = np.argsort(digit.astype(np.uint16), axis=-1, kind="stable")
-    high = (digit >> np.uint32(16)).astype(np.uint16)
-    following = np.argsort(_taken(high, order), axis=-1, kind="stable")
-    return _taken(order, following)
+    return packed.astype(np.uint32, copy=False)
 
 
 def _taken(values: Any, order: Any) -> Any:
