@@ -63,6 +63,11 @@ REFUSED = {
         lambda: sparse.bcoo_concatenate({"a": 1}, dimension=0),
     ),
     "numbers as functions of sparse arrays": (TypeError, lambda: sparse.sparsify(1)),
+    "fractions as places": (ValueError, lambda: jnp.insert(X, 1.5, 1.0)),
+    "fractions as counts": (TypeError, lambda: jnp.repeat(X, 1.5, total_repeat_length=6)),
+    "numbers as keys to sort by": (TypeError, lambda: jnp.lexsort(3)),
+    "imaginary sizes": (TypeError, lambda: scipy.linalg.hilbert(1j)),
+    "no coefficients": (ValueError, lambda: scipy.linalg.fiedler_companion(jnp.ones(0))),
     "lists as norms": (ValueError, lambda: scipy.fft.dct(X, norm=[None, 1.0])),
     "scalars as columns": (ValueError, lambda: scipy.linalg.hankel(1.0)),
     "texts as sparse arrays": (

@@ -16,8 +16,8 @@ libraries, eagerly, compiled, batched or differentiated. A finding is one of the
   finding. Nor are two errors of different types that both say that the call is malformed: it may
   have several mistakes, and either may be reported first. They are counted.
 
-The findings are grouped by their errors. The exit status is 1 where there are findings that no
-pattern in the section "Malformed calls" of docs/differences.md explains.
+The findings are grouped by their errors. The exit status is 1 where there are findings of which no
+pattern in the section "Malformed calls" of docs/differences.md matches the call or the heading.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ INTERNAL = re.compile(
     "|object has no attribute|'NoneType' object|INTERNAL|RET_CHECK"
     "|unsupported operand|not subscriptable|not iterable|unhashable"
 )  # fmt: skip
+# Words of errors of Python itself, which are as good or bad as the words above.
+PLAIN = re.compile("has no len|cannot be interpreted as an integer|cannot unpack|not iterable")
 
 Outcome = dict[str, Any]
 
@@ -101,10 +103,10 @@ def description(error: BaseException) -> Outcome:
 
 
 def type_of(leaf: Any) -> str:
-    """Returns dtype and shape of a leaf, or the name of its type."""
+    """Returns dtype and shape of an array; other objects have names of each library's own."""
     if not isinstance(leaf, type) and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
         return f"{leaf.dtype}{list(leaf.shape)}"
-    return type(leaf).__name__
+    return "object"
 
 
 def evaluate(library: str, expression: str, dtype: str, mode: str) -> Outcome:
@@ -190,7 +192,7 @@ def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:
         if not same and not any(kind.__name__ in kinds for kind in EXPECTED):
             found.append("internal error")
         elif INTERNAL.search(ours["text"]) and not (
-            theirs and INTERNAL.search(theirs.get("text", ""))
+            theirs and re.search(f"{INTERNAL.pattern}|{PLAIN.pattern}", theirs.get("text", ""))
         ):
             found.append("internal words")
         if ours["frames"]:
@@ -215,6 +217,8 @@ ACCIDENTS = {
 ACCIDENTAL = re.compile(
     "Non-hashable static|[Uu]nhashable type|verifier errors|truth value of an array"
     "|object has no attribute|duplicate value in 'axis'|__hash__ and __eq__"
+    "|incompatible function arguments|unsupported operand type|tuple index out of range"
+    "|has no attribute data|has no len"
 )
 
 
@@ -243,6 +247,13 @@ def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
         return f"{outcome['type']}: " + re.sub(r"\s+", " ", outcome["text"])[:90]
 
     return f"{fault}: {short(ours)} | {short(theirs)}"
+
+
+def explained(patterns: list[str], label: str, heading: str) -> bool:
+    """Returns whether a pattern matches a call or the heading of a finding."""
+    return any(
+        fnmatch.fnmatchcase(text, pattern) for text in (label, heading) for pattern in patterns
+    )
 
 
 def main() -> int:
@@ -288,10 +299,12 @@ def search(options: argparse.Namespace) -> int:
             if theirs and ours["status"] == theirs["status"] == "error":
                 others += not agree(ours, theirs)
             label = f"{case[0]}  [{case[1]}, {case[2]}]"
-            if not found or any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns):
+            headings = [group(fault, ours, theirs) for fault in found]
+            left = [each for each in headings if not explained(patterns, label, each)]
+            if not left:
                 continue
-            for fault in found:
-                groups[group(fault, ours, theirs)].append(label)
+            for heading in left:
+                groups[heading].append(label)
             if options.output:
                 finding = {"case": case, "faults": found, "ours": ours, "theirs": theirs}
                 with open(options.output, "a", encoding="utf-8") as output:

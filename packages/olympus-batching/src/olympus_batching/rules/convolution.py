@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
-from olympus_ir.types.avals import get_aval
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ..dimensions import unbatched_aval
 from ..tables import batching_rules, ndim_of, shape_of
@@ -88,6 +88,7 @@ def _no_examples(args: Any, batch_dims: Any, params: dict[str, Any]) -> Any:
         unbatched_aval(get_aval(arg), dim) for arg, dim in zip(args, batch_dims, strict=True)
     )
     (each,), _ = conv_general_dilated_p.infer(examples, params)
+    assert isinstance(each, ShapedArray)
     return lax.full((0, *each.shape), 0, each.dtype)
 
 

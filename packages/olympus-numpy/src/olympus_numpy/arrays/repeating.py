@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
@@ -111,7 +112,9 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     if not is_constant_dim(repeats) and length is None:
         return _repeat_uniformly(a, repeats, axis)
     if length is not None:
-        return _repeat_to_size(a, ensure_array(repeats), axis, integer_or_dim(length))
+        counts = ensure_array(repeats)
+        _check_counts(counts)
+        return _repeat_to_size(a, counts, axis, integer_or_dim(length))
     repeats = concrete_or_error(
         np.asarray,
         repeats,
@@ -119,8 +122,7 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
         "fix this, either specify a static value for `repeats`, or pass a static value to "
         "`total_repeat_length`.",
     )
-    if not np.issubdtype(repeats.dtype, np.integer) and repeats.dtype != np.bool_:
-        raise TypeError(f"repeat: `repeats` must be integers, got dtype {repeats.dtype}")
+    _check_counts(repeats)
     if (repeats < 0).any():
         raise ValueError("repeats may not contain negative values.")
     if repeats.ndim == 0 or repeats.size == 1:
@@ -132,6 +134,11 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
         )
     places = np.repeat(np.arange(a.shape[axis]), repeats)
     return as_array(a)[(slice(None),) * axis + (places,)]
+
+
+def _check_counts(repeats: Any) -> None:
+    if not dtypes.issubdtype(repeats.dtype, np.integer) and repeats.dtype != np.bool_:
+        raise TypeError(f"repeat: `repeats` must be integers, got dtype {repeats.dtype}")
 
 
 def _uniform_repeats(a: Any, repeats: int, axis: int) -> Any:

@@ -111,7 +111,7 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
       An array of the dtype of ``arr``, larger along the axis.
 
     Raises:
-      ValueError: if ``obj`` has more than one dimension.
+      ValueError: if ``obj`` has more than one dimension, or is not integers.
 
     Example:
       >>> from olympus_numpy import array
@@ -128,6 +128,8 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size))
     places = ensure_array(obj)
+    if not dtypes.issubdtype(places.dtype, np.integer) and places.size:
+        raise ValueError(f"insert(): obj must be integers, got dtype {places.dtype}.")
     if places.ndim > 1:
         raise ValueError("insert(): obj must be a slice, a one-dimensional array, or a scalar.")
     if values.ndim == 0:

@@ -166,6 +166,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
       >>> lexsort((array([2, 1, 0]), array([0, 0, 1])))
       Array([1, 0, 2], dtype=int32)
     """
+    if not np.iterable(keys):
+        raise TypeError(f"lexsort takes a sequence of keys, got {keys!r}")
     keys = tuple(keys)
     if len(keys) == 0:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

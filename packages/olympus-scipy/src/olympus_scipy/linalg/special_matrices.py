@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -265,11 +266,16 @@ def fiedler_companion(a: ArrayLike) -> Array:
     Returns:
       An array of shape (..., n, n). Its eigenvalues are the roots of the polynomials.
 
+    Raises:
+      ValueError: there are no coefficients.
+
     Example:
       >>> fiedler_companion(np.array([1.0, -3, 2]))
       Array([[ 3., -2.],
              [ 1.,  0.]], dtype=float32)
     """
+    if np.shape(a)[-1:] == (0,):
+        raise ValueError(f"fiedler_companion needs coefficients, got the shape {np.shape(a)}.")
     a = _of_leading_one("fiedler_companion", a)
     size = a.shape[-1]
     if size < 2:
@@ -360,6 +366,7 @@ def hilbert(n: int) -> Array:
       Array([[1.        , 0.5       ],
              [0.5       , 0.33333334]], dtype=float32)
     """
+    n = operator.index(n)
     i, j = _indices(n, n)
     return jnp.asarray(1 / (i + j + 1), float)
 
