@@ -60,9 +60,8 @@ def with_public_names(docstring: str) -> str:
     Imports of objects that no public module has stay as they are.
 
     Example:
-      >>> print(with_public_names("Example:\\n  >>> from olympus_numpy import ones"))
-      Example:
-        >>> from olympus.numpy import ones
+      >>> with_public_names(">>> from olympus_numpy import ones")
+      '>>> from olympus.numpy import ones'
     """
     return _IMPORT.sub(_public_import, docstring) if ">>> " in docstring else docstring
 
