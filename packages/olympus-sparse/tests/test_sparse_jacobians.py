@@ -16,6 +16,7 @@ from olympus_ir.programs.make import ShapeDtypeStruct
 from olympus_ir.settings import config_states
 from olympus_sparse import BCOO, BCSR, CSR, plan, sparse_hessian, sparse_jacobian
 from olympus_sparse.jacobians.coloring import color_columns, color_symmetric, recovery_of_symmetric
+from olympus_sparse.jacobians.substitution import color_acyclic
 
 rng = np.random.default_rng(0)
 
@@ -220,6 +221,53 @@ def test_equal_to_the_dense_hessian(name):
     dense = np.asarray(autodiff.hessian(fun)(x))
     np.testing.assert_allclose(np.asarray(made(x).todense()), dense, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(np.asarray(sparse_hessian(fun)(x).todense()), dense, atol=1e-10)
+
+
+# The numbers of products that an acyclic coloring takes.
+ACYCLIC = {
+    **{"chain": 2, "Rosenbrock": 2, "arrow": 2, "separable": 1, "grid": 4},
+    **{"elements": 8, "dense": 7, "linear": 1},
+}
+
+
+@pytest.mark.parametrize("name", HESSIANS)
+def test_recovery_by_substitution(name):
+    fun, x, _ = HESSIANS[name]
+    made = plan(fun, x, kind="hessian", coloring="acyclic")
+    assert made.colors <= ACYCLIC[name]
+    dense = np.asarray(autodiff.hessian(fun)(x))
+    np.testing.assert_allclose(np.asarray(made(x).todense()), dense, rtol=1e-10, atol=1e-11)
+    found = jit(lambda x: sparse_hessian(fun, coloring="acyclic")(x).todense())(x)
+    np.testing.assert_allclose(np.asarray(found), dense, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("density", [0.03, 0.1, 0.3])
+def test_acyclic_colorings_have_no_cycle_of_two_colors(density):
+    pattern = scipy.sparse.random(60, 60, density, random_state=1, format="csr")
+    pattern = (pattern + pattern.T + scipy.sparse.eye_array(60)).astype(bool).tocsr()
+    pattern.sort_indices()
+    colors = color_acyclic(pattern)
+    rows, columns = (
+        part[pattern.nonzero()[0] != pattern.nonzero()[1]] for part in pattern.nonzero()
+    )
+    assert (colors[rows] != colors[columns]).all()
+    assert colors.max() <= color_symmetric(pattern).max()
+    for first in range(colors.max() + 1):
+        for second in range(first):
+            kept = np.flatnonzero((colors == first) | (colors == second))
+            part = pattern[kept][:, kept]
+            trees, _ = scipy.sparse.csgraph.connected_components(part, directed=False)
+            edges = (part.nnz - kept.size) // 2
+            assert edges == kept.size - trees  # a forest
+
+
+def test_an_unknown_coloring():
+    with pytest.raises(
+        ValueError, match=r"`coloring` must be one of 'star', 'acyclic', got 'tree'"
+    ):
+        plan(lambda x: jnp.sum(x), point(3), kind="hessian", coloring="tree")
+    with pytest.raises(ValueError, match="`coloring` must be one of"):
+        sparse_hessian(lambda x: jnp.sum(x), coloring="tree")
 
 
 def test_a_long_scan_unites_its_carry():

@@ -22,6 +22,7 @@ from .coloring import color_columns, color_symmetric, recovery_of_symmetric
 from .formats import Block, blocks_of
 from .patterns import Flow, Pattern, identity, relation, stacked_rows
 from .propagation import propagate
+from .substitution import Substitution, color_acyclic, substitution_of
 
 __all__ = ["FlatFunction", "Parts", "Plan", "hessian_plan", "jacobian_plan"]
 
@@ -122,7 +123,7 @@ class Plan:
         out_avals: Sequence[Any],
         pattern: Pattern,
         parts: Parts,
-        symmetric: bool,
+        recovery: str,
         format: str,
     ) -> None:
         self._flat = flat
@@ -133,7 +134,8 @@ class Plan:
         self.column_colors, self.row_colors = parts.columns, parts.rows
         self.jvps, self.vjps = parts.jvps, parts.vjps
         self.colors = self.jvps + self.vjps
-        self._symmetric = symmetric
+        self._recovery = recovery
+        self._substitution: Substitution | None = None
         self._blocks: list[list[Block]] = blocks_of(
             pattern, [aval.shape for aval in self._out_avals], [a.shape for a in flat.avals]
         )
@@ -186,13 +188,31 @@ class Plan:
         """Returns the position of each entry in the flat array of all products, jvps first."""
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.pattern.indptr))
         columns = self.pattern.indices.astype(np.int64)
-        if self._symmetric:
+        if self._recovery == "acyclic":
+            return self._places_in_sums(rows, columns)
+        if self._recovery == "star":
             color, row, known = recovery_of_symmetric(self.pattern, self.column_colors)
             assert known.all()
             return color * self.shape[0] + row
         from_jvps = self.column_colors[columns] * self.shape[0] + rows
         from_vjps = self.row_colors[rows] * self.shape[1] + columns
         return np.where(self._parts.by_row, self.jvps * self.shape[0] + from_vjps, from_jvps)
+
+    def _places_in_sums(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Returns for each entry its place in the products, followed by the sums over subtrees."""
+        found = self._substitution = substitution_of(self.pattern, self.column_colors)
+        on_diagonal = self.column_colors[columns] * self.shape[0] + rows
+        of_sums = self.jvps * self.shape[0] + found.sum_of_entry
+        return np.where(found.sum_of_entry < 0, on_diagonal, of_sums)
+
+    def _with_sums(self, products: Any, substitution: Substitution) -> Any:
+        """Returns the products, followed by the alternating sums over subtrees."""
+        vertices, colors, signs, ends, _ = substitution
+        signs = signs.astype(products.dtype)
+        read = products.at[colors * self.shape[0] + vertices].get(mode="promise_in_bounds")
+        totals = jnp.concatenate([jnp.zeros((1,), products.dtype), jnp.cumsum(signs * read)])
+        sums = signs * (totals.at[ends].get(mode="promise_in_bounds") - totals[:-1])
+        return jnp.concatenate([products, sums])
 
     def _compute_entries(self, leaves: Sequence[Any], others: Sequence[Any]) -> Any:
         """Computes all products of one mode at once, and reads the entries from them."""
@@ -212,6 +232,8 @@ class Plan:
         if not products:
             return jnp.zeros((0,), self._flat.avals[0].dtype)
         flat = jnp.concatenate(products) if len(products) > 1 else products[0]
+        if self._substitution is not None:
+            flat = self._with_sums(flat, self._substitution)
         return flat.at[self._places].get(mode="promise_in_bounds")
 
 
@@ -299,21 +321,23 @@ def jacobian_plan(flat: FlatFunction, mode: str, format: str) -> Plan:
     """
     pattern, out_avals = (_reverse_pattern if mode == "reverse" else _forward_pattern)(flat)
     shapes = [aval.shape for aval in flat.avals], [aval.shape for aval in out_avals]
-    return Plan(flat, out_avals, pattern, _parts(pattern, mode, *shapes), False, format)
+    return Plan(flat, out_avals, pattern, _parts(pattern, mode, *shapes), "direct", format)
 
 
-def hessian_plan(flat: FlatFunction, format: str) -> Plan:
+def hessian_plan(flat: FlatFunction, coloring: str, format: str) -> Plan:
     """Returns the plan of a Hessian.
 
     Args:
       flat: the gradient of the function.
+      coloring: "star" or "acyclic".
       format: the format of the matrix.
     """
     pattern, out_avals = _forward_pattern(flat)
     pattern = pattern.multiply(pattern.T).tocsr()  # the Hessian is symmetric
     pattern.sort_indices()
-    parts = Parts(color_symmetric(pattern), _none(pattern.shape[0]), np.zeros(pattern.nnz, bool))
-    return Plan(flat, out_avals, pattern, parts, True, format)
+    colors = (color_acyclic if coloring == "acyclic" else color_symmetric)(pattern)
+    parts = Parts(colors, _none(pattern.shape[0]), np.zeros(pattern.nnz, bool))
+    return Plan(flat, out_avals, pattern, parts, coloring, format)
 
 
 def _none(count: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from .plans import FlatFunction, Plan, hessian_plan, jacobian_plan
 __all__ = ["Plan", "plan", "sparse_hessian", "sparse_jacobian"]
 
 _MODES = ("auto", "forward", "reverse")
+_COLORINGS = ("star", "acyclic")
 
 
 @functools.lru_cache(maxsize=32)
@@ -84,6 +85,7 @@ def sparse_hessian(
     argnums: int = 0,
     *,
     format: str = "bcoo",
+    coloring: str = "star",
     plan: Plan | None = None,
 ) -> Callable[..., Any]:
     """Returns a function that computes the Hessian of a scalar function as a sparse matrix.
@@ -95,13 +97,16 @@ def sparse_hessian(
       fun: a function of arrays and pytrees of them, with a scalar result.
       argnums: the position of the argument by which to differentiate.
       format: the format of the matrix, as for `sparse_jacobian`.
+      coloring: "star", where each entry is read from one product, or "acyclic", which takes fewer
+        products. Entries are then alternating sums over many elements of products (Coleman and Cai
+        1986), which lose digits: use double precision.
       plan: a plan made before, for arguments of the same shapes.
 
     Returns:
       A function of the arguments of ``fun``.
 
     Raises:
-      ValueError: the format is unknown.
+      ValueError: the format or the coloring is unknown.
       TypeError: on the call, the result is not a scalar, or the argument has arrays that are not of
         real floating-point numbers.
 
@@ -113,11 +118,19 @@ def sparse_hessian(
       [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 24.0]]
     """
     check_format(format)
+    _check_coloring(coloring)
 
     def make(args: tuple) -> Plan:
-        return hessian_plan(FlatFunction(autodiff.grad(fun, argnums), argnums, args), "bcoo")
+        gradient = FlatFunction(autodiff.grad(fun, argnums), argnums, args)
+        return hessian_plan(gradient, coloring, "bcoo")
 
-    return _planned(fun, plan, format, ("hessian", argnums), make)
+    return _planned(fun, plan, format, ("hessian", argnums, coloring), make)
+
+
+def _check_coloring(coloring: str) -> None:
+    if coloring not in _COLORINGS:
+        names = ", ".join(map(repr, _COLORINGS))
+        raise ValueError(f"`coloring` must be one of {names}, got {coloring!r}")
 
 
 def plan(
@@ -126,6 +139,7 @@ def plan(
     argnums: int = 0,
     kind: str = "jacobian",
     mode: str = "auto",
+    coloring: str = "star",
     format: str = "bcoo",
 ) -> Plan:
     """Returns the pattern and the coloring of a sparse derivative.
@@ -136,6 +150,7 @@ def plan(
       argnums: the position of the argument by which to differentiate.
       kind: "jacobian" or "hessian".
       mode: the mode of a Jacobian, as for `sparse_jacobian`.
+      coloring: the coloring of a Hessian, as for `sparse_hessian`.
       format: the format of the matrices that the plan computes.
 
     Returns:
@@ -156,9 +171,11 @@ def plan(
     if mode not in _MODES:
         raise ValueError(f"`mode` must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
     check_format(format)
+    _check_coloring(coloring)
     types = _types(args)
     if kind == "hessian":
-        return hessian_plan(FlatFunction(autodiff.grad(fun, argnums), argnums, types), format)
+        gradient = FlatFunction(autodiff.grad(fun, argnums), argnums, types)
+        return hessian_plan(gradient, coloring, format)
     return jacobian_plan(FlatFunction(fun, argnums, types), mode, format)
 
 
