@@ -5,9 +5,9 @@ In an acyclic coloring, neighbors differ and each cycle has three colors at leas
 two colors then induce a forest. In the product with the sum of the columns of one color, each
 vertex has the sum of the entries of its edges to this color. So the entry of the edge from a vertex
 to its parent is an alternating sum over the subtree of the vertex. Subtrees are ranges of the
-vertices in depth-first order, and their sums are differences of one cumulative sum. See Coleman and Cai, "The
-cyclic coloring problem and estimation of sparse Hessian matrices", SIAM Journal on Algebraic and
-Discrete Methods 7 (1986).
+vertices in depth-first order, and their sums are differences of one cumulative sum. See Coleman and
+Cai, "The cyclic coloring problem and estimation of sparse Hessian matrices", SIAM Journal on
+Algebraic and Discrete Methods 7 (1986).
 """
 
 from __future__ import annotations
