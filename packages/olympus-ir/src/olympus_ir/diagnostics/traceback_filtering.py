@@ -225,6 +225,9 @@ def api_boundary(fun: F) -> F:
         except Exception as error:
             if type(error) is TypeError and "unexpected keyword" in str(error):
                 keyword_arguments.advise(error, fun)
+            elif type(error) is SystemError and isinstance(error.__cause__, RecursionError):
+                # jaxlib found a tree too deep, and left the exception for a later call to find.
+                raise error.__cause__.with_traceback(None) from None
             filter_exception(error)
             # A bare raise keeps the filtered traceback, without an entry for this frame.
             raise
