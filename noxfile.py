@@ -366,6 +366,13 @@ def primitives(session: nox.Session) -> None:
     session.run("python", "tools/primitives_table.py", *session.posargs)
 
 
+@nox.session(reuse_venv=True)
+def flags(session: nox.Session) -> None:
+    """Writes docs/flags.md, the table of configuration flags; ``-- --check`` compares."""
+    install_workspace(session)
+    session.run("python", "tools/flags_page.py", *session.posargs)
+
+
 @nox.session(name="hard-points", reuse_venv=True)
 def hard_points(session: nox.Session) -> None:
     """Writes docs/hard-points.md, the derivatives at hard points; ``-- --check`` compares."""

@@ -19,6 +19,7 @@ from olympus_ir.programs.make import make_olympuspr, named_scope
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import hide, printing_rules
 from olympus_ir.programs.printer import format_equation
+from olympus_ir.settings.config_flags import pprint_use_color
 
 DATA = pathlib.Path(__file__).parent / "data"
 # Made by data/record_printed_programs.py.
@@ -124,3 +125,18 @@ class TestDocuments:
             [Text("a", annotations=["first"]), Break(), Text("bbb", annotations=["x", "y"])]
         )
         assert layout(lines) == "a   # first\nbbb # x\n    # y"
+
+
+def test_terminals_show_colors_where_the_flag_allows_them(monkeypatch):
+    program = trace_to_olympuspr(lambda x: [lax.sin(x)], [ShapedArray((), "float32")])[0]
+    plain = str(program)
+    assert "\x1b" not in plain
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    # Recorded with jax 0.10.2 on a terminal: the words of the program, and the types.
+    assert "\x1b[34;1mlet\x1b[39;22m b\x1b[35m:f32[]\x1b[39m = sin a" in str(program)
+    assert program.pretty_print(use_color=False) == plain
+    pprint_use_color.update(False)
+    try:
+        assert str(program) == plain
+    finally:
+        pprint_use_color.update(True)

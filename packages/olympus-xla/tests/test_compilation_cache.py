@@ -14,7 +14,7 @@ from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_xla import _jaxlib, clear_caches, jit
 from olympus_xla.compiling import cache_key, cache_store, compilation_cache
-from olympus_xla.compiling.compile_options import compile_options
+from olympus_xla.compiling.compile_options import compile_options, use_gpu_caches
 from olympus_xla.compiling.compiler_passes import (
     clear_hlo_module_transformation,
     register_hlo_module_transformation,
@@ -400,3 +400,31 @@ def test_log_lines_have_the_names_of_jax(cache, caplog):
     ]
     names = {record.name for record in caplog.records if "Finished" in record.getMessage()}
     assert names == {"olympus._src.dispatch"}
+
+
+@pytest.mark.parametrize(
+    ("named", "platform", "kept"),
+    [
+        ("all", "cuda", ["xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir"]),
+        (None, "cuda", []),
+        ("none", "cuda", []),
+        ("all", "cpu", []),
+        ("xla_gpu_kernel_cache_file", "rocm", ["xla_gpu_kernel_cache_file"]),
+    ],
+)
+def test_gpus_keep_the_named_caches_of_xla(tmp_path, named, platform, kept):
+    names = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
+    changed = (flags.persistent_cache_enable_xla_caches, flags.compilation_cache_dir)
+    before = [flag.get_global() for flag in changed]
+    options = compile_options(None)
+    try:
+        changed[0].update(named)
+        changed[1].update(str(tmp_path))
+        use_gpu_caches(options, platform)
+    finally:
+        for flag, value in zip(changed, before, strict=True):
+            flag.update(value)
+    debug = options.executable_build_options.debug_options
+    assert {name: getattr(debug, name) for name in names if getattr(debug, name)} == {
+        name: str(tmp_path / name) for name in kept
+    }

@@ -6,12 +6,14 @@ import pytest
 
 from olympus_ir.settings.config import (
     config,
+    thread_guard,
     transfer_guard,
     transfer_guard_device_to_device,
     transfer_guard_host_to_device,
 )
 from olympus_xla import device_get, device_put
 from olympus_xla._jaxlib import JaxRuntimeError
+from olympus_xla.arrays import transfer_guards
 from olympus_xla.arrays.transfer import put_leaf
 
 
@@ -61,3 +63,16 @@ def test_guards_of_the_process(devices):
     finally:
         config.update("olympus_transfer_guard_host_to_device", "allow")
     assert implicit().shape == (3,)
+
+
+def test_the_thread_guard_of_the_runtime_follows_the_flag(monkeypatch):
+    levels = []
+    monkeypatch.setattr(transfer_guards, "update_thread_guard", levels.append)
+    with thread_guard(True), thread_guard(False):
+        pass
+    assert levels == [True, False, True, False]
+    config.update("olympus_thread_guard", True)
+    with thread_guard(False):
+        pass
+    config.update("olympus_thread_guard", False)
+    assert levels[4:] == [True, False, True, False]

@@ -46,7 +46,7 @@ def html_of(value: Any) -> str | None:
 
 
 def _program(program: ClosedOlympuspr | Olympuspr) -> str:
-    text = _text(str(program))
+    text = _text(program.pretty_print(use_color=False))
     if len(program.eqns) > _MOST_EQUATIONS:  # `show` draws programs of any length
         return pages.fragment(text)
     picture = program_picture(program)

@@ -136,6 +136,7 @@ __all__ = [
     "stablehlo_functions",
     "transfer_guard_level",
     "transfer_guard_state",
+    "update_thread_guard",
     "xla_computation",
 ]
 
@@ -199,6 +200,7 @@ garbage_collection_guard_level = _jax.guard_lib.GarbageCollectionGuardLevel
 global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
+update_thread_guard = _jax.guard_lib.update_thread_guard_global_state
 
 # Modules of jaxlib that only clients and profiles need, with the names that this module exports
 # from them. Importing this package does not load them (benchmark "import the NumPy interface").

@@ -9,8 +9,11 @@ usually a space. Text that follows a group does not affect the group's layout.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from ..settings.config_flags import pprint_use_color
 
 RESET_COLOR, BLUE, MAGENTA = 39, 34, 35
 NORMAL, BOLD, DIM = 22, 1, 2
@@ -102,16 +105,22 @@ def joined(separator: Document, parts: Sequence[Document]) -> Document:
 
 
 def layout(
-    document: Document, width: int = 80, use_color: bool = False, annotation_prefix: str = " # "
+    document: Document,
+    width: int = 80,
+    use_color: bool | None = None,
+    annotation_prefix: str = " # ",
 ) -> str:
     """Returns the document as text.
 
     Args:
       document: the document.
       width: the number of columns that groups without newlines may use.
-      use_color: whether to print colors as terminal codes.
+      use_color: whether to print colors as terminal codes; None for colors where the standard
+        output is a terminal and the flag ``olympus_pprint_use_color`` is set.
       annotation_prefix: the text before each annotation.
     """
+    if use_color is None:
+        use_color = pprint_use_color.value and sys.stdout is not None and sys.stdout.isatty()
     layout = _Layout(width, use_color)
     layout.add(document)
     return "\n".join(_with_annotations(layout.finished_lines(), use_color, annotation_prefix))

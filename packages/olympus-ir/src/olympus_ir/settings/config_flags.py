@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the whole process: compiler, caches, backends, diagnostics.
 
-Flags with thread-local values are in `olympus_ir.settings.config_states`. Some flags have no effect
-any more, as their descriptions say. They exist only because programs set them by name.
+Flags with thread-local values are in `olympus_ir.settings.config_states`. Some flags exist only
+because programs set them by name: `olympus_ir.settings.flags_without_effect` says why.
 """
 
 from __future__ import annotations
@@ -152,21 +152,21 @@ scan3 = declare_flag(
     "scan3",
     False,
     truth,
-    "Accepted for portability: there is one implementation of scan.",
+    "Use another implementation of scan.",
     shapes_programs=True,
 )
 remat3 = declare_flag(
     "remat3",
     False,
     truth,
-    "Accepted for portability: there is one implementation of checkpoint.",
+    "Use another implementation of checkpoint.",
     shapes_programs=True,
 )
 custom_vjp3 = declare_flag(
     "custom_vjp3",
     False,
     truth,
-    "Accepted for portability: there is one implementation of custom_vjp.",
+    "Use another implementation of custom_vjp.",
     shapes_programs=True,
 )
 refs_to_pins = declare_flag(
@@ -356,7 +356,8 @@ use_magma = declare_flag(
     "use_magma",
     "auto",
     one_of(("off", "on", "auto")),
-    "On GPUs, compute eigenvalues of general matrices with MAGMA.",
+    "On GPUs, compute eigenvalues and pivoted factors of general matrices with MAGMA.",
+    shapes_programs=True,
 )
 bcoo_cusparse_lowering = declare_flag(
     "bcoo_cusparse_lowering", False, truth, "On NVIDIA GPUs, lower sparse products to cuSPARSE."

@@ -30,10 +30,11 @@ from .naming import naming
 if TYPE_CHECKING:
     import difflib
 
-    from . import command_line
+    from . import command_line, flags_without_effect
 else:
     command_line = deferred(".command_line", milliseconds=0.3)
     difflib = deferred("difflib", milliseconds=2.0)
+    flags_without_effect = deferred(".flags_without_effect", milliseconds=0.2)
 
 __all__ = [
     "NO_DEFAULT",
@@ -387,10 +388,19 @@ class Configuration:
         return {prefix + name.removeprefix(PREFIX): flag for name, flag in self._flags.items()}
 
     def describe(self, name: str) -> str:
-        """Returns the description of the flag ``name``, its default and its possible values."""
+        """Returns the description of the flag ``name``, its default and its possible values.
+
+        Example:
+            >>> from olympus_ir.settings.config import config
+            >>> text = config.describe("olympus_scan3")
+            >>> print(text[text.index("It") :])
+            It has no effect: there is one implementation of scan.
+        """
         flag = self.flag(name)
         choices = f" One of {list(flag.kind.choices)}." if flag.kind.choices else ""
-        return f"{name}: {flag.description} Default: {flag.default!r}.{choices}"
+        reason = flags_without_effect.REASONS.get(flag.__name__)
+        effect = f" It has no effect: {reason}." if reason else ""
+        return f"{name}: {flag.description} Default: {flag.default!r}.{choices}{effect}"
 
     @property
     def x64_enabled(self) -> bool:

@@ -17,6 +17,7 @@ from .._jaxlib import (
     global_transfer_guard_state,
     transfer_guard_level,
     transfer_guard_state,
+    update_thread_guard,
 )
 
 __all__ = ["explicit_device_get", "explicit_device_put", "guards_in_use"]
@@ -57,6 +58,16 @@ def _setter(state: Callable[[], Any], name: str, levels: dict[str, Any]) -> Call
 for _flag, _name, _levels in _GUARDS:
     _flag.add_global_hook(_setter(global_transfer_guard_state, _name, _levels))
     _flag.add_local_hook(_setter(transfer_guard_state, _name, _levels))
+
+
+def _set_thread_guard(value: bool | None) -> None:
+    flag = config_states.thread_guard
+    update_thread_guard(flag.get_global() if value is None else value)
+
+
+# The runtime guards all threads on behalf of the one that has set the flag.
+config_states.thread_guard.add_global_hook(_set_thread_guard)
+config_states.thread_guard.add_local_hook(_set_thread_guard)
 
 
 def guards_in_use() -> bool:

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from olympus_ir.settings import config_flags
+from olympus_ir.settings import config_cache_flags, config_flags
 
 from .._jaxlib import CompileOptions, DeviceAssignment, set_effort
 
-__all__ = ["compile_options", "create_compile_options", "get_compile_options"]
+__all__ = ["compile_options", "create_compile_options", "get_compile_options", "use_gpu_caches"]
 
 
 def compile_options(
@@ -105,6 +106,30 @@ def _set_efforts(build: Any) -> None:
     if config_flags.disable_most_optimizations.value:
         build.debug_options.xla_backend_optimization_level = 0
         build.debug_options.xla_llvm_disable_expensive_passes = True
+
+
+# XLA's own caches for GPUs, which are options and names in the folder at once.
+_GPU_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
+
+
+def use_gpu_caches(options: Any, platform: str) -> None:
+    """Keeps XLA's own caches for GPUs beside the compiled programs on disk.
+
+    The flag ``olympus_persistent_cache_enable_xla_caches`` names them. There are none without
+    ``olympus_compilation_cache_dir``, and none where that is a folder of a remote store.
+
+    Args:
+      options: XLA's compile options, which are changed.
+      platform: the platform that programs are compiled for.
+    """
+    folder = config_cache_flags.compilation_cache_dir.value
+    named = config_cache_flags.persistent_cache_enable_xla_caches.value or "none"
+    if platform not in ("cuda", "gpu", "rocm") or not folder or "://" in folder:
+        return
+    debug = options.executable_build_options.debug_options
+    for name in _GPU_CACHES:
+        if named == "all" or name in named.split(","):
+            setattr(debug, name, os.path.join(folder, name))
 
 
 def _option_value(name: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from olympus_ir.settings.config_cache_flags import compilation_cache_dir, enable
 from .._jaxlib import DeviceList, JaxRuntimeError, is_description
 from ..platforms.topologies import CompileOnlyExecutable
 from .compile_errors import raise_clear_error
-from .compile_options import compile_options
+from .compile_options import compile_options, use_gpu_caches
 from .interruption import interruptibly
 from .lowering import isolation
 from .progress import shown
@@ -111,6 +111,8 @@ def compile_module(
     def compile_with(options: Any) -> Any:
         nonlocal compiled
         compiled = True
+        # Not part of the key on disk: folders do not change what is compiled.
+        use_gpu_caches(options, devices[0].platform)
         try:
             return _compile(module, devices, options, host_callbacks)
         except JaxRuntimeError as error:

@@ -37,7 +37,7 @@ def _equations(olympuspr: Olympuspr) -> Iterator[Equation]:
 
 
 def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:
-    text = str(closed)
+    text = closed.pretty_print(use_color=False)
     lines = text.split("\n")
     starts = [0]
     for line in lines:

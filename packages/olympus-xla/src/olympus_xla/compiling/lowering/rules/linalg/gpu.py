@@ -14,6 +14,7 @@ from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.lax.linalg.spectral import complex_dtype
+from olympus_ir.settings import config_flags
 from olympus_ir.types.avals import get_aval
 
 from ...tables import define_for_platform, lower_with
@@ -107,7 +108,9 @@ def _geqrf(gpu: str, x: Any) -> Any:
 
 
 def _magma(use_magma: bool | None) -> str:
-    return "auto" if use_magma is None else "on" if use_magma else "off"
+    if use_magma is None:
+        return config_flags.use_magma.value
+    return "on" if use_magma else "off"
 
 
 @gpu_rule(linalg.geqp3_p)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/flags.md lists the flags that are declared, and each is read or says why it is not."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from olympus_ir.settings.config import config
+from olympus_ir.settings.flags_without_effect import REASONS
+
+ROOT = Path(__file__).parent.parent
+TOOL = ROOT / "tools" / "flags_page.py"
+
+DECLARATIONS = ("config", "config_flags", "config_cache_flags", "config_states")
+# Acts on other flags where it is declared.
+ACTS_ITSELF = {"transfer_guard"}
+
+
+def flags_read_by(tree):
+    """Returns the names that a module imports from the declarations, or takes as attributes."""
+    aliases = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                if name.name in DECLARATIONS:
+                    aliases.add(name.asname or name.name)
+                elif (node.module or "").rpartition(".")[2] in DECLARATIONS:
+                    yield name.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in aliases:
+                yield node.attr.removeprefix("olympus_")
+
+
+def test_each_flag_is_read_or_says_why_not():
+    read = set(ACTS_ITSELF)
+    for path in ROOT.glob("packages/*/src/**/*.py"):
+        if path.parent.name == "settings" and path.stem in DECLARATIONS:
+            continue
+        read.update(flags_read_by(ast.parse(path.read_text("utf-8"))))
+    declared = {name.removeprefix("olympus_") for name in config}
+    assert declared - read == set(REASONS)
+
+
+def test_page_is_up_to_date():
+    subprocess.run([sys.executable, str(TOOL), "--check"], check=True)
