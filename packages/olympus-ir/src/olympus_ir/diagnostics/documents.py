@@ -120,7 +120,7 @@ def layout(
       annotation_prefix: the text before each annotation.
     """
     if use_color is None:
-        use_color = pprint_use_color.value and sys.stdout is not None and sys.stdout.isatty()
+        use_color = bool(pprint_use_color.value) and sys.stdout is not None and sys.stdout.isatty()
     layout = _Layout(width, use_color)
     layout.add(document)
     return "\n".join(_with_annotations(layout.finished_lines(), use_color, annotation_prefix))

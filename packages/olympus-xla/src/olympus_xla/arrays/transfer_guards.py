@@ -61,8 +61,9 @@ for _flag, _name, _levels in _GUARDS:
 
 
 def _set_thread_guard(value: bool | None) -> None:
-    flag = config_states.thread_guard
-    update_thread_guard(flag.get_global() if value is None else value)
+    if value is None:
+        value = config_states.thread_guard.get_global()
+    update_thread_guard(bool(value))
 
 
 # The runtime guards all threads on behalf of the one that has set the flag.
