@@ -5,7 +5,9 @@ The calls, and what JAX refuses of them, come from tools/differential, whose swe
 modes, dtypes and settings, and the types of results.
 """
 
+import os
 import pathlib
+import subprocess
 import sys
 import warnings
 
@@ -14,6 +16,9 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
+import olympus.scipy.ndimage
+import olympus.scipy.stats
+from olympus import lax
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / "tools" / "differential"))
 
@@ -43,6 +48,61 @@ def test_calls_that_jax_accepts_are_accepted(library, setting, dtype):
                 if status != "ok" and expression not in refused_by_jax:
                     refused[expression] = detail
     assert refused == {}
+
+
+X, M = np.arange(1, 5, dtype=np.float32), np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, m: jnp.trace(m),
+        lambda x, m: (jnp.var(m), jnp.std(m), jnp.nanvar(m), jnp.nanstd(m)),
+        lambda x, m: (jnp.isclose(x, x), jnp.allclose(x, x)),
+        lambda x, m: jnp.nan_to_num(x),
+        lambda x, m: (jnp.trapezoid(x), jnp.gradient(x), jnp.unwrap(x)),
+        lambda x, m: jnp.pad(x, 2, mode="linear_ramp"),
+        lambda x, m: (jnp.polyadd(x, jnp.ravel(m)), jnp.polysub(x, jnp.ravel(m))),
+        lambda x, m: olympus.scipy.ndimage.map_coordinates(m, [x / x, x / x], order=1),
+        lambda x, m: olympus.scipy.stats.truncnorm.cdf(x, -x, x),
+        lambda x, m: olympus.scipy.stats.truncnorm.logsf(x, -x, x),
+        lambda x, m: lax.reduce_window(m, -np.inf, lax.max, (1, 2), (1, 1), "SAME"),
+    ],
+)
+def test_calls_on_arrays_of_the_device_copy_nothing_from_the_host(call):
+    x, m = jnp.asarray(X), jnp.asarray(M)
+    with olympus.transfer_guard_host_to_device("disallow"):
+        found = call(x, m)
+    np.testing.assert_array_equal(
+        np.concatenate([np.ravel(each) for each in olympus.tree.leaves(found)]),
+        np.concatenate([np.ravel(each) for each in olympus.tree.leaves(call(x, m))]),
+    )
+
+
+def test_defaults_of_statistics_and_of_tolerances_are_those_of_numpy():
+    values = np.array([[1.0, np.nan, 3.0], [2.0, 5.0, 8.0]], np.float32)
+    np.testing.assert_allclose(jnp.nanvar(values, axis=1), np.nanvar(values, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(
+        jnp.nanvar(values, axis=1, ddof=1), np.nanvar(values, axis=1, ddof=1), rtol=1e-6
+    )
+    np.testing.assert_allclose(jnp.var(M, ddof=1), np.var(M, ddof=1), rtol=1e-6)
+    np.testing.assert_allclose(jnp.trace(M, 1), np.trace(M, 1))
+    np.testing.assert_allclose(jnp.unwrap(X * 3, period=4.0), np.unwrap(X * 3, period=4.0))
+    near = np.float32(1) + np.array([0, 5e-6, 5e-5, 5e-3], np.float32)
+    assert jnp.isclose(near, 1.0).tolist() == np.isclose(near, 1.0).tolist()
+    assert jnp.isclose(near, 1.0, rtol=1e-3).tolist() == np.isclose(near, 1.0, rtol=1e-3).tolist()
+
+
+def test_the_first_array_of_a_process_may_be_made_under_a_guard():
+    program = "import olympus.numpy as jnp; print(jnp.arange(3))"
+    finished = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"OLYMPUS_TRANSFER_GUARD": "disallow"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.stdout == "[0 1 2]\n", finished.stderr
 
 
 def test_explicit_wide_types_are_computed_in_double_precision(library):

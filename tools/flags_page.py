@@ -20,7 +20,7 @@ HEADER = """# Flags
 Each flag is set by `config.update("olympus_<name>", value)` or by the environment variable
 `OLYMPUS_<NAME>`. Those marked *with* are set for a block of one thread, too, by
 `with olympus.<name>(value)` or `with olympus_ir.settings.config_states.<name>(value)`. JAX's names,
-`jax_<name>`, work in programs [written for JAX](programs-for-jax.md). The page is generated from the
+`jax_<name>`, work in programs [written for JAX](programs-for-jax.md). The page is made from the
 declarations (`nox -s flags`).
 
 | flag | default | | meaning |

@@ -7,7 +7,8 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
 A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
 is the types of the results, or the kind of the error. The cases in which the libraries differ are
-listed by their errors. The exit status is 1 where a case is left that no pattern in the section
+listed by their errors. A pattern explains a case by its label or by the description of the
+difference. The exit status is 1 where a case is left that no pattern in the section
 "Settings" of docs/differences.md explains. ``--write-refusals`` writes the expressions that JAX
 refuses when it traces them, one file a setting; tests read these files.
 """
@@ -324,7 +325,11 @@ def main() -> int:
             left = [
                 label
                 for label in labels
-                if not any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns)
+                if not any(
+                    fnmatch.fnmatchcase(text, pattern)
+                    for text in (label, description)
+                    for pattern in patterns
+                )
             ]
             unexplained += len(left)
             if left:

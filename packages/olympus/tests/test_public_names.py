@@ -9,6 +9,7 @@ import pkgutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import olympus
@@ -155,3 +156,17 @@ def test_legendre_functions_are_deprecated(name):
         function = getattr(special, name)
     assert function.__name__ == name
     assert name not in dir(special)
+
+
+def test_reductions_by_public_functions_are_those_of_the_instruction_set():
+    def folded(x):
+        window = ((1, 2), (1, 1), "VALID")
+        return (
+            olympus.lax.reduce_window(x, -np.inf, olympus.lax.max, *window),
+            olympus.lax.reduce_window(x, 0.0, olympus.lax.add, *window),
+            olympus.lax.reduce(x, np.inf, olympus.lax.min, (0,)),
+        )
+
+    program = olympus.make_jaxpr(folded)(np.ones((2, 4), np.float32))
+    names = [equation.primitive.name for equation in program.eqns]
+    assert names == ["reduce_window_max", "reduce_window_sum", "reduce_min"]

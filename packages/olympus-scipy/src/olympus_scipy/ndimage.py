@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
-from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.compilation import outlined, unless_default
 from olympus_numpy.core.promotion import check_arraylike
 
 __all__ = ["map_coordinates"]
@@ -88,13 +88,14 @@ def map_coordinates(
         raise NotImplementedError(
             f"map_coordinates requires order 0 or 1, got {order}; splines are not supported."
         )
+    cval = unless_default(cval, 0.0)
     return _map_coordinates(input, list(coordinates), order, mode, cval)
 
 
 @outlined("order", "mode")
 def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, cval: Any) -> Any:
     input = onp.asarray(input)
-    cval = onp.asarray(cval, input.dtype)
+    cval = onp.asarray(0.0 if cval is None else cval, input.dtype)
     choices = [
         _neighbours(onp.asarray(place), size, order, mode)
         for place, size in zip(coordinates, input.shape, strict=True)

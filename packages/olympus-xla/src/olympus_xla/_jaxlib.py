@@ -277,6 +277,9 @@ def prime(client: Any) -> None:
         module = types.ModuleType(name)
         vars(module).update(contents)
         sys.modules[name] = module
+    # The first array is not the user's: no guard of transfers applies to it.
+    guard = transfer_guard_state()
+    guarded, guard.host_to_device = guard.host_to_device, transfer_guard_level.ALLOW
     try:
         device = client.local_devices()[0]
         sharding = SingleDeviceSharding(device)
@@ -291,6 +294,7 @@ def prime(client: Any) -> None:
         if _IS_0_12:
             _jax.shard_args([sharding], [None], [None], [np.zeros(1, np.float32)], None)
     finally:
+        guard.host_to_device = guarded
         for name, previous in saved.items():
             if previous is None:
                 del sys.modules[name]

@@ -32,6 +32,7 @@ else:
 __all__ = [
     "UnfilteredStackTrace",
     "api_boundary",
+    "behind_boundary",
     "boundary_class",
     "boundary_members",
     "filter_exception",
@@ -241,6 +242,16 @@ _BOUNDARY = api_boundary(len).__code__
 def is_boundary(fun: Any) -> bool:
     """Returns whether a function was made by `api_boundary`."""
     return getattr(fun, "__code__", None) is _BOUNDARY
+
+
+def behind_boundary(fun: Any) -> Any:
+    """Returns the function that a wrapper made by `api_boundary` calls, or any other object itself.
+
+    Example:
+        >>> behind_boundary(api_boundary(len)) is behind_boundary(len) is len
+        True
+    """
+    return fun.__wrapped__ if is_boundary(fun) else fun
 
 
 def boundary_members(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics.errors import ShapeError
+from ..diagnostics.traceback_filtering import behind_boundary
 from ..programs.primitives import Primitive, instruction
 from ..programs.tracing import Tracer
 from ..settings.config_states import allow_f16_reductions
@@ -471,6 +472,7 @@ def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
     """Returns the primitive for a reduction by a known operation; None if there is none."""
+    computation = behind_boundary(computation)
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer):
         return None

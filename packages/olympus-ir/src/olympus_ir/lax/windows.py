@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics.errors import ShapeError
+from ..diagnostics.traceback_filtering import behind_boundary
 from ..programs.olympuspr import ClosedOlympuspr
 from ..programs.primitives import Primitive, instruction
 from ..programs.tracing import Tracer
@@ -348,6 +349,7 @@ def _as_element(init_value: Any, dtype: Any) -> Any:
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
     """Returns the primitive for a reduction by a known operation; None if there is none."""
+    computation = behind_boundary(computation)
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer) or shape_of(init_value):
         return None

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from olympus_ir.programs.jit import jit
 
-__all__ = ["compiled", "inlined", "outlined"]
+__all__ = ["compiled", "inlined", "outlined", "unless_default"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,3 +49,11 @@ def compiled(
     if name is not None:
         options["name"] = name
     return jit(fun, **options)
+
+
+def unless_default(value: Any, default: float) -> Any:
+    """Returns an argument of a compiled function, or None if it is the default number.
+
+    None is no operand, so a call that leaves the argument out copies nothing to a device.
+    """
+    return None if value.__class__ is default.__class__ and value == default else value

@@ -16,7 +16,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where
 from ..core.axes import refuse_out
-from ..core.compilation import compiled, inlined, outlined
+from ..core.compilation import compiled, inlined, outlined, unless_default
 from ..core.custom_derivatives import custom_jvp
 from ..core.promotion import (
     check_arraylike,
@@ -349,6 +349,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 
 def _nan_to_numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    nan = 0.0 if nan is None else nan
     check_arraylike(
         "nan_to_num", x, nan, *(array for array in (posinf, neginf) if array is not None)
     )
@@ -390,7 +391,7 @@ def nan_to_num(
       Array(0., dtype=float32)
     """
     del copy
-    return _nan_to_num(x, nan, posinf, neginf)
+    return _nan_to_num(x, unless_default(nan, 0.0), posinf, neginf)
 
 
 # ---- mantissas, exponents, neighbours ----

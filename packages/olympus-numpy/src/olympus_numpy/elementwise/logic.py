@@ -14,7 +14,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
 from ..core.axes import canonical_axes, hashable_axes
-from ..core.compilation import compiled, inlined, outlined
+from ..core.compilation import compiled, inlined, outlined, unless_default
 from ..core.promotion import (
     check_arraylike,
     convert,
@@ -520,7 +520,12 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 # ---- closeness and equality ----
 
 
+# Tolerances relative to the second operand, and beside it.
+_RTOL, _ATOL = 1e-05, 1e-08
+
+
 def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    rtol, atol = _RTOL if rtol is None else rtol, _ATOL if atol is None else atol
     check_arraylike("isclose", a, b, rtol, atol)
     a, b, dtype = promote_args.pair("isclose", a, b)
     if dtypes.is_extended(dtype):
@@ -551,7 +556,7 @@ _isclose = compiled(_close, ("equal_nan",), name="isclose")
 
 
 def isclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
     """Returns whether ``abs(a - b) <= atol + rtol * abs(b)``, elementwise.
 
@@ -569,6 +574,7 @@ def isclose(
       >>> isclose(1.0, 1.000001)
       Array(True, dtype=bool)
     """
+    rtol, atol = unless_default(rtol, _RTOL), unless_default(atol, _ATOL)
     return _isclose(a, b, rtol, atol, bool(equal_nan))
 
 
@@ -580,7 +586,7 @@ _allclose = compiled(_all_close, ("equal_nan",), name="allclose")
 
 
 def allclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
     """Returns whether all elements are close.
 
@@ -598,6 +604,7 @@ def allclose(
       >>> allclose(1.0, 1.000001)
       Array(True, dtype=bool)
     """
+    rtol, atol = unless_default(rtol, _RTOL), unless_default(atol, _ATOL)
     return _allclose(a, b, rtol, atol, bool(equal_nan))
 
 

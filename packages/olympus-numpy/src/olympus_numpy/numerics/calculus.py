@@ -18,7 +18,7 @@ from ..arrays.joining import concatenate
 from ..arrays.selection import clip, where
 from ..arrays.shaping import moveaxis, ravel
 from ..core.axes import canonical_axes, canonical_axis, hashable_axis
-from ..core.compilation import compiled
+from ..core.compilation import compiled, unless_default
 from ..core.promotion import (
     check_arraylike,
     constant,
@@ -187,7 +187,7 @@ def gradient(
             "required."
         )
     if len(spacings) == 0:
-        spacings = [constant(1.0, f)] * len(axes)
+        spacings = [None] * len(axes)
     elif len(spacings) == 1:
         spacings = spacings * len(axes)
     elif len(spacings) != len(axes):
@@ -201,6 +201,8 @@ def gradient(
 
 def _derivative(f: Any, spacing: Any, axis: int) -> Any:
     size = f.shape[axis]
+    if spacing is None:
+        spacing = constant(1.0, f)
     if np.ndim(spacing) == 0:
         distance = spacing if hasattr(spacing, "dtype") else ensure_array(spacing)
         return _evenly_spaced(f, spread(distance, (1,) * f.ndim), axis)
@@ -246,7 +248,7 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
     if x is None:
         (y,) = promote_dtypes_inexact(ensure_array(y))
         y = moveaxis(ensure_array(y), axis, -1)
-        widths = convert(dx, y.dtype)
+        widths = convert(1.0 if dx is None else dx, y.dtype)
     else:
         y, x = promote_dtypes_inexact(ensure_array(y), ensure_array(x))
         y = moveaxis(ensure_array(y), axis, -1)
@@ -290,6 +292,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
     check_arraylike("trapezoid", y, *(() if x is None else (x,)))
     if np.ndim(y) == 0:
         raise ValueError("trapezoid requires y of at least one dimension")
+    dx = unless_default(dx, 1.0)
     return _trapezoid(y, x, dx, canonical_axis(hashable_axis("trapezoid", axis), np.ndim(y)))
 
 
@@ -297,6 +300,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 
 
 def _continued(p: Any, discont: Any, axis: int, period: Any) -> Any:
+    period = 2 * np.pi if period is None else period
     p = ensure_array(p)
     integral = p.dtype == np.bool_ or dtypes.issubdtype(p.dtype, np.integer)
     if not integral:
@@ -345,6 +349,7 @@ def unwrap(p: ArrayLike, discont: Any = None, axis: int = -1, period: Any = 2 * 
         raise ValueError("olympus.numpy.unwrap does not support complex inputs.")
     if np.shape(p)[axis] == 0:
         return ensure_array(p)
+    period = unless_default(period, 2 * np.pi)
     return _unwrap(p, discont, canonical_axis(hashable_axis("unwrap", axis), np.ndim(p)), period)
 
 

@@ -16,7 +16,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.flipping import flip
-from ..core.compilation import compiled
+from ..core.compilation import compiled, unless_default
 from ..core.promotion import check_arraylike, convert, ensure_array, spread
 from ..elementwise.floats import round as round_to_even
 from ..elementwise.vectorization import apply_along_axis
@@ -86,6 +86,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     reflect_type = kwargs.get("reflect_type", "even")
     if reflect_type not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    if mode != "constant":
+        values = unless_default(values, 0)
     return _pad(array, values, widths, mode, stat_length, reflect_type)
 
 
@@ -199,7 +201,7 @@ def _padded(
     if mode == "edge":
         return _pad_by_edges(array, widths)
     if mode == "linear_ramp":
-        return _pad_by_ramps(array, values, widths)
+        return _pad_by_ramps(array, 0 if values is None else values, widths)
     return _pad_by_statistics(array, widths, mode, stat_length)
 
 

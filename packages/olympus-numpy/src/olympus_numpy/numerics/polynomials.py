@@ -83,6 +83,13 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     return _padded_front(a1, size), _padded_front(a2, size)
 
 
+def _sum(a1: Any, a2: Any) -> Any:
+    return add(*_aligned("polyadd", a1, a2))
+
+
+_polyadd = compiled(_sum, inline=True, name="polyadd")
+
+
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns the sum of two polynomials.
 
@@ -98,7 +105,15 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
       >>> polyadd(array([1, 2]), array([1, 2, 3]))
       Array([1, 3, 5], dtype=int32)
     """
-    return add(*_aligned("polyadd", a1, a2))
+    check_arraylike("polyadd", a1, a2)
+    return _polyadd(a1, a2)
+
+
+def _difference(a1: Any, a2: Any) -> Any:
+    return subtract(*_aligned("polysub", a1, a2))
+
+
+_polysub = compiled(_difference, inline=True, name="polysub")
 
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
@@ -116,7 +131,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
       >>> polysub(array([1, 2]), array([1, 2, 3]))
       Array([-1, -1, -1], dtype=int32)
     """
-    return subtract(*_aligned("polysub", a1, a2))
+    check_arraylike("polysub", a1, a2)
+    return _polysub(a1, a2)
 
 
 def _derivative(p: Any, m: int) -> Any:

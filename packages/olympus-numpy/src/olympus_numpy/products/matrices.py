@@ -21,7 +21,7 @@ from ..arrays.creation import placed
 from ..arrays.selection import where
 from ..arrays.shaping import moveaxis, ravel
 from ..core.axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
-from ..core.compilation import compiled, outlined
+from ..core.compilation import compiled, outlined, unless_default
 from ..core.promotion import check_arraylike, constant, convert, ensure_array, spread
 from ..elementwise.powers import power
 from ..reductions.sums import sum_along
@@ -323,7 +323,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 def _trace_of(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
     a = ensure_array(a)
     a = moveaxis(a, (axis1, axis2), (-2, -1))
-    mask = spread(_on(a.shape[-2:], offset), a.shape)
+    mask = spread(_on(a.shape[-2:], 0 if offset is None else offset), a.shape)
     zeros = spread(np.zeros((), a.dtype), a.shape)
     return sum_along(where(mask, a, zeros), (-2, -1), dtype, False, None, None)
 
@@ -368,7 +368,7 @@ def trace(
     axes = (hashable_axis("trace", axis1), hashable_axis("trace", axis2))
     if dtype is not None:
         dtype = requested_dtype("trace", dtype)
-    return _trace(a, offset, *axes, dtype)
+    return _trace(a, unless_default(offset, 0), *axes, dtype)
 
 
 def fill_diagonal(

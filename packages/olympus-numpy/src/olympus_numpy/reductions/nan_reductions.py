@@ -15,7 +15,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, hashable_axis, refuse_out, requested_dtype
-from ..core.compilation import compiled
+from ..core.compilation import compiled, unless_default
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes, spread
 from .extremes import argmax, argmin, largest, limit, smallest
 from .moments import padded_shape, variance_dtypes
@@ -386,7 +386,7 @@ def _nanvar_of(
     else:
         centered = lax.square(centered)
     count = _count(a, axes, None, keepdims, where)
-    degrees = lax.sub(*promote_dtypes(count, ddof))
+    degrees = lax.sub(*promote_dtypes(count, 0 if ddof is None else ddof))
     too_few = lax.le(degrees, np.zeros((), degrees.dtype))
     total = summed(centered, axes, centered.dtype, keepdims, None, where)
     total = choose_where(too_few, np.nan, total)
@@ -431,7 +431,8 @@ def nanvar(
         refuse_out("nanvar")
     if dtype is not None:
         dtype = requested_dtype("nanvar", dtype)
-    return _nanvar(a, hashable_axes("nanvar", axis), dtype, ddof, keepdims, where, mean)
+    axis, ddof = hashable_axes("nanvar", axis), unless_default(ddof, 0)
+    return _nanvar(a, axis, dtype, ddof, keepdims, where, mean)
 
 
 def _nanstd_of(
@@ -484,4 +485,5 @@ def nanstd(
         refuse_out("nanstd")
     if dtype is not None:
         dtype = requested_dtype("nanstd", dtype)
-    return _nanstd(a, hashable_axes("nanstd", axis), dtype, ddof, keepdims, where, mean)
+    axis, ddof = hashable_axes("nanstd", axis), unless_default(ddof, 0)
+    return _nanstd(a, axis, dtype, ddof, keepdims, where, mean)

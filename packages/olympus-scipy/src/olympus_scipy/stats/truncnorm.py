@@ -39,6 +39,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     return onp.where(left, tails, rest)
 
 
+@outlined()
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -61,11 +62,6 @@ def logpdf(
       >>> round(float(logpdf(0.5, -1.0, 1.0)), 4)
       -0.6622
     """
-    return _logpdf(x, a, b, loc, scale)
-
-
-@outlined()
-def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     x, a, b, loc, scale = reals("truncnorm.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     value = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi) - lax.log(scale) - _log_mass(a, b)
@@ -73,6 +69,7 @@ def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     return onp.where(a >= b, np.nan, value)
 
 
+@outlined()
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -98,6 +95,7 @@ def pdf(
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
+@outlined()
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -120,11 +118,6 @@ def logcdf(
       >>> round(float(logcdf(0.5, -1.0, 1.0)), 4)
       -0.2479
     """
-    return _logcdf(x, a, b, loc, scale)
-
-
-@outlined()
-def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     x, a, b, loc, scale = reals("truncnorm.logcdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     inside = (y > a) & (y < b)
@@ -134,6 +127,7 @@ def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     return onp.where((a >= b) | (y != y), np.nan, value).astype(x.dtype)
 
 
+@outlined()
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -159,6 +153,7 @@ def cdf(
     return lax.exp(logcdf(x, a, b, loc, scale))
 
 
+@outlined()
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -182,9 +177,10 @@ def logsf(
       -1.5162
     """
     x, a, b, loc, scale = floats("truncnorm.logsf", x, a, b, loc, scale)
-    return _logcdf(-x, -b, -a, -loc, scale)
+    return logcdf(-x, -b, -a, -loc, scale)
 
 
+@outlined()
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the truncated normal distribution.
 
