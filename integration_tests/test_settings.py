@@ -57,7 +57,7 @@ X, M = np.arange(1, 5, dtype=np.float32), np.arange(8, dtype=np.float32).reshape
     "call",
     [
         lambda x, m: jnp.trace(m),
-        lambda x, m: (jnp.var(m), jnp.std(m), jnp.nanvar(m), jnp.nanstd(m)),
+        lambda x, m: (jnp.nanvar(m), jnp.nanstd(m)),
         lambda x, m: (jnp.isclose(x, x), jnp.allclose(x, x)),
         lambda x, m: jnp.nan_to_num(x),
         lambda x, m: (jnp.trapezoid(x), jnp.gradient(x), jnp.unwrap(x)),

@@ -119,11 +119,14 @@ def layout(
         output is a terminal and the flag ``olympus_pprint_use_color`` is set.
       annotation_prefix: the text before each annotation.
     """
-    if use_color is None:
-        use_color = bool(pprint_use_color.value) and sys.stdout is not None and sys.stdout.isatty()
-    layout = _Layout(width, use_color)
+    colored = _is_colored() if use_color is None else use_color
+    layout = _Layout(width, colored)
     layout.add(document)
-    return "\n".join(_with_annotations(layout.finished_lines(), use_color, annotation_prefix))
+    return "\n".join(_with_annotations(layout.finished_lines(), colored, annotation_prefix))
+
+
+def _is_colored() -> bool:
+    return bool(pprint_use_color.value) and sys.stdout is not None and sys.stdout.isatty()
 
 
 class _Layout:

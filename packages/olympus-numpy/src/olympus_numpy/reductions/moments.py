@@ -16,7 +16,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
-from ..core.compilation import compiled, unless_default
+from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
 from .sums import sum_of
 
@@ -121,7 +121,7 @@ def _variance_of(
         centered = lax.square(centered)
     real_dtype = centered.dtype
     count = _elements(a.shape, axes, where, real_dtype, keepdims)
-    degrees = lax.sub(count, convert(0 if correction is None else correction, real_dtype))
+    degrees = lax.sub(count, convert(correction, real_dtype))
     total = sum_of(centered, axes, real_dtype, keepdims, None, where)
     result = lax.div(total, degrees)
     result = convert(result, result_dtype)
@@ -218,7 +218,7 @@ def var(
     """
     if out is not None:
         refuse_out("var")
-    correction = unless_default(combined_correction("var", ddof, correction), 0)
+    correction = combined_correction("var", ddof, correction)
     if dtype is not None:
         dtype = requested_dtype("var", dtype)
     return _var(a, hashable_axes("var", axis), dtype, correction, keepdims, where, mean)
@@ -259,7 +259,7 @@ def std(
     """
     if out is not None:
         refuse_out("std")
-    correction = unless_default(combined_correction("std", ddof, correction), 0)
+    correction = combined_correction("std", ddof, correction)
     if dtype is not None:
         dtype = requested_dtype("std", dtype)
     return _std(a, hashable_axes("std", axis), dtype, correction, keepdims, where, mean)
