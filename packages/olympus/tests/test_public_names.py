@@ -170,3 +170,14 @@ def test_reductions_by_public_functions_are_those_of_the_instruction_set():
     program = olympus.make_jaxpr(folded)(np.ones((2, 4), np.float32))
     names = [equation.primitive.name for equation in program.eqns]
     assert names == ["reduce_window_max", "reduce_window_sum", "reduce_min"]
+
+
+def test_einsum_by_the_public_product_is_compiled_once(monkeypatch):
+    module = importlib.import_module("olympus_numpy.products.einsum")
+    called = []
+    compiled = module._einsum
+    monkeypatch.setattr(module, "_einsum", lambda *args: called.append(args) or compiled(*args))
+    x = np.ones((2, 3), np.float32)
+    product = olympus.numpy.einsum("ij,kj->ik", x, x, _dot_general=olympus.lax.dot_general)
+    assert len(called) == 1
+    np.testing.assert_array_equal(product, x @ x.T)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import behind_boundary
 from olympus_ir.lax.values import as_array
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import is_constant_dim
@@ -88,7 +89,7 @@ def einsum(
             "einsum",
         )
     options = (subscripts, optimize, precision, preferred_element_type, out_sharding)
-    if _dot_general is None or _dot_general is lax.dot_general:
+    if _dot_general is None or behind_boundary(_dot_general) is lax.dot_general:
         return _einsum(operands, *options)
 
     # A custom function may have side effects, such as collecting statistics, so it is never cached.
