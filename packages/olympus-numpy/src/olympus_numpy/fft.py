@@ -259,7 +259,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Returns the inverse of `rfft`, real numbers.
+    """Returns the inverse transform of `rfft`, which is real.
 
     Args:
       a: an array of numbers, the first half of a transform.
@@ -410,7 +410,7 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse of `rfftn`, real numbers.
+    """Returns the inverse transform of `rfftn`, which is real.
 
     Args:
       a: an array of numbers.
@@ -512,7 +512,7 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse of `rfft2`, real numbers.
+    """Returns the inverse transform of `rfft2`, which is real.
 
     Args:
       a: an array of numbers.

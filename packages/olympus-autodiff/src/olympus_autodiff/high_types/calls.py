@@ -191,7 +191,7 @@ class VJPHiPrimitive:
         )
 
     def dce(self, used_outs: Any) -> Any:
-        """Returns which operands are needed, and a primitive that computes only used results."""
+        """Returns flags of the needed operands, and a primitive that computes only used results."""
         return pytrees.tree_map(lambda _: True, self.in_avals), self
 
     def remat(self, _policy: Any, *args: Any) -> Any:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taylor mode: pushes truncated power series through functions, for derivatives of higher order.
 
-From the ground: `series` (arithmetic of series), `tables` (the rule table), `trace`, then
-`definitions`, `series_programs`, `rules` and `transformation`. The modules import `forward`, and
-those in `rules` also import the first-order rules.
+The modules, from the lowest to the highest, are `series` (arithmetic of series), `tables` (the rule
+table), `trace`, `definitions`, `series_programs`, `rules` and `transformation`. The modules import
+`forward`, and those in `rules` also import the first-order rules.
 """
 
 from .definitions import def_comp, def_deriv, deflinear, defzero, deriv_prop

@@ -135,7 +135,7 @@ class _Loop(NamedTuple):
 def _nonzero(
     body: ClosedOlympuspr, nonzero: ScanOperands[bool]
 ) -> tuple[ScanOperands[bool], tuple[bool, ...]]:
-    """Returns which operands and stacked results have tangents after some iterations."""
+    """Returns flags of the operands and stacked results that have tangents in some iteration."""
     layout = nonzero.layout
     num_ys = len(body.out_avals) - layout.num_carry
     while True:

@@ -3,5 +3,5 @@
 
 `matrix_functions` computes V g(w) V^H and its derivatives. The files with the names of families of
 primitives hold `recognition_rules`, which recognise such functions in programs that are written
-with ``eigh``, ``svd`` and ``eig``. The folder stands on `custom`, `forward` and `rules`.
+with ``eigh``, ``svd`` and ``eig``. The folder imports `custom`, `forward` and `rules`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divided differences of functions, at nodes of which some may be equal or close."""
+"""Divided differences of functions, at nodes, some of which may be equal or close."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..zeros import aval_of, scalar
 
 __all__ = ["divided_difference"]
 
-# Closer nodes, relative to their size, are close. Beyond, a difference of values keeps 14 digits in
-# double precision.
+# The distance, relative to their size, below which nodes count as close. Differences of values at
+# larger distances keep 14 digits in double precision.
 _CLOSE = 1e-2
 # The number of points of the Gauss rule in each direction.
 _POINTS = 6
@@ -32,7 +32,7 @@ def divided_difference(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
 
     Args:
       g: the function, smooth at the nodes and between close nodes.
-      nodes: arrays of equal shapes and dtypes; each place holds the nodes of one difference.
+      nodes: arrays of equal shapes and dtypes; each position has the nodes of one difference.
     """
     order = len(nodes) - 1
     if order == 0:

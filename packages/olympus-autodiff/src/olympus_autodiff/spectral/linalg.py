@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of decompositions, whose results are the forms that all others are made of."""
+"""Recognition of decompositions, whose results are the forms that rules derive other forms from."""
 
 from __future__ import annotations
 

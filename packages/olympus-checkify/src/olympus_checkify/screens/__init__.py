@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Screens: programs that say at little cost whether an operation failed, though not which.
+"""Screens: programs that detect at little cost that an operation failed, but not which one.
 
-A value that is not finite makes most results that depend on it not finite. A screen looks at the
-few values from which no such result follows, and lets bad values pass through operations that
-would hide them. Imports `rules` and what is below it.
+An element is bad if it is not finite although the operands of the program are finite. Most
+operations propagate bad elements to their results. A screen therefore checks only the few values
+whose bad elements do not propagate to another checked value. If an operation would lose bad
+elements, the screen can put them into the result. The folder may import `rules` and the modules
+below it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of `carrying_rules`: operations whose results show that an operand was not finite.
+"""The rules of `carrying_rules`: operations that propagate elements that are not finite.
 
 The test of these rules runs each operation on operands with one bad element.
 """
@@ -139,7 +139,7 @@ def _pad(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
 
 @carrying_rules.define(lax.scatter_add_p)
 def _scatter_add(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
-    # Updates out of bounds are dropped, but then the indices are reported.
+    # An update out of bounds is dropped. If bounds are checked, its index is reported instead.
     return [_ALL, None, _ALL if bounds_checked else None]
 
 
@@ -160,7 +160,8 @@ def _convolution(equation: Equation, bounds_checked: bool) -> Sequence[Carried |
     for image, kernel, result, stride, pads, dilation, kernel_dilation in zip(
         *sizes, *(params[name] for name in names), strict=True
     ):
-        # The place in the dilated image that each tap of the kernel meets for each result.
+        # The position of each tap of the kernel in the dilated image, for each element of the
+        # result.
         taps = np.arange(kernel) * kernel_dilation - pads[0]
         place = np.arange(result)[:, None] * stride + taps
         met = (place >= 0) & (place % dilation == 0) & (place // dilation < image)

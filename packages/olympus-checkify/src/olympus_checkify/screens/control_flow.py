@@ -70,7 +70,10 @@ class _Branches(Step):
 
 
 def _where_same(shown: Sequence[bool], outer: Sequence[Fact], inner: Sequence[Fact]) -> list[bool]:
-    """Returns where values are noticed, of those that are bad inside when they are bad outside."""
+    """Returns the flags ``shown``, cleared for values whose infinities are bad on one side only.
+
+    The two sides are the inside and the outside of a nested program.
+    """
     return [yes and a.infinite == b.infinite for yes, a, b in zip(shown, outer, inner, strict=True)]
 
 
@@ -93,10 +96,14 @@ class _Loop(Step):
     def _cover(
         self, body: Screen, carry: Sequence[bool], ys: Sequence[bool], first: int
     ) -> tuple[list[bool], list[bool]]:
-        """Covers the body: a carry is noticed if the last one is, and each in the next iteration.
+        """Covers the body; see `Screen.cover`.
+
+        The bad elements of a carry are detected only if they are detected after the loop and in the
+        next iteration.
 
         Returns:
-          Which operands of the body are noticed, and which values of the carry.
+          For each operand of the body, and for each value of the carry, whether its bad elements
+          are detected.
         """
         noticed = list(carry)
         while True:
@@ -158,7 +165,7 @@ class _Scan(_Loop):
 
 
 def _first_flags(step: Step) -> list[Any]:
-    """Returns the flag that a loop carries; a loop that finds nothing carries none."""
+    """Returns the initial flags in the carry of a loop: one False, or none without checks."""
     return [_NO] if step.runs_with_flags else []
 
 
@@ -183,7 +190,7 @@ class _While(_Loop):
         self.condition.cover([False])
         _, carried = self._cover(self.body, shown, (), self.num_consts)
         first = _where_same(carried, self.first, self.carry)
-        # The body may never run, so it shows nothing of its constants.
+        # The body may never run, so bad elements of its constants may not propagate.
         consts = len(self.equation.invars) - len(first)
         return [*[Way.NONE] * consts, *map(_way, first)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of the values of a program that a screen rests on."""
+"""Facts about the values of a program, which determine its screen."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ __all__ = ["Fact", "NotScreenedError", "bad_elements", "fact_of_constant", "is_i
 
 
 class NotScreenedError(Exception):
-    """No screen can be made of a program: it runs with a check of each operation instead."""
+    """Error for a program that has no screen. Each of its operations is checked instead."""
 
 
 class Fact(NamedTuple):
-    """A fact of a value.
+    """A fact about a value.
+
+    An element is bad if it is not finite although the operands of the program are finite.
+    Infinities are not bad if ``infinite`` is set.
 
     Attributes:
-      doubtful: whether an element may be bad: not finite though the program's operands are finite.
-        Infinities are bad unless ``infinite``.
+      doubtful: whether an element may be bad.
       infinite: whether elements may be infinite without an error, as in a mask.
     """
 
@@ -34,7 +36,7 @@ class Fact(NamedTuple):
 
 
 def joined(facts: Iterable[Fact]) -> Fact:
-    """Returns the fact of a value that is one of several."""
+    """Returns the fact about a value that is one of several values with the given facts."""
     doubts, infinities = zip(*facts, strict=True)
     return Fact(any(doubts), any(infinities))
 
@@ -51,7 +53,8 @@ def is_inexact(aval: AbstractValue) -> bool:
 def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
     """Returns the fact of a constant, or of an operand if the constant is traced.
 
-    The NaN of a constant is taken for an error. Most are in branches of `where` that are not taken.
+    A NaN in a constant counts as an error. Most constants with NaNs are in branches of `where` that
+    are not taken.
     """
     if isinstance(value, Tracer) or not is_inexact(aval):
         return Fact()
@@ -61,7 +64,7 @@ def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
 
 
 def bad_elements(value: Any, fact: Fact) -> Any:
-    """Returns which elements of a value are bad."""
+    """Returns a mask of the bad elements of a value."""
     if fact.infinite:
         return lax.ne(value, value)
     if dtypes.issubdtype(dtypes.dtype(value), np.complexfloating):

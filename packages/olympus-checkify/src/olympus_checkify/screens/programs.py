@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Screen`: a program that also says whether one of its operations failed."""
+"""`Screen`: a program that also returns whether one of its operations failed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Screen"]
 
 
 class Screen:
-    """A program with the fewest looks at its values that notice each failure.
+    """A program with few checks of its values, which detect each failure.
 
-    `cover` decides where to look. It walks the program backwards: a value needs no look if its bad
-    elements show in a later value that is looked at.
+    `cover` selects the values to check. It walks the program backwards: a value needs no check if
+    its bad elements propagate to a later value that is checked.
 
     Args:
       closed: the program.
@@ -63,13 +63,13 @@ class Screen:
         return self._facts[atom]
 
     def cover(self, results: Sequence[bool]) -> list[bool]:
-        """Decides where to look.
+        """Selects the values to check.
 
         Args:
-          results: for each result, whether its bad elements are noticed after the program.
+          results: for each result, whether its bad elements are detected after the program.
 
         Returns:
-          For each operand, whether its bad elements are noticed in the program or after it.
+          For each operand, whether its bad elements are detected in the program or after it.
         """
         program = self.program.jaxpr
         shown = {atom for atom, yes in zip(program.outvars, results, strict=True) if yes}
@@ -96,7 +96,7 @@ class Screen:
         shown: set[Atom],
         guards: dict[Atom, tuple[Step, int]],
     ) -> bool:
-        """Returns whether a value's bad elements are noticed, after adding a look if one helps."""
+        """Returns whether a value's bad elements are detected; adds a check if that helps."""
         if var in shown:
             return True
         if not self._facts[var].doubtful:
@@ -167,7 +167,7 @@ for _primitive in (calls.closed_call_p, calls.custom_jvp_call_p, calls.custom_vj
 
 
 def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Returns a program with the programs of its calls in their place."""
+    """Returns a program with calls replaced by the called programs."""
     if not any(_program_of_call.find(equation.primitive) for equation in closed.eqns):
         return closed
 

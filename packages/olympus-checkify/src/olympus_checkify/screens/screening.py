@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class KeysFoundError(Exception):
-    """The program has random keys, whose uses its caller means to follow."""
+    """Error for a program with random keys, if the caller tracks the uses of keys."""
 
 
 def screened(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of screens: an operation, what may be bad of its results, and how bad operands show."""
+"""Steps of screens: operations, with the propagation of bad elements through each of them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["Operation", "Step", "Way", "step_rules", "union"]
 
 
 class Way(enum.Enum):
-    """The way in which the results of a step show that an operand is bad."""
+    """The way in which bad elements of an operand propagate to the results of a step."""
 
-    #: No result shows it.
+    #: They do not propagate.
     NONE = 0
-    #: A result is bad without further ado.
+    #: They propagate by the operation itself.
     ITSELF = 1
-    #: The result is bad if the step is told to guard the operand.
+    #: They propagate if the step guards the operand.
     GUARDED = 2
 
 
@@ -45,10 +45,10 @@ class Step:
     Attributes:
       equation: the equation.
       facts: the facts of its results.
-      makes: whether it may make bad values from operands that are not bad, so that its results
-        are looked at if they do not show later.
-      guarded: the places of operands whose bad elements it puts into its result.
-      checked: the places of results that it looks at.
+      makes: whether results may have bad elements even if no operand has any. Such results are
+        checked if their bad elements do not propagate to a checked value.
+      guarded: the positions of the operands whose bad elements the step puts into its result.
+      checked: the positions of the results that the step checks.
     """
 
     makes = False
@@ -60,10 +60,10 @@ class Step:
         self.checked: list[int] = []
 
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
-        """Returns how bad elements of each operand show.
+        """Returns for each operand the way in which its bad elements propagate.
 
         Args:
-          shown: for each result, whether its bad elements are noticed.
+          shown: for each result, whether its bad elements are detected.
         """
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class Step:
         """Applies the equation.
 
         Returns:
-          Flags that say whether something failed in it, without `looks`, and the results.
+          The flags of failures inside the step, without `looks`, and the results.
         """
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class Step:
         return bool(self.checked) or self.runs_with_flags
 
     def looks(self, results: Sequence[Any]) -> list[Any]:
-        """Returns whether each of the results that the step looks at is bad."""
+        """Returns for each checked result whether it has a bad element."""
         return [_is_bad(results[place], self.facts[place]) for place in self.checked]
 
 
@@ -184,10 +184,10 @@ class Operation(Step):
         return flags, results
 
     def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Returns operands with NaNs for bad elements, and those elements that this does not show.
+        """Returns operands with NaNs for bad elements, and the bad elements that NaNs cannot mark.
 
-        An operation that shows NaNs is guarded at its operand: a compiler may compute the result of
-        a cheap operation again for each of its users.
+        An operation that propagates NaNs is guarded at its operand, because a compiler may compute
+        the result of a cheap operation again for each of its users.
         """
         operands, hidden = list(operands), []
         entries = self._entries() if self.guarded else ()
@@ -200,7 +200,7 @@ class Operation(Step):
         return operands, hidden
 
     def _made(self, operands: Sequence[Any], result: Any) -> Any:
-        """Returns which elements are not finite though those of the operands are."""
+        """Returns a mask of the elements that are not finite where all operands are finite."""
         made = bad_elements(result, Fact())
         for operand in operands:
             made = lax.bitwise_and(made, lax.bitwise_not(bad_elements(operand, Fact())))
@@ -208,7 +208,7 @@ class Operation(Step):
 
 
 def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
-    """Returns whether bad elements of an operand are bad in a result, whose NaNs are NaNs there."""
+    """Returns whether bad elements become bad elements of a result that keeps NaNs."""
     return operand.infinite if result.infinite else infinities or operand.infinite
 
 
@@ -220,8 +220,8 @@ def _is_bad(value: Any, fact: Fact) -> Any:
     """Returns whether an element of a value is bad."""
     if fact.infinite:
         return any_of(bad_elements(value, fact))
-    # One maximum is cheaper than a conjunction of flags. It is NaN if an element is. Compilers
-    # simplify sums of products by zero.
+    # One maximum is cheaper than a conjunction of flags. The maximum is NaN if an
+    # element is NaN. Compilers simplify sums of products by zero.
     largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
     return lax.bitwise_not(lax.is_finite(largest))
 

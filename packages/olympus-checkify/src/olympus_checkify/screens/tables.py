@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of what operations do with values that are not finite.
+"""The table of the operations that propagate elements that are not finite.
 
-A rule ``(equation, bounds_checked) -> entries`` has an entry for each operand: None, or a `Carried`
-that names the results where each bad element of the operand shows. A primitive without a rule
-carries nothing.
+A rule ``(equation, bounds_checked) -> entries`` returns an entry for each operand: None, or a
+`Carried` with the results to which each bad element of the operand propagates. A primitive without
+a rule propagates nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Carried", "CarryingRule", "carrying_rules"]
 
 
 class Carried(NamedTuple):
-    """The way of bad elements of an operand through an operation.
+    """Propagation of the bad elements of an operand through an operation.
 
     Attributes:
-      results: the places of the results that have a bad element for each bad element of the
-        operand, taken together.
-      infinities: whether this holds for infinities. It holds for NaNs always.
+      results: the positions of results. For each bad element of the operand, at least one of these
+        results has a bad element.
+      infinities: whether infinities propagate. NaNs always propagate.
     """
 
     results: tuple[int, ...] = (0,)

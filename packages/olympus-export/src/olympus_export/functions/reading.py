@@ -97,7 +97,7 @@ def vet_programs(exported: Exported) -> None:
 
 
 def _reduced(exported: Exported) -> tuple[Any, tuple[bytes]]:
-    """Returns what pickles of an exported function hold: its bytes, without derivatives."""
+    """Returns the contents of pickles of an exported function: its bytes, without derivatives."""
     return deserialize, (bytes(exported.serialize()),)
 
 

@@ -71,7 +71,7 @@ def as_array(value: Any) -> Array:
 
 
 def recording_trace() -> StagingTrace | None:
-    """Returns the trace that records equations, beneath all traces that transform values."""
+    """Returns the trace that records equations, below all traces that transform values."""
     trace: Any = current.trace
     while trace is not evaluation_trace and trace is not None:
         if trace.__class__ is StagingTrace:

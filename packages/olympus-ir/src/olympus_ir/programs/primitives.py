@@ -339,7 +339,7 @@ _late_declarations: list[Callable[[], None]] = []
 def add_late_declarations(declare: Callable[[], None]) -> None:
     """Adds a function that imports modules in which primitives are declared.
 
-    `primitives` calls the function, and `instruction` does if it does not know a name.
+    `primitives` calls the function. `instruction` calls the function if a name is unknown.
     """
     _late_declarations.append(declare)
 

@@ -255,11 +255,11 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Returns quantiles along axes: the values below which given parts of the elements lie.
+    """Returns quantiles along axes: the values below which given fractions of the elements are.
 
     Args:
       a: an array.
-      q: the parts, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
+      q: the levels, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
@@ -296,7 +296,7 @@ def nanquantile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
+      q: the levels, between 0 and 1: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
@@ -330,11 +330,11 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns percentiles: quantiles whose parts are given between 0 and 100.
+    """Returns percentiles: quantiles whose levels are given between 0 and 100.
 
     Args:
       a: an array.
-      q: the parts, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
+      q: the levels, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.
@@ -380,7 +380,7 @@ def nanpercentile(
 
     Args:
       a: an array.
-      q: the parts, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
+      q: the levels, between 0 and 100: a scalar, or a vector, which becomes the first dimension.
       axis: the axis or axes; all by default.
       out: not supported.
       overwrite_input: not supported.

@@ -147,7 +147,7 @@ def commit_smem_to_gmem_group() -> None:
 
 
 def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
-    """Waits until at most some groups of copies to global memory are pending.
+    """Waits until at most ``n`` groups of copies to global memory are pending.
 
     Args:
       n: the number of groups.
@@ -513,7 +513,7 @@ def multimem_load_reduce(
 
 
 def warp_map(f: Callable[[Any], Any], /) -> None:
-    """Calls a function on each of the four warps of a thread, with the warp's number.
+    """Calls a function on each of the four warps of a thread (a warpgroup), with its number.
 
     Args:
       f: the function. It has side effects on references, and returns nothing.

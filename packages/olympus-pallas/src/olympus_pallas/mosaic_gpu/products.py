@@ -64,7 +64,7 @@ def wgmma(acc: Any, a: Any, b: Any) -> None:
 
 
 def wgmma_wait(n: int) -> None:
-    """Waits until at most some products are pending.
+    """Waits until at most ``n`` products are pending.
 
     Args:
       n: the number of products.

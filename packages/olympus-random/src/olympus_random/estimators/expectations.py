@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expectations over draws of a sampler, differentiable with respect to its parameters."""
+"""Expectations over draws, differentiable with respect to the parameters of the sampler."""
 
 from __future__ import annotations
 

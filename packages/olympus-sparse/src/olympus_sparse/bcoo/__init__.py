@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BCOO: sparse arrays as batches of lists of coordinates and values.
 
-Modules here import `core`. Their order from the bottom is `array`, `batching`, `conversion`,
-`layouts`, `ordering`, `shaping`, then products, arithmetic, indexing and convolution.
+Modules here import `core`. From the lowest to the highest, they are `array`, `batching`,
+`conversion`, `layouts`, `ordering` and `shaping`. The modules of products, arithmetic, indexing and
+convolution are above these.
 """

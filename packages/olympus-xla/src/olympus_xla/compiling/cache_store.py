@@ -40,7 +40,7 @@ UNFINISHED = ".unfinished"
 # Unfinished files of dead processes are removed after this many seconds.
 _ABANDONED_AFTER = 3600.0
 
-# Bounds of the user's folder. A flag may set the first.
+# Bounds of the user's folder. A flag may set the number of bytes.
 _MOST_BYTES = 1 << 30
 _MOST_ENTRIES = 1 << 14
 # One in this many writes searches the user's folder for old entries, which takes up to 0.1 s.

@@ -91,7 +91,7 @@ def _installed() -> dict[str, importlib.metadata.Distribution]:
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of OLYMPUS's packages and of the libraries beneath, by name."""
+    """Returns the versions of OLYMPUS's packages and of the libraries that they use, by name."""
     installed = _installed()
     names = sorted(name for name in installed if name.split("-")[0] == "olympus")
     return {name: installed[name].version for name in (*names, *_LIBRARIES) if name in installed}

@@ -74,7 +74,7 @@ def _concatenate(builder: TritonBuilder, *operands: Any, dimension: int) -> Any:
             f"got arrays of shapes {shapes} along dimension {dimension}. Store the pieces into "
             "parts of a reference."
         )
-    # [..., n] twice -> [..., n, 2] -> [..., 2, n] -> [..., 2 n]
+    # Two arrays [..., n] -> [..., n, 2] -> [..., 2, n] -> [..., 2 n]
     rank = len(shape)
     joined_type = builder.shaped_type([*shapes[0], 2], element_of(operands[0]))
     joined = builder.create("tt.join", joined_type, operands)
