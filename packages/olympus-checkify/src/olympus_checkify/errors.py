@@ -50,7 +50,7 @@ class CheckError(Exception):
 
     Attributes:
       site: the check.
-      traceback_info: the user's lines that led to it, as text.
+      traceback_info: the user's lines that led to the check, as text.
     """
 
     def __init__(self, site: Site, payload: Sequence[Any]) -> None:

@@ -35,7 +35,7 @@ def lazy_attributes(
     fallback: Callable[[str], Any] | None = None,
     deprecated: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Returns the ``__getattr__`` and ``__dir__`` of a module of names from other modules.
+    """Returns the ``__getattr__`` and ``__dir__`` of a module whose names come from other modules.
 
     Args:
       module_name: the module's ``__name__``.

@@ -31,7 +31,7 @@ def _of_elementwise(primitive: Primitive) -> Callable[..., Form | None] | None:
 def _composed(
     primitive: Primitive, trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> Form | None:
-    """Returns the form of a primitive of functions of eigenvalues and of numbers."""
+    """Returns the form of a primitive applied to functions of eigenvalues, or to numbers."""
     forms = [trace.form_of(arg) for arg in args]
     found = [form for form in forms if form is not None]
     if not found or not all(form.is_of_values for form in found):

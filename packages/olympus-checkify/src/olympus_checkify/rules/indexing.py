@@ -20,7 +20,7 @@ from .checked_results import any_of, found, with_nan_check
 
 
 class Windows(NamedTuple):
-    """The part of an operand that an operation reads or writes, at places given by indices.
+    """The part of an operand that an operation reads or writes, at positions given by indices.
 
     Attributes:
       axes: the axes of the operand that are indexed.

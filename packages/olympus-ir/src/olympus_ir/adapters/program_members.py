@@ -75,7 +75,7 @@ def _filter_result_paths(self: DebugInfo, keep: Sequence[bool]) -> tuple[str, ..
 
 
 def _replace_func_name(self: DebugInfo, name: str) -> DebugInfo:
-    """Returns the information of a function with another name at the same place."""
+    """Returns the information with another name of the function, at the same line."""
     _, at, place = self.func_src_info.partition(" at ")
     return DebugInfo(self.traced_for, f"{name}{at}{place}", self._arg_names, self._result_paths)
 

@@ -263,7 +263,7 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
         return None
     if not weak_type or description.__class__ is tuple:
         if dtypes.issubdtype(dtype, np.inexact):
-            # Convert by way of float64, which overflows to infinity at the same values as the
+            # The conversion is by float64, which overflows to infinity at the same values as the
             # dtype.
             return lambda value: _inexact_scalar(value, dtype)
         own_dtype = aval.dtype

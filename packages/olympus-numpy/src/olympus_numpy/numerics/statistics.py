@@ -255,11 +255,12 @@ def _is_large(values: Any, edges: Any) -> bool:
 
 @outlined()
 def _places_in_even(edges: Any, values: Any) -> Any:
-    """Returns how many edges are at most each value, like a search; NaN is above all edges.
+    """Counts, for each value, the edges that are at most the value; NaN is above all edges.
 
-    Arithmetic guesses the bin of a value, and its edges correct the guess. The guess never
-    decreases as the value grows. So it is wrong by at most one bin if it is right, or one too low,
-    for each edge. If it is not, as for edges that are too near each other, the places are searched.
+    Arithmetic guesses the bin of a value, and the edges of the bin correct the guess. The guess
+    does not decrease as the value grows. It is therefore wrong by at most one bin for all values if
+    the guess for each edge is right or one too low. Otherwise, for example if edges are too near
+    each other, the positions are searched.
     """
     last = edges.shape[0] - 1
     values = lax.stop_gradient(values)

@@ -201,7 +201,7 @@ def _get_global(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     return core.state[key]
 
 
-# ---- places ----
+# ---- positions in grids and meshes ----
 
 
 @machine_rules.define(program_id_p)

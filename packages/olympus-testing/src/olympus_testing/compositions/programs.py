@@ -135,7 +135,7 @@ class Program:
 
     Attributes:
       function: the function; its name is ``f``.
-      arguments: the elements of each argument, in a nested list's text.
+      arguments: the elements of each argument, as the text of a nested list.
       stack: the transformations, the innermost first.
       wide: whether 64-bit dtypes are enabled.
       smooth: whether finite differences can follow the operations.

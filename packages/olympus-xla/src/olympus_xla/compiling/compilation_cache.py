@@ -155,9 +155,10 @@ def load_or_compile(
     options: Any,
     compile_module: Callable[[Any], Any],
 ) -> tuple[Any, bytes | None]:
-    """Loads an executable and its bytes from the cache, or compiles it (bytes: None).
+    """Loads an executable and its bytes from the cache, or compiles a new executable.
 
-    A new executable is stored if its compilation took long enough.
+    The bytes are None after a compilation. A new executable is stored if its compilation took long
+    enough.
 
     Args:
       cache: the cache.
