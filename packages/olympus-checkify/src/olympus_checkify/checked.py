@@ -116,7 +116,7 @@ class _Runs:
         self._screened = jit(screened(f, kinds, stops_at_keys=keys))
         self._located = jit(checkify(f, errors=kinds))
         self._follows_keys = False
-        # Set when the first program cannot be made, or has raised a false alarm.
+        # This is set when the first program cannot be made, or has raised a false alarm.
         self._always_locates = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Exception | None, Any]:

@@ -78,10 +78,10 @@ class Instruction(NamedTuple):
     """One instruction.
 
     Attributes:
-      id: its number, unique in the module.
-      name: its name, unique in the module.
-      opcode: its operation, such as ``"fusion"``.
-      shape: its type.
+      id: the number, unique in the module.
+      name: the name, unique in the module.
+      opcode: the operation, such as ``"fusion"``.
+      shape: the type of the result.
       origin: the path of the equation that the instruction computes, such as
         ``jit(step)/jvp()/dot_general``.
       stack: the user's lines, innermost first.
@@ -129,8 +129,8 @@ class Module(NamedTuple):
     """An optimised module.
 
     Attributes:
-      name: its name.
-      computations: its computations, by number.
+      name: the name.
+      computations: the computations, by number.
       entry: the number of the computation that a call runs.
       instructions: all instructions, by number.
     """

@@ -23,8 +23,8 @@ class Flame:
     """A rectangle: a line of the program, or an operation.
 
     Attributes:
-      name: its text.
-      seconds: its time, including the rectangles inside.
+      name: the text.
+      seconds: the time, including the rectangles inside.
       inside: the rectangles inside, by name.
     """
 

@@ -28,12 +28,12 @@ class Node:
     """A box of a drawing.
 
     Attributes:
-      key: its name in the page.
-      lines: its text.
+      key: the name in the page.
+      lines: the text.
       color: the color of its inside.
       tooltip: the text under the pointer.
       opens: the name of the part of the page that a click opens; empty for none.
-      kind: its class in the page.
+      kind: the class in the page.
     """
 
     key: str

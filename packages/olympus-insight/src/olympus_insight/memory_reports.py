@@ -31,16 +31,16 @@ class LiveBuffer(NamedTuple):
     """A buffer that is alive when the program needs the most memory.
 
     Attributes:
-      bytes: its size on each device.
-      shape: the shape of its value.
+      bytes: the size on each device.
+      shape: the shape of the value in the buffer.
       dtype: the name of the dtype.
       kind: ``"argument"``, ``"result"``, ``"residual"``, ``"temporary"`` or ``"constant"``.
-      why: the reason why it is alive, in words.
-      line: the user's line that makes it, or that first reads an argument. Without a line from the
-        compiler, the line that defines the function, or None if that is unknown, too.
-      operation: the equation that makes it, such as ``jit(step)/jvp()/dot_general``, or the name of
-        the argument.
-      saved: the bytes by which the peak would shrink if `checkpoint` computed it again in the
+      why: the reason why the buffer is alive, in words.
+      line: the user's line that computes the value, or that first reads an argument. If the
+        compiler reports no line, this is the line that defines the function, or None.
+      operation: the equation that computes the value, such as ``jit(step)/jvp()/dot_general``, or
+        the name of the argument.
+      saved: the bytes by which the peak would shrink if `checkpoint` recomputed the residual in the
         backward pass; zero for other buffers.
     """
 

@@ -45,7 +45,7 @@ from .reductions.sums import *  # noqa: F403
 from .reductions.truth import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
-    # Loaded when first used: see the table in `lazy_names`.
+    # These modules are loaded when first used; see the table in `lazy_names`.
     from . import fft as fft
     from . import linalg as linalg
     from .arrays.flipping import *  # noqa: F403

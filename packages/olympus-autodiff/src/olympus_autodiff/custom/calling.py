@@ -57,8 +57,8 @@ def positional_arguments(
 
     Args:
       fun: the function.
-      args: its arguments.
-      kwargs: its keyword arguments.
+      args: the arguments.
+      kwargs: the keyword arguments.
       what: the name of the decorator, for error messages.
 
     Raises:

@@ -56,7 +56,7 @@ def forward_call(
 
     Args:
       fun: the function of flat arguments.
-      fwd: its forward pass, from flat arguments to residuals and results.
+      fwd: the forward pass, from flat arguments to residuals and results.
       num_residuals: a function that returns the number of residuals once the forward pass has run.
       leaves: the arguments.
     """

@@ -172,7 +172,7 @@ class FactoredSolve:
 
         Args:
           matrix: the matrix.
-          factors: its factors.
+          factors: the factors.
           b: the right-hand side.
           batch_ndim: the number of leading batch dimensions, the same for all operands.
         """

@@ -369,7 +369,7 @@ def call_differentiated(
     Args:
       trace: the trace of the arguments' tracers.
       fun: the function.
-      args: its arguments, pytrees with tracers among their leaves.
+      args: the arguments, pytrees with tracers among their leaves.
       has_aux: whether the function returns a pair; only the first part is differentiated.
 
     Returns:

@@ -143,7 +143,7 @@ def linearize_at(
 
     Args:
       fun: the function.
-      primals: its arguments, arrays or pytrees of arrays.
+      primals: the arguments, arrays or pytrees of arrays.
       has_aux: whether the function returns a pair of which only the first part is differentiated.
       check: a function that is called with each leaf of the arguments, and raises to reject it.
 

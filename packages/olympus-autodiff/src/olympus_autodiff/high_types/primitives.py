@@ -211,7 +211,7 @@ class HiPrimitive(Primitive):
     A subclass defines `abstract_eval` and `to_lojax`, and for derivatives `jvp` and `transpose`.
 
     Args:
-      name: its name in printed programs.
+      name: the name in printed programs.
 
     Example:
       >>> from olympus_ir import lax

@@ -28,7 +28,7 @@ def hessian_diagonal(f: Callable[[Any], Any], x: Any, probes: Any = None) -> Any
 
     Args:
       f: a function with a scalar result.
-      x: its argument, an array or a pytree of arrays.
+      x: the argument, an array or a pytree of arrays.
       probes: vectors v, of the structure of ``x``; each array has the shape
         ``(count, *leaf.shape)``, such as ``random.rademacher(key, shape, dtype)``.
 

@@ -29,7 +29,7 @@ def hessian_product(f: Callable[[Any], Any], x: Any, v: Any) -> Any:
 
     Args:
       f: a function with a scalar result.
-      x: its argument, an array or a pytree of arrays.
+      x: the argument, an array or a pytree of arrays.
       v: the vector, of the structure of ``x``.
 
     Returns:

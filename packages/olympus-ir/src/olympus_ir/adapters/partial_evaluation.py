@@ -87,7 +87,7 @@ class KnownTracer:
 
     Attributes:
       pval: the value, as a `PartialVal`.
-      aval: its type.
+      aval: the type of the value.
     """
 
     __slots__ = ("aval", "pval")

@@ -34,7 +34,7 @@ from .window_shapes import *  # noqa: F403
 from .windows import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
-    # Loaded when first used: see the table in `later`.
+    # These modules are loaded when first used; see the table in `later`.
     from .approximate import *  # noqa: F403
     from .collectives import *  # noqa: F403
     from .composites import *  # noqa: F403

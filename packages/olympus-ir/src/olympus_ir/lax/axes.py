@@ -53,7 +53,7 @@ def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -
     Args:
       name: the name of the primitive.
       parameter: the name of the parameter.
-      axis: its value.
+      axis: the value of the parameter.
       operand: the type of the operand.
       ndim: the number of axes; by default the rank of the operand.
     """

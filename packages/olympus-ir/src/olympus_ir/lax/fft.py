@@ -173,5 +173,6 @@ def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
 
 @functools.cache
 def _compiled_fft() -> Callable[..., Array]:
-    # Compiled at first use, because the evaluator is chosen after this module is imported.
+    # The function is compiled at first use, because the evaluator is chosen after this module is
+    # imported.
     return jit(_transform, static_argnums=(1, 2), name="fft")

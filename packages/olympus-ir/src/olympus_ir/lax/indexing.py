@@ -523,7 +523,8 @@ def _dynamic_update_index_in_dim(
 
 @functools.cache
 def _compiled(fun: Callable[..., Any], name: str, statics: tuple[int, ...]) -> Callable[..., Any]:
-    # Compiled at first use, because the evaluator is chosen after this module is imported.
+    # The function is compiled at first use, because the evaluator is chosen after this module is
+    # imported.
     return jit(fun, static_argnums=statics, name=name)
 
 

@@ -176,8 +176,8 @@ def _calls_outside(program: Any) -> bool:
     )
 
 
-# Cached for lax operations only: cached programs of user functions would keep captured values
-# alive.
+# Only programs of lax operations are cached. Cached programs of user functions would keep captured
+# values alive.
 _program_of_operation = functools.cache(_update_program)
 
 

@@ -142,7 +142,7 @@ class Lengths:
 
         Args:
           x: the padded array.
-          aval: its type, with the symbolic shape.
+          aval: the type of the array, with the symbolic shape.
           value: a scalar.
           axes: the axes; all by default.
         """

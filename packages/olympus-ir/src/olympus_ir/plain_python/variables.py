@@ -69,7 +69,7 @@ class Value(NamedTuple):
 
     Attributes:
       tree: the structure.
-      leaves: its leaves.
+      leaves: the leaves.
     """
 
     tree: Any

@@ -75,7 +75,7 @@ class TransformedFunction(NamedFunction):
       function: the function.
       transformation: the transformation, which is pickled by name.
       args: the arguments of the transformation.
-      kwargs: its keyword arguments.
+      kwargs: the keyword arguments.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class _Lattice:
         return None
 
 
-# Built at the first promotion that is not in the tables.
+# The lattices, built at the first promotion that is not in the tables.
 _lattices: dict[bool, _Lattice] = {}
 
 

@@ -452,7 +452,8 @@ class _Planner:
         shape: list[int] = []  # the shape of the gathered array
         batch: list[int] = []  # the batch dimensions of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
-        where: dict[Any, int] = {}  # the first batch dimension of the arrays, or of a stride
+        # Maps "arrays", or the entry of a strided dimension, to the first of its batch dimensions.
+        where: dict[Any, int] = {}
         for dimension in self.dimensions:
             kind = dimension[0]
             if kind == "new":

@@ -48,7 +48,8 @@ class BlockSpec:
     memory_space: Any | None = None
     pipeline_mode: Buffered | None = None
 
-    # Written by hand, since the order of the parameters differs from that of the fields.
+    # The constructor is written by hand, since the order of the parameters differs from that of the
+    # fields.
     def __init__(
         self,
         block_shape: Sequence[BlockDim | int | None] | None = None,

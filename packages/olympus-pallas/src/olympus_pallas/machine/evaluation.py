@@ -46,10 +46,10 @@ class Core:
     Attributes:
       run: the run of the program.
       device: the number of the core's device in the run.
-      number: its number among the device's cores.
+      number: the number of the core among the device's cores.
       settings: how kernels are interpreted: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
-      places: its index along each named axis, of devices and of cores.
+      places: the index along each named axis, of devices and of cores.
       grid: the sizes of the grid that `program_id` counts in.
       place: the program's index in the grid.
       mesh: the mesh of cores that the core belongs to, if any.

@@ -430,8 +430,8 @@ def broadcasted_iota(
     """Returns an array that counts along a dimension.
 
     Args:
-      dtype: its dtype.
-      shape: its shape.
+      dtype: the dtype.
+      shape: the shape.
       dimension: the dimension.
       layout: how the elements are spread over threads.
 

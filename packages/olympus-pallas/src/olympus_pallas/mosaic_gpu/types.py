@@ -250,7 +250,7 @@ class WGMMAAccumulatorRef:
     """An accumulator of products, in registers. It starts at zero.
 
     Args:
-      shape: its shape.
+      shape: the shape.
       dtype: the dtype of the sums.
 
     Example:
@@ -375,8 +375,8 @@ class ShapeDtypeStruct:
     """The type of an array in registers.
 
     Args:
-      shape: its shape.
-      dtype: its dtype.
+      shape: the shape.
+      dtype: the dtype.
       layout: how its elements are spread over threads.
     """
 

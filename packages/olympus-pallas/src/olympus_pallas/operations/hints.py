@@ -354,7 +354,7 @@ def approx_tanh(x: Any) -> Any:
     if aval.dtype == np.float32:
         asm, constraints = "tanh.approx.f32 $0, $1;", "=f,f"
     elif aval.dtype in (np.float16, dtypes.bfloat16):
-        # Computed in single precision and rounded.
+        # The result is computed in single precision and rounded.
         wide = lax.convert_element_type(x, np.float32)
         return lax.convert_element_type(approx_tanh(wide), aval.dtype)
     else:

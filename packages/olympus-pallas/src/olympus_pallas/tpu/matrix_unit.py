@@ -104,7 +104,7 @@ def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int
     Args:
       acc_addr: the address of the accumulators.
       shape: the shape of the sum.
-      dtype: its dtype.
+      dtype: the dtype of the sum.
       mxu_index: the number of the matrix unit.
 
     Returns:

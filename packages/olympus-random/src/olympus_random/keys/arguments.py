@@ -227,7 +227,8 @@ class KeyFunction:
         return of_key(key, *operands, **options)
 
     def _compile(self) -> Any:
-        # Compiled on first use, since the evaluator is chosen after the import of this module.
+        # The function is compiled on first use, since the evaluator is chosen after the import of
+        # this module.
         fun = self.fun
 
         def of_data(data: Any, *operands: Any, implementation: PRNGImpl, **options: Any) -> Any:

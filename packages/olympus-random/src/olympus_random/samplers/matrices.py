@@ -20,7 +20,7 @@ from olympus_ir.types.resharding import laid_out
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _normal
 
-# Imported on first use, since few programs factor matrices.
+# The modules are imported on first use, since few programs factor matrices.
 if TYPE_CHECKING:
     from olympus_ir.lax import linalg
     from olympus_ir.lax.linalg import matrices

@@ -44,7 +44,7 @@ class LineSearch(NamedTuple):
     Attributes:
       step: the step length.
       value: the function's value after the step.
-      gradient: its gradient after the step.
+      gradient: the gradient after the step.
       done: whether the Wolfe conditions hold.
       bracketed: whether an interval that contains a good step was found.
       count: the number of evaluations of the function.
@@ -79,7 +79,7 @@ def line_search(
       x: the start, a vector.
       direction: the descent direction, a vector.
       value: the function's value at ``x``.
-      gradient: its gradient at ``x``.
+      gradient: the gradient at ``x``.
       max_iterations: the greatest number of evaluations.
       first_step: the first trial step.
 

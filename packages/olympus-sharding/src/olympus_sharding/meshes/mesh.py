@@ -66,7 +66,7 @@ class Mesh(BaseMesh):
     )
 
     devices: np.ndarray
-    # Read by the C++ sharding; None for a mesh without devices.
+    # The C++ sharding reads this attribute; None for a mesh without devices.
     _internal_device_list: DeviceList | None
 
     def __new__(

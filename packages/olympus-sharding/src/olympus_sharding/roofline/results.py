@@ -33,7 +33,7 @@ class RooflineShape:
 
     Attributes:
       shape: the sizes of its dimensions.
-      dtype: its dtype.
+      dtype: the dtype.
     """
 
     shape: tuple[int, ...]

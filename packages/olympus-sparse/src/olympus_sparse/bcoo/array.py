@@ -98,7 +98,7 @@ class BCOO(OLYMPUSSparse):
     indices: Any
     indices_sorted: bool
     unique_indices: bool
-    # Used by `sparsify`: arrays with the same object have entries at the same coordinates.
+    # Arrays with the same object have entries at the same coordinates. `sparsify` uses this field.
     _places: object = None
 
     def __init__(

@@ -90,8 +90,8 @@ class Function:
     """A function: parameters, statements and results.
 
     Attributes:
-      name: its name.
-      parameters: its parameters.
+      name: the name.
+      parameters: the parameters.
       statements: the body.
       results: the names that it returns.
       single: whether it returns its only result itself, not in a tuple.

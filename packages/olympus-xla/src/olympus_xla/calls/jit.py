@@ -39,8 +39,8 @@ from .operand_layouts import check_layouts
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
-# Imported late for a fast import of OLYMPUS: `stages` loads MLIR and the lowering rules, and the
-# others load the rules of all transformations.
+# These modules are imported late for a fast import of OLYMPUS. `stages` loads MLIR and the lowering
+# rules, and the others load the rules of all transformations.
 if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types

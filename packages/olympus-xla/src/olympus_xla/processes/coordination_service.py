@@ -115,7 +115,7 @@ class CoordinationServiceProcess:
             raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
 
     def _read_errors(self) -> None:
-        # Read continuously, because the service would block on a full pipe.
+        # The pipe is read continuously, because the service would block on a full pipe.
         assert self._process.stderr is not None
         logger = logging.getLogger(logger_name("distributed"))
         for line in self._process.stderr:

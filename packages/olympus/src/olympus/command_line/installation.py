@@ -61,7 +61,7 @@ class Cache(NamedTuple):
     """Cache of compiled programs on disk.
 
     Attributes:
-      directory: its directory.
+      directory: the directory.
       entries: the number of executables.
       size: the number of bytes of executables and programs.
       hits: the number of programs that processes have found there; None if it is not counted.

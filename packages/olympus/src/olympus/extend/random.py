@@ -90,7 +90,7 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
       count: counters of uint32, of any shape.
 
     Returns:
-      As many words as counters.
+      Words of uint32, one for each counter.
 
     Example:
       >>> import olympus.numpy as jnp

@@ -45,7 +45,7 @@ def _windows(
 
     Args:
       site: the equation.
-      primitive: its primitive.
+      primitive: the primitive.
       arrays: the padded arrays, of one shape.
       aval: their type, with the symbolic shape.
       values: for each array, the value that replaces its padding.

@@ -295,7 +295,7 @@ def _may_grow(olympuspr: Olympuspr, most: float) -> bool:
 
     Counts an operation once for each path to it, which is an upper bound.
     """
-    # Called for every equation of every CPU program (benchmark "lower: 2,000 equations").
+    # This code runs for every equation of every CPU program (benchmark "lower: 2,000 equations").
     equations = olympuspr.eqns
     uses = Counter(chain.from_iterable(map(_operands_of, equations)))
     paths: dict[Any, int] = {}

@@ -163,8 +163,8 @@ class _Numbering:
         return self._interned.setdefault(key, len(self._interned))
 
     def _key(self, equation: Equation) -> Any:
-        # Called for every equation of every CPU program, so it makes a flat tuple with few calls
-        # (benchmark "lower: 2,000 equations").
+        # The method is called for every equation of every CPU program, so it makes a flat tuple
+        # with few calls (benchmark "lower: 2,000 equations").
         if equation.effects and not all(
             effect.__class__ is NamedAxisEffect for effect in equation.effects
         ):

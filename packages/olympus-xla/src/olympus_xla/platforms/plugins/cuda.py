@@ -36,8 +36,9 @@ else:
 # modules.
 VERSIONS = ("cuda13", "cuda12")
 
-# The libraries to which the plugin links, each after the libraries that it needs: the package below
-# `nvidia`, and the library's name in it. CUDA 13 wheels have one package for all.
+# The libraries to which the plugin links. Each library follows the libraries that it needs. An
+# entry has the package below `nvidia` and the name of the library in the package. CUDA 13 wheels
+# have one package for all libraries.
 _LIBRARIES = (
     ("cuda_runtime", "libcudart.so"),
     ("cuda_nvrtc", "libnvrtc.so"),

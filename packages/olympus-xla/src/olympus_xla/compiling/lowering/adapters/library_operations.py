@@ -102,7 +102,7 @@ def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Any) -
     Args:
       ctx: the context of the equation.
       op: the value.
-      aval: its type.
+      aval: the type of the value.
     """
     sharding = getattr(aval, "sharding", None)
     if sharding is None or sharding.mesh.empty:

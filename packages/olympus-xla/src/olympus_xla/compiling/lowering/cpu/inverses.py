@@ -50,7 +50,8 @@ _ARC_SINE = [
 # For operands below this, the rounded arc sine and arc tangent equal the operand.
 _SMALL = 2.0**-13
 
-# Added to a third of the bits of a float32, this gives the bits of its cube root within 4 %.
+# The sum of this number and a third of the bits of a float32 has the bits of its cube root, within
+# 4 %.
 _THIRD_OF_BIAS = 0x2A5137A0
 
 
