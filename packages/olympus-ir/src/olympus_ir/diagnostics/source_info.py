@@ -110,9 +110,10 @@ def function_name(fun: Any) -> str:
 
 
 class FunctionOrigin:
-    """Name and place of a function for error messages. Holds its code, not the function itself.
+    """Name and line of a function for error messages.
 
-    Cached programs must not keep the user's function, or values that it closes over, alive.
+    An instance holds the code of the function and not the function itself. Cached programs must not
+    keep the user's function, or the values that it closes over, alive.
 
     Attributes:
       name: the function's name.

@@ -142,9 +142,9 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
 def _greedy_star(pattern: Pattern, order: np.ndarray) -> np.ndarray:
     """Colors vertex after vertex, so that no path over four vertices has only two colors.
 
-    For each vertex, `around` has the set of the colors of its neighbors, and `first` one neighbor
-    of each color. The set `closed` of a vertex has the colors that would prolong a path of two
-    colors which ends there.
+    For each vertex, `around` has the set of the colors of its neighbors. For each of these colors,
+    `first` has one neighbor of the color. The set `closed` of a vertex has the colors that would
+    prolong a path of two colors that ends at the vertex.
     """
     count = pattern.shape[0]
     indices, indptr = pattern.indices.tolist(), pattern.indptr.tolist()

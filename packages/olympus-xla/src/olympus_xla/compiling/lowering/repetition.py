@@ -231,7 +231,7 @@ def _runs(
     """Yields start, end and period of the ranges in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
-    ends: dict[int, int] = {}  # ends of ranges that were too short, by period
+    ends: dict[int, int] = {}  # the ends of ranges that were too short, by period
     while position < length:
         candidate = position
         for _ in range(_CANDIDATE_PERIODS):
