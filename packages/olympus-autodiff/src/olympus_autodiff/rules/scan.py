@@ -213,8 +213,8 @@ class _ScanSplitter:
         split, olympuspr = self.split, self.olympuspr
         residuals = [(*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals]
         inner, hoisted_equations, hoisted = self._hoist(residuals)
-        # The pool of constants: those of the original loop, the hoisted ones, those of the
-        # programs.
+        # The pool has the constants of the original loop, the hoisted values, and the constants of
+        # the programs.
         pool: dict[Any, int] = {}
         for var in (*self.const_vars, *hoisted, *olympuspr.constvars):
             pool[var] = len(pool)

@@ -205,8 +205,9 @@ def conv_general_dilated_local(
 
     Args:
       lhs: the input.
-      rhs: the kernels: output features; input features times elements of the window, in the order
-        of `conv_general_dilated_patches`; and the spatial dimensions of the result.
+      rhs: the kernels. The first dimension is for the output features. The second dimension is for
+        the pairs of an input feature and an element of the window, in the order of
+        `conv_general_dilated_patches`. The others are the spatial dimensions of the result.
       window_strides: the distance between windows in each dimension.
       padding: as in `conv_general_dilated`.
       filter_shape: the sizes of the window.
@@ -216,7 +217,8 @@ def conv_general_dilated_local(
       precision: as in `conv_general_dilated`.
 
     Returns:
-      An array: batch, output features, spatial dimensions, in the order of ``dimension_numbers``.
+      An array of batch, output features and spatial dimensions, in the order of
+      ``dimension_numbers``.
 
     Example:
       >>> from olympus_ir import lax

@@ -279,7 +279,7 @@ def unique_counts(
     Args:
       x: an array.
       size: the number of values to return. If it is given, the array may be traced.
-      fill_value: the value that fills up the result if there are fewer.
+      fill_value: the value that fills up the result if there are fewer values.
 
     Returns:
       A named tuple of ``values`` and ``counts``.
@@ -302,7 +302,7 @@ def unique_inverse(
     Args:
       x: an array.
       size: the number of values to return. If it is given, the array may be traced.
-      fill_value: the value that fills up the result if there are fewer.
+      fill_value: the value that fills up the result if there are fewer values.
 
     Returns:
       A named tuple of ``values`` and ``inverse_indices``.
@@ -323,7 +323,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any =
     Args:
       x: an array.
       size: the number of values to return. If it is given, the array may be traced.
-      fill_value: the value that fills up the result if there are fewer.
+      fill_value: the value that fills up the result if there are fewer values.
 
     Returns:
       An array of one dimension and of the dtype of ``x``.

@@ -47,7 +47,7 @@ class Core:
       run: the run of the program.
       device: the number of the core's device in the run.
       number: the number of the core among the device's cores.
-      settings: how kernels are interpreted: an `InterpretParams`, or anything with its fields.
+      settings: the parameters of interpretation: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
       places: the index along each named axis, of devices and of cores.
       grid: the sizes of the grid that `program_id` counts in.

@@ -179,7 +179,7 @@ def load(
       mask: booleans of the result's shape. Where they are false, memory is not accessed, so the
         index may be out of bounds.
       other: value where the mask is false; unspecified by default.
-      cache_modifier: how caches treat the data, in Triton's terms.
+      cache_modifier: the treatment of the data by caches, in Triton's terms.
       eviction_policy: eviction policy of caches, in Triton's terms.
       volatile: whether the memory is read even if its contents seem to be known.
 

@@ -126,7 +126,7 @@ def copy_smem_to_gmem(
       dst: destination, a reference in GMEM.
       predicate: a boolean scalar, whether to make the copy.
       commit_group: whether the copy ends its group; waits count groups of copies.
-      reduction_op: how old and new elements are combined: ``"add"``, ``"min"``, ``"max"``,
+      reduction_op: the combination of old and new elements: ``"add"``, ``"min"``, ``"max"``,
         ``"and"``, ``"or"``, ``"xor"``; None to replace the old elements.
 
     Raises:
@@ -175,7 +175,7 @@ def async_store_smem(
       cluster_idx: the index of the other block along an axis of the cluster.
       cluster_dim: the axis of the cluster.
       optimized: whether the compiler raises an error for a slow store.
-      atomic: how old and new elements are combined; None to replace old elements.
+      atomic: the combination of old and new elements; None to replace old elements.
     """
     bind_operation(
         async_store_smem_p, (src, ref, barrier, cluster_idx), axis=cluster_dim, atomic=atomic
@@ -213,7 +213,7 @@ def async_prefetch(
     Args:
       ref: a reference in GMEM.
       collective_axes: axes of the cluster along which each block fetches a part.
-      leader_tracked: how blocks share the copies that follow.
+      leader_tracked: the way in which blocks share the copies that follow.
     """
     bind_operation(fence_p, (), kind="async_prefetch")
 
@@ -378,7 +378,7 @@ def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
 
     Args:
       src: the reference.
-      layout: how the elements are spread over threads.
+      layout: the distribution of the elements over threads.
 
     Returns:
       An array of the reference's shape and dtype.
@@ -402,7 +402,7 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
     Args:
       src: the reference.
       idx: index of a part of the reference.
-      layout: how the elements are spread over threads.
+      layout: the distribution of the elements over threads.
       optimized: whether the compiler raises an error for a slow load.
 
     Returns:
@@ -433,7 +433,7 @@ def broadcasted_iota(
       dtype: the dtype.
       shape: the shape.
       dimension: the dimension.
-      layout: how the elements are spread over threads.
+      layout: the distribution of the elements over threads.
 
     Example:
       >>> broadcasted_iota("int32", (2, 2), 1)

@@ -100,8 +100,8 @@ class GPUMemoryRef(memory.MemoryRef):
     Args:
       inner_aval: the type of its contents.
       memory_space: memory space of the buffer.
-      transforms: how its elements are laid out.
-      layout: how its elements are spread over tensor memory.
+      transforms: the layout of the elements in memory.
+      layout: the distribution of the elements over tensor memory.
       collective: whether each of two blocks holds a part of the buffer.
     """
 
@@ -292,7 +292,7 @@ class BlockSpec(block_specs.BlockSpec):
       block_shape: the sizes of a block.
       index_map: function from the indices of the step to the index of the block.
       pipeline_mode: number of buffers, and other settings of the pipeline.
-      transforms: how its elements are laid out.
+      transforms: the layout of the elements in memory.
       delay_release: the number of steps by which the reuse of the block's memory is delayed.
       collective_axes: axes of the cluster along which all blocks see the same block of the array.
       memory_space: the memory that holds the block.
@@ -364,7 +364,7 @@ class RefType:
     """An argument that is a reference.
 
     Args:
-      transforms: how its elements are laid out.
+      transforms: the layout of the elements in memory.
     """
 
     transforms: tuple[Any, ...] = ()
@@ -377,7 +377,7 @@ class ShapeDtypeStruct:
     Args:
       shape: the shape.
       dtype: the dtype.
-      layout: how its elements are spread over threads.
+      layout: the distribution of the elements over threads.
     """
 
     shape: tuple[int, ...]

@@ -193,7 +193,7 @@ class BufferedRef(BufferedRefBase):
       next_fetch: grid index of the next block to copy in, with lookahead.
       sem_recvs: semaphores of copies in, one for each buffer.
       sem_sends: semaphores of copies out, one for each buffer.
-      tiling: how blocks are laid out.
+      tiling: the layout of blocks.
       is_trivial_windowing: whether there is one block, the whole array.
       has_allocated_buffer: whether the operand has buffers of its own.
 
@@ -241,7 +241,7 @@ class BufferedRef(BufferedRefBase):
           grid_rank: the rank of the pipeline's grid, for lookahead.
           use_lookahead: whether a block is copied in as soon as a buffer is free.
           source_memory_space: memory space of the array. An array in VMEM needs no buffers.
-          tiling: how blocks are laid out.
+          tiling: the layout of blocks.
           is_trivial_windowing: whether there is one block, the whole array.
         """
         dtype = getattr(dtype_or_type, "dtype", dtype_or_type)

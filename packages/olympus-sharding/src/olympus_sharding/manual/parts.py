@@ -28,7 +28,7 @@ def shard(
       mesh: the mesh.
       manual_axes: the axes over which the function is mapped.
       check_vma: whether types say over which axes values vary.
-      spec: how the array is split.
+      spec: the partition spec of the array.
     """
     manual = tuple(axis for axis in mesh.axis_names if axis in manual_axes)
     return local_aval(mesh, manual, spec, aval, varying=check_vma)

@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
     Attributes:
       text: the defect.
-      remedy: how to mend the defect.
+      remedy: advice for mending the defect.
     """
 
     text: str
