@@ -335,7 +335,7 @@ def _bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Any:
 
 
 def _bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Any:
-    """Returns the bits set in one of two integers, elementwise.
+    """Returns the bits set in at least one of two integers, elementwise.
 
     Args:
       x: an array or scalar.
