@@ -8,6 +8,7 @@ import numpy as np
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
+from olympus.experimental import ode
 
 
 def written(x):
@@ -53,6 +54,22 @@ def test_random_numbers_without_compilation():
         with olympus.disable_jit():
             found = draw()
         np.testing.assert_array_equal(found, draw())
+
+
+def test_arrays_of_numpy_without_compilation():
+    x, table = np.array([0.5, 2.5]), np.array([0.0, 1.0, 2.0, 3.0])
+    with olympus.disable_jit():
+        np.testing.assert_array_equal(jnp.searchsorted(table, x), np.searchsorted(table, x))
+        np.testing.assert_allclose(jnp.interp(x, table, table**2), np.interp(x, table, table**2))
+        found = jnp.put_along_axis(table, np.array([1]), 7.0, axis=0, inplace=False)
+    np.testing.assert_array_equal(found, [0, 7, 2, 3])
+
+
+def test_loops_over_one_number_that_are_cut():
+    """The compiler has another way for loops of few numbers, which knew no barriers."""
+    times = jnp.linspace(0.0, 1.0, 3)
+    found = ode.odeint(lambda y, time: -y * time, jnp.float32(0.5), times)
+    np.testing.assert_allclose(found, 0.5 * np.exp(-np.square(times) / 2), rtol=1e-5)
 
 
 def gradient(function, x):

@@ -55,6 +55,17 @@ def test_prime_runs_once(devices):
 
 def test_garbage_collection_reaches_cpp():
     assert _jaxlib._collect_deferred in gc.callbacks
+    for phase in ("start", "stop"):
+        assert _jaxlib._collect_deferred(phase, {}) is None
+
+
+def test_garbage_collection_runs_no_bytecode():
+    """Python would raise the exception of a signal there, and ignore it."""
+    entered = []
+    sys.setprofile(lambda frame, event, argument: entered.append(event))
+    _jaxlib._collect_deferred("stop", {})
+    sys.setprofile(None)
+    assert "call" not in entered and "c_call" in entered
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the log goes elsewhere")

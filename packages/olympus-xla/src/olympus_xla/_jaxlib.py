@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import operator
 import os
 import sys
 import types
@@ -235,12 +236,15 @@ _jax.jax_jit.set_disable_jit_state(config_states.disable_jit)
 _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 
-def _collect_deferred(phase: str, info: dict[str, Any]) -> None:
-    _jax.collect_garbage()
+class _Deferred:
+    collect = staticmethod(_jax.collect_garbage)
+    start = stop = property(operator.methodcaller("collect"))  # the phases of a collection
 
 
 # C++ may drop Python references while it does not hold the interpreter's lock. It releases them
-# later, in this callback.
+# later, in this callback. The callback runs no bytecode: at its first instruction, Python would
+# raise the KeyboardInterrupt of a signal that arrived during the collection, and ignore it.
+_collect_deferred = functools.partial(getattr, _Deferred())
 gc.callbacks.append(_collect_deferred)
 
 

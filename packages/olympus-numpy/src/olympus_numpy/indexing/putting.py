@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.values import as_array
 from olympus_ir.settings.naming import naming
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -99,7 +100,7 @@ def _put_at(arr: Any, indices: Any, values: Any, axis: int | None, mode: Any = N
         else np.arange(size, dtype=_int32).reshape((-1,) + (1,) * (arr.ndim - dim - 1))
         for dim, size in enumerate(arr.shape)
     )
-    return lax.reshape(arr.at[places].set(values, mode=mode), shape)
+    return lax.reshape(as_array(arr).at[places].set(values, mode=mode), shape)
 
 
 _put_along_axis = compiled(_put_at, ("axis", "mode"), name="put_along_axis")

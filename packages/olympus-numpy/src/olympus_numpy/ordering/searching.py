@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.sizes import largest_size
+from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -97,6 +98,7 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
     low = lax.full(v.shape, np.zeros((), unsigned))
     high = lax.full(v.shape, lax.size_array(count, unsigned))
     low, high = varying_like(low, a, v), varying_like(high, a, v)
+    a = as_array(a)
 
     def halve(bounds: Any, _: Any) -> Any:
         low, high = bounds
