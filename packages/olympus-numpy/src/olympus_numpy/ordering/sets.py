@@ -166,9 +166,9 @@ def unique(
     count = lines.shape[0]
     # One start more than requested: it is the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
-    following = concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
-    kept = starts.shape[0] if size is None else size
-    starts, found, following = starts[:kept], found[:kept], following[:kept]
+    all_starts = starts
+    if size is not None:
+        starts, found = starts[:size], found[:size]
     if size is None:
         fill_value = None
     elif size and not count and fill_value is None:
@@ -188,6 +188,8 @@ def unique(
         inverse = convert(inverse, index_dtype)
         result.append(lax.reshape(inverse, ar.shape) if axis is None else inverse)
     if return_counts:
+        end = lax.full((1,), lax.size_array(count, _int32))
+        following = concatenate([all_starts[1:], end])[: starts.shape[0]]
         result.append(convert(where(found, lax.sub(following, starts), 0), index_dtype))
     return result[0] if len(result) == 1 else tuple(result)
 

@@ -14,7 +14,6 @@ The group ``elementwise`` of the benchmarks covers this module.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -50,6 +49,19 @@ _TWO_OVER_PI = (
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(7)]
 
+# Coefficients of (sin(t)/t - 1)/t^2 in t^2 for t up to pi/2. They interpolate at Chebyshev's
+# points. The error of the sine is 2^-41 of it.
+_LONG_SINE = [
+    -0.16666666666658467,
+    0.008333333330940365,
+    -0.0001984126870905615,
+    2.755712317437327e-06,
+    -2.5036745008428295e-08,
+    1.550250902793809e-10,
+]
+
+_SIGN = 1 << 31
+
 # For operands below this, the rounded sine and tangent equal the operand.
 _SMALL = 2.0**-13
 
@@ -64,43 +76,88 @@ def is_double_arithmetic(context: LoweringContext, aval: Any) -> bool:
     )
 
 
-def _in_double(function: Any) -> Any:
-    """Returns a function that computes in float64 and rounds to the dtype of its operand."""
-
-    @functools.wraps(function)
-    def rounded(operand: Any) -> Any:
-        with config_states.enable_x64(True):
-            x = lax.convert_element_type(operand, np.float32)
-            value = lax.convert_element_type(function(*_reduced(x)), operand.dtype)
-            value = lax.select(lax.is_finite(x), value, lax.full_like(value, np.nan))
-            if function is cosine_of:
-                return value
-            is_small = lax.lt(lax.abs(x), lax.full_like(x, _SMALL))
-            return lax.select(is_small, operand, value)
-
-    return rounded
+def sine(operand: Any) -> Any:
+    """Returns the sine."""
+    with config_states.enable_x64(True):
+        x = lax.convert_element_type(operand, np.float32)
+        sign = _and(lax.bitcast_convert_type(x, np.uint32), _SIGN)
+        half_turn, angle = _reduced_by_half_turns(x, 0.0, double(lax.abs(x)))
+        value = _rounded(angle, lax.bitwise_xor(half_turn, sign), x, operand.dtype)
+        is_small = lax.lt(lax.abs(x), lax.full_like(x, _SMALL))
+        return lax.select(is_small, operand, value)
 
 
-def sine_of(quadrant: Any, angle: Any) -> Any:
-    """Returns the sine of a reduced argument."""
-    sin, cos = _series(angle)
-    value = lax.select(_bit(quadrant, 1), cos, sin)
-    return lax.select(_bit(quadrant, 2), lax.neg(value), value)
+def cosine(operand: Any) -> Any:
+    """Returns the cosine."""
+    with config_states.enable_x64(True):
+        x = lax.convert_element_type(operand, np.float32)
+        size = double(lax.abs(x))
+        near_right = lax.sub(lax.full_like(size, math.pi / 2), size)
+        half_turn, angle = _reduced_by_half_turns(x, 0.5, near_right)
+        return _rounded(angle, half_turn, x, operand.dtype)
 
 
-def cosine_of(quadrant: Any, angle: Any) -> Any:
-    """Returns the cosine of a reduced argument."""
-    return sine_of(lax.add(quadrant, lax.full_like(quadrant, 1)), angle)
+def tangent(operand: Any) -> Any:
+    """Returns the tangent."""
+    with config_states.enable_x64(True):
+        x = lax.convert_element_type(operand, np.float32)
+        quadrant, angle = _reduced(x)
+        sin, cos = _series(angle)
+        is_odd = _bit(quadrant, 1)
+        value = lax.div(lax.select(is_odd, lax.neg(cos), sin), lax.select(is_odd, sin, cos))
+        value = lax.convert_element_type(value, operand.dtype)
+        value = lax.select(lax.is_finite(x), value, lax.full_like(value, np.nan))
+        is_small = lax.lt(lax.abs(x), lax.full_like(x, _SMALL))
+        return lax.select(is_small, operand, value)
 
 
-def tangent_of(quadrant: Any, angle: Any) -> Any:
-    """Returns the tangent of a reduced argument."""
-    sin, cos = _series(angle)
-    is_odd = _bit(quadrant, 1)
-    return lax.div(lax.select(is_odd, lax.neg(cos), sin), lax.select(is_odd, sin, cos))
+def _rounded(angle: Any, sign: Any, x: Any, dtype: Any) -> Any:
+    """Returns the sine of an angle of at most pi/2, negated where the sign bit is set.
+
+    The result is NaN where ``x`` is not finite.
+    """
+    series = polynomial(lax.mul(angle, angle), [1.0, *_LONG_SINE])
+    value = lax.convert_element_type(lax.mul(angle, series), np.float32)
+    bits = lax.bitwise_xor(lax.bitcast_convert_type(value, np.uint32), sign)
+    value = lax.bitcast_convert_type(bits, np.float32)
+    value = lax.select(lax.is_finite(x), value, lax.full_like(value, np.nan))
+    return lax.convert_element_type(value, dtype)
 
 
-sine, cosine, tangent = _in_double(sine_of), _in_double(cosine_of), _in_double(tangent_of)
+def _is_below_half(x: Any) -> Any:
+    """Returns whether a reduction would need digits before the table's start."""
+    return lax.lt(lax.abs(x), lax.full_like(x, 0.5))
+
+
+def _reduced_by_half_turns(x: Any, shift: float, angle_below_half: Any) -> tuple[Any, Any]:
+    """Returns the absolute value of a float32 plus half turns, less the nearest half turns.
+
+    Args:
+      x: the float32.
+      shift: the number of half turns that are added.
+      angle_below_half: the angle where the absolute value is below 1/2.
+
+    Returns:
+      The sign bit, which is set if the number of half turns that are subtracted is odd, and the
+      remaining angle, in double precision.
+    """
+    bits = lax.bitcast_convert_type(x, np.uint32)
+    top, next_28, last_32 = _digits_for(_and(_shift_right(bits, 23), 255))
+    # The mantissa times 2^-27, because the first of the digits has weight 1 in half turns.
+    fraction = lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 123 << 23))
+    mantissa = double(lax.bitcast_convert_type(fraction, np.float32))
+    # Products of numbers with 24 and 28 bits are exact. Higher digits than needed are whole turns.
+    turns = lax.mul(mantissa, double(top))
+    if shift:
+        turns = lax.add(turns, lax.full_like(turns, shift))
+    rest = lax.add(double(next_28), times(double(last_32), 2.0**-32))
+    rest = lax.mul(times(mantissa, 2.0**-28), rest)
+    whole = lax.round(lax.add(turns, rest), lax.RoundingMethod.TO_NEAREST_EVEN)
+    angle = times(lax.add(lax.sub(turns, whole), rest), math.pi)
+    parity = lax.convert_element_type(lax.convert_element_type(whole, np.int32), np.uint32)
+    is_below_half = _is_below_half(x)
+    sign = lax.select(is_below_half, lax.full_like(parity, 0), _shift_left(parity, 31))
+    return sign, lax.select(is_below_half, angle_below_half, angle)
 
 
 def _reduced(x: Any) -> tuple[Any, Any]:
@@ -111,31 +168,39 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = _and(_shift_right(bits, 23), 255)
     mantissa = double(lax.bitwise_or(_and(bits, 0x7FFFFF), lax.full_like(bits, 0x800000)))
-    # The first digit needed has weight 2. Digits of higher weight give whole turns.
-    first = lax.sub(exponent, lax.full_like(exponent, 120))
-    high, middle, low = _words_from(first)
-    top = double(_shift_right(high, 4))  # 28 bits, two of them before the binary point
-    next_28 = lax.bitwise_or(_shift_left(_and(high, 15), 24), _shift_right(middle, 8))
-    last_32 = lax.bitwise_or(_shift_left(_and(middle, 255), 24), _shift_right(low, 8))
+    top, next_28, last_32 = map(double, _digits_for(exponent))
     # Products of numbers with 24 and 28 bits are exact.
     turns = times(lax.mul(mantissa, top), 2.0**-26)
     turns = lax.sub(turns, times(lax.floor(times(turns, 0.25)), 4.0))
     rest = lax.add(
-        times(lax.mul(mantissa, double(next_28)), 2.0**-54),
-        times(lax.mul(mantissa, double(last_32)), 2.0**-86),
+        times(lax.mul(mantissa, next_28), 2.0**-54),
+        times(lax.mul(mantissa, last_32), 2.0**-86),
     )
     quadrant = lax.round(lax.add(turns, rest), lax.RoundingMethod.TO_NEAREST_EVEN)
     angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
     # Smaller operands would need digits before the start of the table.
-    is_reduced = lax.lt(lax.abs(x), lax.full_like(x, 0.5))
+    is_reduced = _is_below_half(x)
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)
     return (
         lax.select(is_reduced, lax.full_like(whole, 0), whole),
         lax.select(is_reduced, double(x), angle),
     )
+
+
+def _digits_for(exponent: Any) -> tuple[Any, Any, Any]:
+    """Returns 28, 28 and 32 bits of 2/pi that floats with this exponent are multiplied by.
+
+    Two of the first bits precede the binary point.
+    """
+    # The first digit needed has weight 2. Digits of higher weight give whole turns.
+    high, middle, low = _words_from(lax.sub(exponent, lax.full_like(exponent, 120)))
+    top = _shift_right(high, 4)
+    next_28 = lax.bitwise_or(_shift_left(_and(high, 15), 24), _shift_right(middle, 8))
+    last_32 = lax.bitwise_or(_shift_left(_and(middle, 255), 24), _shift_right(low, 8))
+    return top, next_28, last_32
 
 
 def _words_from(first: Any) -> list[Any]:
