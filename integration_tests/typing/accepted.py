@@ -125,3 +125,24 @@ def norm(vector: ArrayLike) -> Array:
 
 assert_type(norm(3), Array)
 assert_type(norm(np.ones(2)), Array)
+
+# Universal functions, and functions of results.
+assert_type(jnp.add(x, 1), Array)
+assert_type(jnp.maximum(x, 0.0), Array)
+assert_type(jnp.negative(x), Array)
+assert_type(jnp.copysign(x, -1), Array)
+assert_type(jnp.hypot(x, x), Array)
+assert_type(jnp.divmod(x, 2), tuple[Array, Array])
+assert_type(jnp.atleast_2d(1.0), Array)
+assert_type(lax.sort(x), Array)
+assert_type(lax.sort((x, x), num_keys=2), tuple[Array, ...])
+assert_type(olympus.block_until_ready(x), Array)
+
+# Shardings of results, precisions and filling values.
+mesh = olympus.make_mesh((1,), ("rows",))
+jnp.zeros((3, 4), out_sharding=olympus.P("rows"))
+jnp.zeros((3, 4), out_sharding=olympus.NamedSharding(mesh, olympus.P("rows")))
+jnp.dot(x, x.T, precision="highest", out_sharding=None)
+jnp.matmul(x, x.T, precision=lax.Precision.HIGHEST)
+jnp.nonzero(x, size=3, fill_value=(0, jnp.zeros((), int)))
+jnp.take(x, jnp.array([0]), mode="fill", fill_value=float("nan"))

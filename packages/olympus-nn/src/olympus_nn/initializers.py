@@ -16,7 +16,7 @@ import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
@@ -62,7 +62,7 @@ class Initializer(Protocol):
     """Protocol of initialisers: functions from a key, a shape and a dtype to an array."""
 
     def __call__(
-        self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
+        self, key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None
     ) -> Array: ...
 
 
@@ -71,7 +71,7 @@ class Initializer(Protocol):
 
 @laid_out(position=3)
 def zeros(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: ShardingLike = None
 ) -> Array:
     """Returns zeros; the key is not used.
 
@@ -84,7 +84,7 @@ def zeros(
 
 @laid_out(position=3)
 def ones(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: ShardingLike = None
 ) -> Array:
     """Returns ones; the key is not used.
 
@@ -113,7 +113,7 @@ def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         return onp.full(shape, value, dtype=default_float(default if dtype is None else dtype))
 
     return init
@@ -145,7 +145,7 @@ def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         return onp.multiply(random.uniform(key, shape, dtype), _constant(scale, dtype))
 
@@ -170,7 +170,7 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         return onp.multiply(random.normal(key, shape, dtype), _constant(stddev, dtype))
 
@@ -199,7 +199,7 @@ def truncated_normal(
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         draws = random.truncated_normal(key, lower, upper, shape, dtype)
         return onp.multiply(draws, _constant(stddev, dtype))
@@ -248,7 +248,7 @@ def variance_scaling(
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)
         count = _connections(mode, shape, in_axis, out_axis, batch_axis)

@@ -501,8 +501,7 @@ def polynomial_decay(
     """
 
     def schedule(step: Step) -> Any:
-        step = onp.minimum(step, decay_steps)
-        remaining = (1 - step / decay_steps) ** power
+        remaining = (1 - onp.minimum(step, decay_steps) / decay_steps) ** power
         return remaining * (step_size - final_step_size) + final_step_size
 
     return schedule

@@ -10,7 +10,7 @@ import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
-from olympus_ir.types.annotations import DTypeLike
+from olympus_ir.types.annotations import DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
@@ -53,7 +53,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)
         if len(shape) < 2:
@@ -98,7 +98,7 @@ def delta_orthogonal(
 
     @api_boundary
     @laid_out(position=3)
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)
         if len(shape) not in (3, 4, 5):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
+from ..types.annotations import ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape, get_aval
 from ..types.layouts import entries_of
 from ..types.placement import NamedSharding
@@ -76,7 +77,7 @@ def broadcast_in_dim(
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Broadcasts an array to a shape with more or larger dimensions.
 
@@ -120,7 +121,9 @@ def broadcast_in_dim(
     )
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: ShardingLike = None
+) -> Array:
     """Adds leading dimensions of the given sizes, over which the operand is repeated.
 
     Args:

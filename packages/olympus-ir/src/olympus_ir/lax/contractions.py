@@ -13,7 +13,7 @@ from ..loading import deferred
 from ..programs.primitives import instruction
 from ..settings import config
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray, get_aval
 from ..types.resharding import asked_sharding
 from .families import check_dtype, result_weak_type
@@ -175,7 +175,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Sums products of the elements of two arrays over given dimensions.
 
@@ -234,7 +234,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Multiplies vectors or matrices, or contracts the dimensions in ``dimension_numbers``.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from .contractions import canonicalize_precision
@@ -205,7 +205,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Convolves an array with a kernel, as in neural networks: the kernel is not flipped.
 

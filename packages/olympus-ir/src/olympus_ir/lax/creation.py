@@ -13,7 +13,7 @@ from ..programs.primitives import instruction
 from ..programs.tracing import current, evaluation_trace
 from ..programs.wide_constants import wide_constant
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.placement import NamedSharding, PartitionSpec
 from ..types.resharding import asked_sharding
@@ -73,7 +73,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: ShardingLike = None
 ) -> Array:
     """Returns an array whose elements are their own indices in one dimension.
 
@@ -251,7 +251,7 @@ def zeros_like_array(x: ArrayLike) -> Array:
     return full_like(x, 0)
 
 
-def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: ShardingLike = None) -> Array:
     """Returns an array of unspecified elements; at present they are zeros.
 
     Args:

@@ -12,7 +12,7 @@ import numpy as np
 from ..programs.expansion import expansion_rules
 from ..programs.primitives import instruction
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.records import Record
 from ..types.resharding import asked_sharding
@@ -285,7 +285,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Multiplies two arrays, with one dimension divided into groups of given sizes.
 
@@ -343,7 +343,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Multiplies consecutive groups of rows of a matrix, each by a different matrix.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.resharding import asked_sharding
 from .families import check_dtype
@@ -72,7 +72,7 @@ def rng_bit_generator(
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> tuple[Array, Array]:
     """Returns random bits from a fast generator of the compiler.
 

@@ -17,7 +17,7 @@ from ..programs.tracing import Tracer
 from ..settings.config_states import allow_f16_reductions
 from ..trees import pytrees
 from ..types import dtypes
-from ..types.annotations import DTypeLike
+from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from . import elementwise, logic
@@ -149,7 +149,9 @@ def _reduction_axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(operator.index(axis) for axis in axes)
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+) -> Array:
     """Sums the elements over the given axes.
 
     Args:
@@ -407,7 +409,7 @@ def reduce(
     init_values: ArrayLike,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Any:
     """Reduces arrays over dimensions by a function of two elements.
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape, get_aval
 from ..types.resharding import asked_sharding
 from .axes import canonical_axis, check_axis, integer_axes
@@ -91,7 +92,7 @@ def reshape(
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of another shape with the same elements in row-major order.
 

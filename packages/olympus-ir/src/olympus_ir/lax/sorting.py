@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -34,6 +34,16 @@ def _sort_shape(
         )
     check_axis("sort", "dimension", dimension, operands[0])
     return list(operands)
+
+
+@overload
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
 
 
 def sort(
@@ -105,7 +115,8 @@ def sort_key_val(
       >>> lax.sort_key_val(np.array([3, 1, 2]), np.array([0, 1, 2]))
       (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
     """
-    return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    keys, values = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    return keys, values
 
 
 @top_k_p.def_abstract_eval

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .._jaxlib import Sharding
+from .placement import PartitionSpec
+
 if TYPE_CHECKING:
     from .array_interface import Array
 else:
     from .._jaxlib import Array
 
-__all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape", "SupportsDType"]
+__all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape", "ShardingLike", "SupportsDType"]
 
 
 class SupportsDType(Protocol):
@@ -31,6 +34,9 @@ DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 
 # The sizes of the dimensions of an array.
 Shape: TypeAlias = Sequence[int]
+
+# The sharding that a result should have; a partition spec refers to the mesh in force.
+ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 
 # A tree of containers such as tuples, lists and dictionaries, with values at its leaves.
 PyTree: TypeAlias = Any

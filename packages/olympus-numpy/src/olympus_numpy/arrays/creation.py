@@ -16,7 +16,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
 from olympus_ir.types.resharding import asked_sharding
@@ -64,7 +64,7 @@ def array(
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array with the values of any array-like object.
 
@@ -125,7 +125,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns a value as an array. An array of the requested dtype is returned as is.
 
@@ -331,7 +331,7 @@ def _check_one_place(device: Any, out_sharding: Any) -> None:
         )
 
 
-def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
+def placed(x: Any, device: Any, out_sharding: ShardingLike = None) -> Any:
     """Moves an array to a device or a sharding, if one is given."""
     if device is None and out_sharding is None:
         return x
@@ -422,7 +422,7 @@ def _is_scalar(value: Any) -> bool:
 
 @inlined("shape", "dtype", "weak_type", "out_sharding")
 def _filled(
-    value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: Any = None
+    value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: ShardingLike = None
 ) -> Any:
     """Returns an array filled with a value."""
     if dtypes.is_extended(dtype):
@@ -439,7 +439,7 @@ def zeros(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of zeros.
 
@@ -465,7 +465,7 @@ def ones(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of ones.
 
@@ -490,7 +490,7 @@ def empty(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of unspecified contents, which are zeros in this implementation.
 
@@ -536,7 +536,7 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array filled with a value.
 
@@ -600,7 +600,7 @@ def zeros_like(
     shape: int | Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of zeros with the shape and dtype of another array.
 
@@ -627,7 +627,7 @@ def ones_like(
     shape: int | Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of ones with the shape and dtype of another array.
 
@@ -681,7 +681,7 @@ def full_like(
     shape: int | Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array filled with a value, with the shape and dtype of another array.
 

@@ -30,7 +30,12 @@ else:
 __all__ = ["argwhere", "flatnonzero", "nonzero"]
 
 
-def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike | None, ...] | None = None,
+) -> tuple[Array, ...]:
     """Returns the indices of elements that are not zero, one array for each dimension.
 
     Args:
@@ -72,13 +77,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         )
         return tuple(asarray(places.astype(index_dtype)) for places in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
-    if not isinstance(fill_value, tuple):
-        fill_value = (fill_value,) * a.ndim
-    if len(fill_value) != a.ndim or any(np.ndim(fill) for fill in fill_value):
+    given: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(given) != a.ndim or any(np.ndim(fill) for fill in given):
         raise ValueError(
-            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
+            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {given!r}"
         )
-    fills = tuple(0 if fill is None else fill for fill in fill_value)
+    fills = tuple(0 if fill is None else fill for fill in given)
     return tuple(_nonzero(a, fills, size))
 
 
@@ -140,7 +144,12 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
 _nonzero = compiled(_nonzero_of_size, ("size",), inline=True, name="nonzero")
 
 
-def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike | None, ...] | None = None,
+) -> Array:
     """Returns the indices, in the flat array, of elements that are not zero.
 
     Args:
@@ -160,7 +169,12 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike | None, ...] | None = None,
+) -> Array:
     """Returns the indices of elements that are not zero, as rows of a matrix.
 
     Args:

@@ -12,7 +12,7 @@ from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import entries_of
@@ -67,7 +67,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array with each element repeated.
 

@@ -38,7 +38,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array: ...
 @overload
 def where(
@@ -48,7 +48,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> tuple[Array, ...]: ...
 def where(
     condition: ArrayLike,
@@ -57,7 +57,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """Returns elements of ``x`` where the condition holds, and of ``y`` elsewhere.
 

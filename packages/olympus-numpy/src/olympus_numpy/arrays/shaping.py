@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation, ShapeE
 from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
-from olympus_ir.types.annotations import ArrayLike, Shape
+from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.layouts import normal_form
@@ -55,7 +55,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the elements of an array in another shape.
 
@@ -90,7 +90,7 @@ def _shape_argument(shape: Any) -> tuple:
 
 
 def reshaped(
-    a: Any, shape: tuple, order: str = "C", copy: bool = False, out_sharding: Any = None
+    a: Any, shape: tuple, order: str = "C", copy: bool = False, out_sharding: ShardingLike = None
 ) -> Any:
     check_arraylike("reshape", a)
     a = ensure_array(a)
@@ -166,7 +166,7 @@ _reshape = compiled(
 )
 
 
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """Returns the elements of an array in one dimension.
 
     Args:
@@ -190,7 +190,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     return _ravel(a, order, out_sharding)
 
 
-def _raveled(a: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _raveled(a: Any, order: str = "C", out_sharding: ShardingLike = None) -> Any:
     check_arraylike("ravel", a)
     a = ensure_array(a)
     return reshaped(a, (math.prod(a.shape),), order, False, out_sharding)
@@ -527,6 +527,12 @@ _atleast_2d = compiled(_one_at_least_2d, name="atleast_2d")
 _atleast_3d = compiled(_one_at_least_3d, name="atleast_3d")
 
 
+@overload
+def atleast_1d(array: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(*arys: ArrayLike) -> Any: ...
+
+
 def atleast_1d(*arys: Any) -> Any:
     """Returns arrays with at least one dimension: a single array, or several as a list.
 
@@ -543,6 +549,12 @@ def atleast_1d(*arys: Any) -> Any:
     return _at_least("atleast_1d", arys, 1)
 
 
+@overload
+def atleast_2d(array: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(*arys: ArrayLike) -> Any: ...
+
+
 def atleast_2d(*arys: Any) -> Any:
     """Returns arrays with at least two dimensions; new dimensions come first.
 
@@ -557,6 +569,12 @@ def atleast_2d(*arys: Any) -> Any:
       Array([[3]], dtype=int32, weak_type=True)
     """
     return _at_least("atleast_2d", arys, 2)
+
+
+@overload
+def atleast_3d(array: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(*arys: ArrayLike) -> Any: ...
 
 
 def atleast_3d(*arys: Any) -> Any:
@@ -579,7 +597,9 @@ def atleast_3d(*arys: Any) -> Any:
 # ---- broadcasting ----
 
 
-def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = None) -> Array:
+def broadcast_to(
+    array: ArrayLike, shape: int | Shape, *, out_sharding: ShardingLike = None
+) -> Array:
     """Returns an array broadcast to a shape.
 
     Args:

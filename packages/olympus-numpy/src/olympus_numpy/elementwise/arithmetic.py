@@ -65,7 +65,7 @@ _bool = np.dtype(bool)
 # ---- sums and products ----
 
 
-def _add(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the sum of two arrays, elementwise; for booleans, whether one is true.
 
     Args:
@@ -83,7 +83,7 @@ def _add(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.bitwise_or(x, y) if dtype is _bool else lax.add(x, y)
 
 
-def _multiply(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the product of two arrays, elementwise; for booleans, whether both are true.
 
     Args:
@@ -101,7 +101,7 @@ def _multiply(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.bitwise_and(x, y) if dtype is _bool else lax.mul(x, y)
 
 
-def _subtract(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the difference of two arrays, elementwise.
 
     Args:
@@ -119,7 +119,7 @@ def _subtract(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.sub(x, y)
 
 
-def _negative(x: ArrayLike, /) -> Any:
+def _negative(x: ArrayLike, /) -> Array:
     """Returns the negative of an array, elementwise.
 
     Args:
@@ -299,7 +299,7 @@ def sign(x: ArrayLike, /) -> Array:
 
 
 @outlined()
-def signbit(x: ArrayLike, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """Returns whether the sign bit is set, elementwise. It is set for negative numbers and -0.0.
 
     Args:
@@ -329,7 +329,7 @@ def signbit(x: ArrayLike, /) -> Any:
 
 
 @outlined()
-def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the magnitudes of ``x1`` with the signs of ``x2``, elementwise.
 
     Args:
@@ -378,7 +378,7 @@ divide = true_divide
 
 
 @outlined()
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the quotient of two arrays rounded down, elementwise.
 
     Args:
@@ -426,7 +426,7 @@ def _float_divmod(x1: Any, x2: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 @outlined()
-def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the remainder of a division, with the sign of the divisor, elementwise.
 
     Args:
@@ -455,7 +455,7 @@ mod = remainder
 
 
 @outlined()
-def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the remainder of a division, with the sign of the dividend, elementwise.
 
     Args:
@@ -476,7 +476,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 
 @outlined()
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Returns `floor_divide` and `remainder` at once.
 
     Args:
@@ -504,7 +504,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 # ---- extremes ----
 
 
-def _maximum(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the larger of two numbers, elementwise; NaN if one is NaN.
 
     Args:
@@ -522,7 +522,7 @@ def _maximum(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.max(x, y)
 
 
-def _minimum(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the smaller of two numbers, elementwise; NaN if one is NaN.
 
     Args:
@@ -561,7 +561,7 @@ minimum = ufunc(
 
 
 @outlined()
-def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Returns the larger of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
@@ -583,7 +583,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
 
 
 @outlined()
-def fmin(x1: ArrayLike, x2: ArrayLike) -> Any:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Returns the smaller of two numbers, elementwise. If one number is NaN, returns the other one.
 
     Args:
@@ -605,7 +605,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Any:
 
 
 @outlined()
-def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns 0 for negative numbers, 1 for positive ones, and ``x2`` for zero.
 
     Args:

@@ -200,7 +200,7 @@ def _logical(name: str, operation: Any, x: Any, y: Any) -> Any:
     return operation(x, y)
 
 
-def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether both elements are true, or not zero.
 
     Args:
@@ -217,7 +217,7 @@ def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     return _logical("logical_and", lax.bitwise_and, x, y)
 
 
-def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether one of the elements is true, or not zero.
 
     Args:
@@ -234,7 +234,7 @@ def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     return _logical("logical_or", lax.bitwise_or, x, y)
 
 
-def _logical_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns whether exactly one of the elements is true, or not zero.
 
     Args:
@@ -316,7 +316,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 # ---- bits ----
 
 
-def _bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the bits set in both integers, elementwise; for booleans, whether both are true.
 
     Args:
@@ -334,7 +334,7 @@ def _bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.bitwise_and(x, y)
 
 
-def _bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the bits set in at least one of two integers, elementwise.
 
     Args:
@@ -352,7 +352,7 @@ def _bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.bitwise_or(x, y)
 
 
-def _bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
+def _bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Returns the bits set in exactly one of two integers, elementwise.
 
     Args:

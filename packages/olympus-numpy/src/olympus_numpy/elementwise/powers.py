@@ -230,7 +230,7 @@ def _integers(name: str, x1: Any, x2: Any) -> tuple[Array, Array]:
 
 
 @outlined()
-def gcd(x1: ArrayLike, x2: ArrayLike) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Returns the greatest common divisor, elementwise.
 
     Args:
@@ -263,7 +263,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Any:
 
 
 @outlined()
-def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Returns the least common multiple, elementwise.
 
     Args:

@@ -218,7 +218,7 @@ def _weighted_tangents(tangents: Any, weights: Any) -> Any:
     return lax.add(first, second)
 
 
-def _logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def _logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
     Args:
@@ -278,7 +278,7 @@ def _logaddexp2_jvp(primals: Any, tangents: Any) -> Any:
     )
 
 
-def _logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def _logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``log2(2 ** x1 + 2 ** x2)`` without overflow, elementwise.
 
     Args:
@@ -319,7 +319,7 @@ logaddexp2 = ufunc(
 
 
 @outlined()
-def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow, elementwise.
 
     Args:
@@ -381,7 +381,7 @@ def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
 
 
 @outlined()
-def sinc(x: ArrayLike, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """Returns ``sin(pi x) / (pi x)``, and 1 for zero, elementwise.
 
     Args:

@@ -15,6 +15,7 @@ from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
@@ -120,7 +121,7 @@ class ufunc:
         """Returns the properties by which universal functions are compared for equality."""
         return self._defining, self.__name__, self._identity, self._nin, self._nout
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
         """Broadcasts arrays against each other and applies the function to them."""
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")

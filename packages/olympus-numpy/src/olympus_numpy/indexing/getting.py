@@ -19,6 +19,7 @@ from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
 from olympus_ir.settings.config_flags import check_static_indices
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.records import Record
 
 from ..core.compilation import compiled
@@ -113,7 +114,7 @@ def take_at(
     layout: Layout,
     operands: Any,
     mode: Any = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     wrap_negative_indices: bool = True,

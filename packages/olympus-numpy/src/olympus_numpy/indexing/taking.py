@@ -65,7 +65,7 @@ def _taken(
     mode: Any = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     a, indices = ensure_array(a), index_array("take", indices)
     if axis is None:
@@ -119,7 +119,7 @@ def take(
     mode: Any = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Returns the elements at indices along an axis.
 
@@ -148,8 +148,7 @@ def take(
     if out is not None:
         refuse_out("take")
     check_arraylike("take", a, indices)
-    if hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
+    fill = _as_constant(fill_value)
     return _take(
         a,
         indices,
@@ -157,7 +156,7 @@ def take(
         mode,
         unique_indices,
         indices_are_sorted,
-        fill_value,
+        fill,
     )
 
 
@@ -166,7 +165,7 @@ def _taken_along(
     indices: Any,
     axis: int | None,
     mode: Any = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     wrap_negative_indices: bool = True,
 ) -> Any:
     arr, indices = ensure_array(arr), index_array("take_along_axis", indices)
@@ -246,7 +245,7 @@ def take_along_axis(
     indices: ArrayLike,
     axis: int | None = -1,
     mode: Any = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
@@ -273,10 +272,14 @@ def take_along_axis(
              [3]], dtype=int32)
     """
     check_arraylike("take_along_axis", arr, indices)
-    if hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
+    fill = _as_constant(fill_value)
     axis = axis if axis is None else hashable_axis("take_along_axis", axis)
-    return _take_along_axis(arr, indices, axis, mode, fill_value, wrap_negative_indices)
+    return _take_along_axis(arr, indices, axis, mode, fill, wrap_negative_indices)
+
+
+def _as_constant(value: Any) -> Any:
+    """Returns an array of one element as a number, so that it is a constant of programs."""
+    return value.item() if hasattr(value, "item") else value
 
 
 # ---- parts ----

@@ -17,6 +17,7 @@ from olympus_ir.settings import config
 from olympus_ir.settings.config import config_states
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval, is_valid_value
 from olympus_ir.types.promotion import lattice_result_type
@@ -251,8 +252,8 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        fill_value: Any = None,
-        out_sharding: Any = None,
+        fill_value: ArrayLike | None = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns ``x[index]``, with a choice of the result for indices out of range.
@@ -283,14 +284,15 @@ class IndexedUpdate:
             mode = lax.GatherScatterMode.from_any(mode)
         eager = current.trace is evaluation_trace
         layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
-        if np.ndim(fill_value):
+        if fill_value is not None and np.ndim(fill_value):
             raise ValueError(
                 "fill_value argument to indexed get() must be a scalar, got one of shape "
                 f"{np.shape(fill_value)}"
             )
-        if hasattr(fill_value, "item"):
-            fill_value = fill_value.item()  # a constant of the program
-        options = (mode, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        constant: Any = fill_value
+        if hasattr(constant, "item"):
+            constant = constant.item()  # a constant of the program
+        options = (mode, constant, unique_indices, indices_are_sorted, wrap_negative_indices)
         if out_sharding is None:
             return (taken if eager else take_at)(array, layout, operands, *options)
         return with_out_sharding(
@@ -307,7 +309,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] = values``.
@@ -346,7 +348,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] += values``.
@@ -385,7 +387,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] -= values``.
@@ -424,7 +426,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] *= values``.
@@ -465,7 +467,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] /= values``.
@@ -504,7 +506,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] **= values``.
@@ -543,7 +545,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] = minimum(x[index], values)``.
@@ -582,7 +584,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array after ``x[index] = maximum(x[index], values)``.
@@ -621,7 +623,7 @@ class IndexedUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Returns the array with an elementwise function applied to the elements at the index.

@@ -6,12 +6,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays import shaping
@@ -20,6 +20,9 @@ from ..core.promotion import check_arraylike, ensure_array
 from ..products import contractions, matrices
 from ..products.einsum import einsum
 from .solving import inv
+
+if TYPE_CHECKING:
+    from olympus_ir.lax.dot_algorithms import PrecisionLike
 
 __all__ = [
     "cross",
@@ -90,7 +93,9 @@ def _powers(a: Any, n: int) -> Any:
 _matrix_power = compiled(_powers, ("n",), name="matrix_power")
 
 
-def multi_dot(arrays: Array | np.ndarray | Sequence[ArrayLike], *, precision: Any = None) -> Array:
+def multi_dot(
+    arrays: Array | np.ndarray | Sequence[ArrayLike], *, precision: PrecisionLike = None
+) -> Array:
     """Returns the product of several matrices, in the order that takes the fewest operations.
 
     Args:
@@ -232,7 +237,7 @@ def matmul(
     x2: ArrayLike,
     /,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns products of matrices; see `olympus_numpy.matmul`.
@@ -263,9 +268,9 @@ def tensordot(
     /,
     *,
     axes: Any = 2,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns sums of products over several dimensions; see `olympus_numpy.tensordot`.
 

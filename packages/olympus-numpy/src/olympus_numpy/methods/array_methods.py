@@ -16,6 +16,7 @@ from olympus_ir.diagnostics.traceback_filtering import boundary_members, filter_
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ShardingLike
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
 from olympus_ir.types.avals import ShapedArray, aval_method, aval_property
 
@@ -41,7 +42,7 @@ __all__ = ["attach"]
 # ---- methods whose parameters differ from those of the function ----
 
 
-def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: ShardingLike = None) -> Any:
     """Returns the elements in another shape, given as one argument or several; see `reshape`."""
     shape = args[0] if len(args) == 1 and _is_shape(args[0]) else args
     return shaping.reshape(self, shape, order, out_sharding=out_sharding)
@@ -67,12 +68,14 @@ def _is_integer(value: Any) -> bool:
     return True
 
 
-def _traced_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _traced_reshape(
+    self: Any, *args: Any, order: str = "C", out_sharding: ShardingLike = None
+) -> Any:
     shape = args[0] if len(args) == 1 and _is_shape(args[0]) else args
     return shaping.reshaped(self, shape, order, False, out_sharding)
 
 
-def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def _flatten(self: Any, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
     """Returns the elements in one dimension; see `ravel`."""
     return shaping.ravel(self, order, out_sharding=out_sharding)
 

@@ -17,7 +17,7 @@ from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import convert_exactly, placed, shape_of
@@ -62,7 +62,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns evenly spaced numbers from ``start`` up to ``stop``, which is excluded.
 

@@ -13,7 +13,7 @@ from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.sizes import as_size
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
@@ -142,7 +142,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Sums the rows of an array that belong to the same segment.
 
@@ -195,7 +195,7 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Multiplies the rows of an array that belong to the same segment.
 
@@ -248,7 +248,7 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the elementwise maximum of the rows of an array that belong to the same segment.
 
@@ -301,7 +301,7 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the elementwise minimum of the rows of an array that belong to the same segment.
 

@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShardingTypeError
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
@@ -58,7 +58,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the number of times that each number occurs among non-negative integers.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import with_out_sharding
 
@@ -328,7 +328,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns percentiles: quantiles whose levels are given between 0 and 100.
 

@@ -124,7 +124,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """Returns the distinct elements of an array, in order.
@@ -252,7 +252,9 @@ def _filled(values: Any, found: Any, fill_value: Any) -> Any:
     return where(found, values, values[:1] if fill_value is None else fill_value)
 
 
-def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
     """Returns distinct elements, their first indices, the inverse indices, and counts.
 
     Args:
@@ -274,7 +276,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = No
 
 
 def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
     """Returns the distinct elements and their counts.
 
@@ -297,7 +299,7 @@ def unique_counts(
 
 
 def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
     """Returns distinct elements, and for each element of ``x`` its index among these.
 
@@ -319,7 +321,9 @@ def unique_inverse(
     )
 
 
-def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Returns distinct elements.
 
     Args:
@@ -410,7 +414,7 @@ _isin = compiled(_is_member, ("invert", "method"), name="isin")
 
 
 def union1d(
-    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Returns the distinct elements of two arrays.
 
@@ -451,7 +455,7 @@ def setdiff1d(
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Returns the distinct elements of one array that are not in another.
 
@@ -493,7 +497,7 @@ def intersect1d(
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """Returns the distinct elements that are in both of two arrays.
 
@@ -564,7 +568,7 @@ def setxor1d(
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Returns the distinct elements that are in exactly one of two arrays.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import asked_sharding
 
@@ -31,6 +31,9 @@ from ..core.promotion import (
     result_type_of,
 )
 from ..elementwise.arithmetic import multiply
+
+if TYPE_CHECKING:
+    from olympus_ir.lax.dot_algorithms import PrecisionLike
 
 __all__ = [
     "cross",
@@ -65,7 +68,7 @@ def contract(
     dimension_numbers: Any,
     precision: Any,
     element_type: tuple[Any, bool],
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Any:
     """Calls `lax.dot_general` with parameters in normal form; the dtype may be made weak."""
     dtype, weak_type = element_type
@@ -85,9 +88,9 @@ def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the product over the last dimension of one array and the second last of another.
 
@@ -127,9 +130,9 @@ def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the matrix product of two arrays.
 
@@ -169,7 +172,11 @@ def matmul(
 
 
 def _matrix_product(
-    a: Any, b: Any, precision: Any, element_type: tuple[Any, bool], out_sharding: Any = None
+    a: Any,
+    b: Any,
+    precision: Any,
+    element_type: tuple[Any, bool],
+    out_sharding: ShardingLike = None,
 ) -> Any:
     """Multiplies stacks of matrices; batch sizes of one are dropped, not broadcast."""
     a_is_vector, b_is_vector = a.ndim == 1, b.ndim == 1
@@ -247,7 +254,7 @@ def vdot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns the inner product of two flattened arrays; the first one is conjugated.
@@ -281,7 +288,7 @@ def vecdot(
     /,
     *,
     axis: int = -1,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns inner products along one dimension; the first operand is conjugated.
@@ -307,7 +314,7 @@ def vecdot(
 
 
 def _vector_products(
-    x1: Any, x2: Any, axis: int, precision: Any = None, preferred_element_type: Any = None
+    x1: Any, x2: Any, axis: int, precision: PrecisionLike = None, preferred_element_type: Any = None
 ) -> Any:
     check_arraylike("vecdot", x1, x2)
     x1, x2 = ensure_array(x1), ensure_array(x2)
@@ -423,7 +430,7 @@ def inner(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns the product of two arrays over the last dimension of both.
@@ -490,9 +497,9 @@ def tensordot(
     b: ArrayLike,
     axes: Any = 2,
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the product of two arrays over several of their dimensions.
 
@@ -534,9 +541,9 @@ def _tensor_product(
     a: Any,
     b: Any,
     axes: Any = 2,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Any:
     check_arraylike("tensordot", a, b)
     a, b = ensure_array(a), ensure_array(b)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..arrays.flipping import flip
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, ensure_array, promote_dtypes, promote_dtypes_inexact
 
+if TYPE_CHECKING:
+    from olympus_ir.lax.dot_algorithms import PrecisionLike
+
 __all__ = ["convolve", "correlate"]
 
 
@@ -24,7 +27,7 @@ def convolve(
     v: ArrayLike,
     mode: str = "full",
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns the convolution of two vectors.
@@ -57,7 +60,7 @@ def correlate(
     v: ArrayLike,
     mode: str = "valid",
     *,
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Returns the cross-correlation of two vectors; the second one is conjugated.

@@ -16,7 +16,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import DTypeLike
+from olympus_ir.types.annotations import DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.placement import NamedSharding
 from olympus_ir.types.resharding import asked_sharding, with_out_sharding
@@ -28,6 +28,8 @@ from .contractions import contract
 
 if TYPE_CHECKING:
     import opt_einsum
+
+    from olympus_ir.lax.dot_algorithms import PrecisionLike
 else:
     opt_einsum = deferred("opt_einsum", milliseconds=14.0)
 
@@ -42,9 +44,9 @@ def einsum(
     *operands: Any,
     out: None = None,
     optimize: Any = "auto",
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
     _dot_general: Any = None,
 ) -> Array:
     """Returns the sum of products that subscripts describe.
@@ -243,9 +245,9 @@ def _contracted(
     operands: Any,
     subscripts: str,
     optimize: Any = "auto",
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | None = None,
     product: Callable[..., Any] = contract,
 ) -> Any:
     check_arraylike("einsum", *operands)

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.settings import config_flags
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -40,7 +40,11 @@ __all__ = [
 
 @laid_out
 def normal(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the standard normal distribution.
 
@@ -97,7 +101,7 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the standard normal distribution, truncated to an interval.
 
@@ -149,7 +153,7 @@ def lognormal(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the log-normal distribution: exponentials of normal samples of mean zero.
 
@@ -188,7 +192,11 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 @laid_out
 def exponential(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the exponential distribution with mean one.
 
@@ -223,7 +231,11 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def laplace(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Laplace distribution with mean zero and scale one.
 
@@ -263,7 +275,7 @@ def gumbel(
     dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the standard Gumbel distribution.
 
@@ -325,7 +337,11 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 @laid_out
 def logistic(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the standard logistic distribution.
 
@@ -360,7 +376,11 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @laid_out
 def cauchy(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the standard Cauchy distribution.
 

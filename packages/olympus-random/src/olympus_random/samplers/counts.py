@@ -16,7 +16,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.promotion import result_type
@@ -48,7 +48,7 @@ def poisson(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Poisson distribution.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -34,7 +34,7 @@ def bernoulli(
     shape: Shape | None = None,
     mode: str = "low",
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples booleans that are true with given probabilities.
 
@@ -83,7 +83,11 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
 
 @laid_out
 def rademacher(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples signs: 1 and -1 with equal probability.
 
@@ -131,7 +135,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples indices along an axis, with probabilities given by their logarithms.
 

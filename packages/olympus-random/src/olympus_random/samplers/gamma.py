@@ -22,7 +22,7 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.propagation import Propagation, propagation_rules
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.layouts import entries_of
@@ -175,7 +175,7 @@ def gamma(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the gamma distribution with scale one.
 
@@ -215,7 +215,7 @@ def loggamma(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the logarithm of the gamma distribution with scale one.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
@@ -40,7 +40,7 @@ def beta(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the beta distribution.
 
@@ -92,7 +92,7 @@ def dirichlet(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Dirichlet distribution: vectors of probabilities.
 
@@ -150,7 +150,7 @@ def chisquare(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the chi-square distribution.
 
@@ -195,7 +195,7 @@ def f(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the F distribution.
 
@@ -244,7 +244,7 @@ def t(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples Student's t distribution.
 
@@ -300,7 +300,7 @@ def generalized_normal(
     shape: Shape = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the generalized normal distribution, of density proportional to ``exp(-|x|**p)``.
 
@@ -346,7 +346,7 @@ def ball(
     shape: Shape = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples uniformly distributed points of the unit ball.
 

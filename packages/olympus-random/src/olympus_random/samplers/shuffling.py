@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, Shape
+from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -53,7 +53,7 @@ def permutation(
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Permutes elements at random.
 

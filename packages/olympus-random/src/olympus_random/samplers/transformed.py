@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.resharding import laid_out
 
@@ -38,7 +38,7 @@ def pareto(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Pareto distribution.
 
@@ -78,7 +78,7 @@ def rayleigh(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Rayleigh distribution.
 
@@ -162,7 +162,11 @@ def _weibull_min(
 
 @laid_out
 def maxwell(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Maxwell distribution with scale one.
 
@@ -249,7 +253,7 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the triangular distribution.
 
@@ -302,7 +306,7 @@ def wald(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the Wald (inverse Gaussian) distribution with scale one.
 
@@ -357,7 +361,7 @@ def geometric(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the geometric distribution: the number of trials up to the first success.
 

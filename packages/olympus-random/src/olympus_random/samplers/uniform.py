@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
@@ -25,7 +25,11 @@ __all__ = ["bits", "randint", "uniform"]
 
 @laid_out
 def bits(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples uniformly distributed unsigned integers.
 
@@ -87,7 +91,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the uniform distribution on ``[minval, maxval)``.
 
@@ -154,7 +158,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike = None,
 ) -> Array:
     """Samples the uniform distribution on the integers in ``[minval, maxval)``.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ __all__ = [
     "put_leaf",
     "sharding_of_place",
 ]
+
+T = TypeVar("T")
 
 # Maps a type of values other than plain arrays, such as arrays of typed keys, to a function
 # `(value, place)` that puts such a value on devices. See `put_leaf` for `place`.
@@ -477,7 +479,7 @@ def _get_leaf(leaf: Any) -> Any:
     return leaf if convert is None else convert()
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Waits until the arrays of a pytree have been computed.
 
     Args:
@@ -491,7 +493,8 @@ def block_until_ready(x: Any) -> Any:
       [Array(1., dtype=float32, weak_type=True), 'text']
     """
     if type(x) is ArrayImpl:
-        return x.block_until_ready()
+        array: Any = x
+        return array.block_until_ready()
     arrays = []
     for leaf in tree_leaves(x):
         if type(leaf) is ArrayImpl:
