@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_ir.settings.configuration import config
+from olympus_ir.settings.configuration import State, config
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
@@ -67,6 +68,16 @@ def test_every_flag_is_in_the_table() -> None:
     page = reference_tables.flags_page(config)
     assert [name for name in config._flags if f"`{name}`" not in page] == []
     assert "| `olympus_enable_x64` | `False` | yes | yes |" in page
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in dir(olympus) if isinstance(getattr(olympus, name), State)]
+)
+def test_examples_of_flags_run(name: str) -> None:
+    example = reference_notes.flag_example(name, getattr(olympus, name))
+    test = doctest.DocTestParser().get_doctest(example, {}, name, None, None)
+    assert len(test.examples) == 2
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_variables_are_found_where_they_are_read() -> None:

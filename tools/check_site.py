@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the built documentation site: pages of all public names, links, search, pictures.
+"""Checks the built documentation site: pages, examples, links, search, pictures.
 
 A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, looks
 at the pictures of the gallery, and runs a search. Where there is no Chromium the last part is
@@ -10,13 +10,18 @@ Usage: python check_site.py docs/_build/html
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import sys
 import tempfile
+import urllib.parse
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import reference_notes
 import reference_pages
+import reference_tables
 
 
 def names_without_a_page(folder: Path) -> list[str]:
@@ -34,6 +39,104 @@ def names_without_a_page(folder: Path) -> list[str]:
         for entry in reference_pages.entries_of(module, modules)
         if entry.page not in pages
     ]
+
+
+# Groups whose functions run on other devices or processes, or are parts of larger programs.
+GROUPS_WITHOUT_EXAMPLES = {"Kernels", "Experimental", "For libraries"}
+# Functions whose example needs a compiler, a server or another process.
+NO_EXAMPLES = {
+    "olympus.custom_derivatives.custom_vjp_primal_tree_values",
+    "olympus.ffi.build_ffi_lowering_function",
+    "olympus.ffi.register_ffi_target_as_batch_partitionable",
+    "olympus.ffi.register_ffi_type",
+    "olympus.ffi.register_ffi_type_id",
+    "olympus.lax.ragged_dot_general",
+    "olympus.masked",
+    "olympus.profiler.register_subprocess",
+    "olympus.profiler.start_server",
+    "olympus.profiler.stop_server",
+    "olympus.random.register_prng",
+    "olympus.register_library_folder",
+    "olympus.tree_util.structure_mismatch",
+}
+
+
+def functions_without_an_example() -> list[str]:
+    """Returns the public functions whose pages have no example that runs."""
+    roots = [
+        root
+        for group, members in reference_pages.GROUPS.items()
+        if group not in GROUPS_WITHOUT_EXAMPLES
+        for root in members
+    ]
+    modules = {module for root in roots for module in reference_pages.modules_below(root)}
+    return [
+        f"{entry.module}.{entry.name}"
+        for module in sorted(modules)
+        for entry in reference_pages.entries_of(module, modules)
+        if is_function(entry.value)
+        and ">>>" not in reference_pages.docstring_of(entry.value)
+        and not reference_notes.flag_example(entry.name, entry.value)
+    ]
+
+
+def is_function(value: Any) -> bool:
+    """Returns whether a public object is a function of OLYMPUS, not a class or a dtype."""
+    is_dtype = hasattr(value, "dtype") and not hasattr(value, "__wrapped__")
+    is_callable = callable(value) and not inspect.isclass(value)
+    return is_callable and not is_dtype and reference_pages.is_own(value)
+
+
+class _Targets(HTMLParser):
+    """What a page links to and shows, and the places in it that links can lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.targets.add(value)
+            elif value and name == "id":
+                self.places.add(value)
+
+
+def dead_ends(folder: Path) -> list[str]:
+    """Returns links between pages, and pictures, that lead nowhere: in all pages but the reference.
+
+    Args:
+      folder: the folder of the site.
+    """
+    others = {"reference", "_static"}
+    files = [path for path in folder.rglob("*.html") if not others & {*path.parts}]
+    pages = {path: _Targets() for path in files}
+    for path, page in pages.items():
+        page.feed(path.read_text("utf-8"))
+    found = []
+    for path, page in pages.items():
+        for target in page.targets:
+            parts = urllib.parse.urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = path.parent / urllib.parse.unquote(parts.path) if parts.path else path
+            there = pages.get(file.resolve())
+            if not file.exists() or (
+                there and parts.fragment and parts.fragment not in there.places
+            ):
+                found.append(f"{path.relative_to(folder)}: {target}")
+    return sorted(found)
+
+
+def pictures_missing(folder: Path) -> list[str]:
+    """Returns the programs of the gallery whose pictures the site does not show."""
+    page = _Targets()
+    page.feed((folder / "gallery.html").read_text("utf-8"))
+    shown = {Path(target).name for target in page.targets if (folder / target).is_file()}
+    scripts = (reference_tables.ROOT / "examples" / "gallery").glob("*.py")
+    programs = sorted(path.stem for path in scripts if path.stem != "pictures")
+    return [name for name in programs if f"{name}.png" not in shown]
 
 
 def open_browser(profile: str) -> Any:
@@ -94,6 +197,12 @@ def main() -> None:
     missing = names_without_a_page(folder)
     if missing:
         sys.exit(f"{len(missing)} public names have no page: {', '.join(missing[:20])}")
+    if bare := set(functions_without_an_example()) ^ NO_EXAMPLES:
+        sys.exit(f"no example, or listed and with one: {', '.join(sorted(bare))}")
+    if lost := pictures_missing(folder):
+        sys.exit(f"the gallery does not show the pictures of {', '.join(lost)}")
+    if dead := dead_ends(folder):
+        sys.exit("\n".join(["these links lead nowhere:", *dead]))
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         print("chromium and chromedriver are not installed: the walk through the site is left out")
         return

@@ -166,10 +166,10 @@ def main() -> None:
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a folder for sources, wheels and environments")
-    parser.add_argument("packages", nargs="*", default=PACKAGES)
+    parser.add_argument("packages", nargs="*", help="the packages to test; all if none is given")
     parser.add_argument("--since", default="HEAD~1", help="the state of packages without releases")
-    parser.add_argument("--rounds", nargs="+", choices=ROUNDS, default=ROUNDS)
-    given = parser.parse_args(sys.argv[1:split])
+    parser.add_argument("--round", choices=ROUNDS, help="one of the two rounds")
+    given = parser.parse_intermixed_args(sys.argv[1:split])
     folder = given.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "wheels").mkdir(parents=True)
@@ -180,8 +180,8 @@ def main() -> None:
         name: max(each, key=lambda state: state.version) for name, each in earlier.items() if each
     }
     failures = []
-    for package in given.packages:
-        for name in given.rounds:
+    for package in given.packages or PACKAGES:
+        for name in [given.round] if given.round else ROUNDS:
             own = tree if name == "lowest" else last
             if package not in own:
                 continue

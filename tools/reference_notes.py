@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from olympus_ir.settings.configuration import State
+
 # The packages with the interface of another library, and that library.
 _PEERS = {"olympus.numpy": "numpy", "olympus.scipy": "scipy"}
 
@@ -129,6 +131,22 @@ def _shown(value: Any) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"``{each}``" for each in names)
+
+
+def flag_example(name: str, value: Any) -> str | None:
+    """Returns an example of a flag that can be set for a block; None for other objects."""
+    if not isinstance(value, State):
+        return None
+    if isinstance(value.default, bool):
+        given: Any = not value.default
+    else:
+        given = value.kind.choices[-1] if value.kind.choices else value.default
+    return f"""\
+>>> import olympus
+>>> with olympus.{name}({given!r}):
+...     print(olympus.config.{value.flag_name})
+{value.parse(given)}
+"""
 
 
 def related(page: str, value: Any, docstring: str, pages: Mapping[str, str]) -> list[str]:

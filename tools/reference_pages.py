@@ -202,7 +202,7 @@ def entry_page(entry: Entry) -> str:
 
 
 def notes(entry: Entry, pages: dict[str, str], guides: Path) -> str:
-    """Returns the end of a page: the difference from NumPy, related names and guides.
+    """Returns the end of a page: an example of a flag, the difference from NumPy, links.
 
     Args:
       entry: the public name.
@@ -210,6 +210,9 @@ def notes(entry: Entry, pages: dict[str, str], guides: Path) -> str:
       guides: the folder of the guides.
     """
     lines = []
+    example = reference_notes.flag_example(entry.name, entry.value)
+    if example:
+        lines += [".. rubric:: Example", "", *example.splitlines(), ""]
     differs = reference_notes.difference(entry.module, entry.name, entry.value)
     if differs:
         lines += [".. rubric:: Beside NumPy and SciPy", "", differs, ""]

@@ -68,6 +68,11 @@ def check_rule(
 
     Raises:
       AssertionError: a rule is wrong; the message names the check.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> check_rule(jnp.sin, jnp.array([0.5, 1.0]), transformations=olympus)
     """
     reference = getattr(fun, "reference", None) or getattr(fun, "fun", fun)
     expected = reference(*args)

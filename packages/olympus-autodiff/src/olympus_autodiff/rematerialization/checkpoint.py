@@ -146,7 +146,14 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """Calls `checkpoint` under an older name, without ``static_argnames``."""
+    """Calls `checkpoint` under an older name, without ``static_argnames``.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.grad(remat(lambda x: jnp.sin(jnp.cos(x))))(0.0)
+      Array(-0., dtype=float32, weak_type=True)
+    """
     return checkpoint(
         fun,
         prevent_cse=prevent_cse,

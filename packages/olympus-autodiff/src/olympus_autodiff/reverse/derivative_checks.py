@@ -93,6 +93,12 @@ def check_vjp(
 
     Raises:
       AssertionError: the derivatives differ.
+
+    Example:
+      >>> from functools import partial
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> check_vjp(jnp.sin, partial(olympus.vjp, jnp.sin), (0.5,), rtol=1e-2)
     """
     generator = np.random.RandomState(0)
     args = tuple(args)

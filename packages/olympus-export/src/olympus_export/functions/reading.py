@@ -45,6 +45,13 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
     Raises:
       ValueError: ``blob`` is not an exported function, is damaged, or is in an unknown version of
         the format.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import export
+      >>> blob = export.export(olympus.jit(lambda x: 2 * x))(1.0).serialize()
+      >>> deserialize(blob).call(3.0)
+      Array(6., dtype=float32, weak_type=True)
     """
     blob = bytes(blob)
     if not blob.startswith(MAGIC):

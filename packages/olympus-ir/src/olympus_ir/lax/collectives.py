@@ -255,6 +255,12 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
     Raises:
       NameError: if an axis is not bound.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.vmap(lambda x: pmax(x, "i"), axis_name="i")(jnp.array([1, 5, 3]))
+      Array([5, 5, 5], dtype=int32)
     """
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
@@ -272,6 +278,12 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
     Raises:
       NameError: if an axis is not bound.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.vmap(lambda x: pmin(x, "i"), axis_name="i")(jnp.array([1, 5, 3]))
+      Array([1, 1, 1], dtype=int32)
     """
     return _reduce(pmin_p, x, axis_name, axis_index_groups)
 
@@ -325,6 +337,13 @@ def all_gather(
     Raises:
       NameError: if an axis is not bound.
       ValueError: if ``to`` is not one of these words.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.vmap(lambda x: all_gather(x, "i"), axis_name="i")(jnp.array([1, 5]))
+      Array([[1, 5],
+             [1, 5]], dtype=int32)
     """
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
@@ -391,6 +410,16 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
     Raises:
       ValueError: if ``to`` is unknown or a value does not have the variation that it requires.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import P
+      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> f = olympus.shard_map(
+      ...     lambda x: pcast(x, "i", to="varying"), mesh=mesh, in_specs=P(), out_specs=P("i")
+      ... )
+      >>> f(olympus.numpy.ones(2))
+      Array([1., 1.], dtype=float32)
     """
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(
@@ -477,6 +506,13 @@ def psum_scatter(
     Raises:
       NameError: if an axis is not bound.
       ValueError: if the dimension does not fit the size of the axis.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> x = jnp.array([[1, 2], [10, 20]])
+      >>> olympus.vmap(lambda row: psum_scatter(row, "i"), axis_name="i")(x)
+      Array([11, 22], dtype=int32)
     """
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
@@ -552,6 +588,14 @@ def all_to_all(
     Raises:
       NameError: if an axis is not bound.
       ValueError: if ``split_axis`` does not fit the size of the named axis.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> olympus.vmap(lambda row: all_to_all(row, "i", 0, 0), axis_name="i")(x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
@@ -606,6 +650,14 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Grou
     Raises:
       NameError: if an axis is not bound.
       ValueError: if the sizes differ.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> olympus.vmap(lambda row: pswapaxes(row, "i", 0), axis_name="i")(x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
@@ -633,6 +685,13 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     Raises:
       NameError: if an axis is not bound.
       ValueError: if a source or a destination is repeated.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> shift = [(0, 1), (1, 2), (2, 0)]
+      >>> olympus.vmap(lambda x: ppermute(x, "i", shift), axis_name="i")(jnp.array([1, 5, 3]))
+      Array([3, 1, 5], dtype=int32)
     """
     names = axis_names(axis_name)
     axis_size(names)
@@ -663,6 +722,12 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Raises:
       NameError: if an axis is not bound.
       ValueError: if ``perm`` is not a permutation.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([1, 5, 3]))
+      Array([3, 1, 5], dtype=int32)
     """
     if set(perm) != set(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
@@ -682,6 +747,12 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
     Raises:
       NameError: if an axis is not bound.
+
+    Example:
+      >>> import olympus
+      >>> import olympus.numpy as jnp
+      >>> olympus.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 5, 3]))
+      Array([5, 5, 5], dtype=int32)
     """
     axis_size(axis_name)
     return pytrees.tree_map(

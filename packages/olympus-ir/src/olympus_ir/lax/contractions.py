@@ -50,6 +50,10 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
 
     Raises:
       ValueError: if ``precision`` is not a legal value.
+
+    Example:
+      >>> canonicalize_precision("high")
+      (Precision.HIGH, Precision.HIGH)
     """
     if precision is None:
         precision = config.default_matmul_precision.value
@@ -150,7 +154,12 @@ def _free_sizes(
 
 
 def product_dtype(lhs: Any, rhs: Any) -> Any:
-    """Returns the dtype of sums of products: the operand dtype that is later in XLA's order."""
+    """Returns the dtype of sums of products: the operand dtype that is later in XLA's order.
+
+    Example:
+      >>> product_dtype(np.dtype("int32"), np.dtype("float16"))
+      dtype('float16')
+    """
     return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
 
 

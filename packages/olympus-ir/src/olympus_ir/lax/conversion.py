@@ -186,6 +186,10 @@ def convert_dtype(
       weak_type: whether the result is weakly typed, so that promotion prefers the dtypes of other
         operands.
       sharding: the sharding of the result; if None, the operand's sharding.
+
+    Example:
+      >>> print(convert_dtype(np.arange(3), np.dtype("float32")))
+      [0. 1. 2.]
     """
     try:
         aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)

@@ -247,7 +247,13 @@ def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
-    """Returns zeros with the shape and dtype of another array."""
+    """Returns zeros with the shape and dtype of another array.
+
+    Example:
+      >>> print(zeros_like_array(np.ones((2, 3), "int32")))
+      [[0 0 0]
+       [0 0 0]]
+    """
     return full_like(x, 0)
 
 

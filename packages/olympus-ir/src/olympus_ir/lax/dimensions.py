@@ -46,7 +46,12 @@ def size_array(size: Any, dtype: DTypeLike) -> Any:
 
 
 def sizes_array(sizes: Sequence[Any], dtype: DTypeLike) -> Any:
-    """Returns sizes of dimensions as a vector; see `size_array`."""
+    """Returns sizes of dimensions as a vector; see `size_array`.
+
+    Example:
+      >>> sizes_array((2, 3), np.dtype("int32"))
+      array([2, 3], dtype=int32)
+    """
     if all(map(is_constant_dim, sizes)):
         return np.array(sizes, dtype)
     return concatenate([reshape(size_array(size, dtype), (1,)) for size in sizes], 0)

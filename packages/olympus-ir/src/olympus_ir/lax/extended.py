@@ -40,6 +40,12 @@ def to_edtype(operand: Any, edtype: Any) -> Array:
 
     Returns:
       An array of the extended dtype, without those last dimensions.
+
+    Example:
+      >>> import olympus
+      >>> key = olympus.random.key(7)
+      >>> to_edtype(olympus.random.key_data(key), key.dtype) == key
+      Array(True, dtype=bool)
     """
     return to_edtype_p.bind(operand, edtype=edtype)
 
@@ -52,6 +58,11 @@ def from_edtype(operand: Any) -> Array:
 
     Returns:
       The plain array, whose last dimensions are the dimensions of one element.
+
+    Example:
+      >>> import olympus
+      >>> from_edtype(olympus.random.key(7))
+      Array([0, 7], dtype=uint32)
     """
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 

@@ -144,6 +144,14 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 
     Raises:
       NameError: if an axis is not bound.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import P
+      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> f = olympus.shard_map(lambda x: pvary(x, "i"), mesh=mesh, in_specs=P(), out_specs=P("i"))
+      >>> f(olympus.numpy.ones(2))
+      Array([1., 1.], dtype=float32)
     """
     names = axis_names(axis_name)
     for name in names:
@@ -173,7 +181,18 @@ staging.install_pvary(pvary)
 
 
 def varying_like(value: ArrayLike, *others: Any) -> Any:
-    """Casts a value to vary over every manual axis over which any of ``others`` varies."""
+    """Casts a value to vary over every manual axis over which any of ``others`` varies.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import P
+      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> f = olympus.shard_map(
+      ...     lambda x: varying_like(olympus.numpy.zeros(2), x) + x, mesh=mesh, out_specs=P("i")
+      ... )
+      >>> f(olympus.reshard(olympus.numpy.ones(2), olympus.NamedSharding(mesh, P("i"))))
+      Array([1., 1.], dtype=float32)
+    """
     if not current.axes.varying:
         return value
     axes: frozenset = frozenset()

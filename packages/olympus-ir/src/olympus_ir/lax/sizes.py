@@ -40,7 +40,12 @@ def max_dim(d1: Any, d2: Any) -> Any:
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
-    """Returns the smaller of two sizes of dimensions, which may be symbolic."""
+    """Returns the smaller of two sizes of dimensions, which may be symbolic.
+
+    Example:
+      >>> min_dim(3, 5)
+      3
+    """
     if is_constant_dim(d1) and is_constant_dim(d2):
         return min(d1, d2)
     return (d2 if is_constant_dim(d1) else d1).smaller(d1, d2)

@@ -142,6 +142,10 @@ def after_all(*operands: Any) -> Any:
 
     Raises:
       TypeError: while tracing, if an operand is not a token.
+
+    Example:
+      >>> import olympus
+      >>> token = after_all(olympus.lax.create_token(), olympus.lax.create_token())
     """
     return after_all_p.bind(*operands)
 
@@ -152,6 +156,12 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     Args:
       val: an array or a pytree of arrays.
       prevent_mlir_dce: whether the compiler must keep the values, too.
+
+    Example:
+      >>> import olympus
+      >>> program = olympus.make_olympuspr(lambda x: dce_sink(x + 1))(2)
+      >>> [str(each.primitive) for each in program.eqns]
+      ['add', 'dce_sink']
     """
     leaves = pytrees.tree_leaves(val)
     dce_sink_p.bind(*leaves, prevent_mlir_dce=bool(prevent_mlir_dce))

@@ -78,6 +78,14 @@ def reshard(x: ArrayLike, out_sharding: Any) -> Array:
 
     Returns:
       An array of the same elements.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import P
+      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> with olympus.set_mesh(mesh):
+      ...     print(reshard(olympus.numpy.ones(4), P("i")).sharding.spec)
+      P('i',)
     """
     sharding = asked_sharding(out_sharding, "reshard")
     if sharding is None:

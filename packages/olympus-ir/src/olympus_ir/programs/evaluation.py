@@ -125,6 +125,12 @@ def eval_olympuspr(
 
     Returns:
       A value for each result.
+
+    Example:
+      >>> import olympus
+      >>> closed = olympus.make_olympuspr(lambda x: 2 * x)(1.0)
+      >>> eval_olympuspr(closed.olympuspr, closed.consts, 3.0)
+      [Array(6., dtype=float32, weak_type=True)]
     """
     environment: dict[Var, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))

@@ -119,7 +119,12 @@ def tree_map_with_path(
 def generate_key_paths(
     tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns pairs of path and leaf; an older name of `tree_leaves_with_path`."""
+    """Returns pairs of path and leaf; an older name of `tree_leaves_with_path`.
+
+    Example:
+        >>> generate_key_paths({"a": 1})
+        [((DictKey(key='a'),), 1)]
+    """
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 

@@ -138,6 +138,11 @@ def prefix_errors(
 
     Each constructor takes the name of the prefix to show in the message, such as ``"vmap
     in_axes"``.
+
+    Example:
+        >>> (error,) = prefix_errors((0, [0]), (1, (2,)))
+        >>> str(error("in_axes")).splitlines()[0]
+        'pytree structure error: different types at key path'
     """
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
@@ -293,7 +298,16 @@ def equality_errors(
 def equality_errors_of_structures(
     treedef1: PyTreeDef, treedef2: PyTreeDef
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
-    """Yields the places where two structures differ, like `equality_errors` for trees."""
+    """Yields the places where two structures differ, like `equality_errors` for trees.
+
+    Example:
+        >>> from olympus_ir.trees.pytrees import tree_structure
+        >>> ((_, first, second, why),) = equality_errors_of_structures(
+        ...     tree_structure([1, 2]), tree_structure((1, 2))
+        ... )
+        >>> first, second
+        ("<class 'list'>", "<class 'tuple'>")
+    """
     return equality_errors(Structure(treedef1), Structure(treedef2))
 
 

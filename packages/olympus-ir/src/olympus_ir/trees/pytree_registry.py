@@ -265,6 +265,16 @@ def static_field(**kwargs: Any) -> Any:
 
     Args:
         **kwargs: the arguments of `dataclasses.field`.
+
+    Example:
+        >>> @register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     weight: float
+        ...     name: str = static_field()
+        >>> from olympus_ir.trees import pytrees
+        >>> pytrees.tree_leaves(Layer(1.0, "first"))
+        [1.0]
     """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)

@@ -43,6 +43,12 @@ def get_mesh() -> Mesh:
 
     Raises:
       ValueError: a function is being traced, which may run on another mesh.
+
+    Example:
+      >>> import olympus
+      >>> with olympus.set_mesh(olympus.make_mesh((1,), ("i",))):
+      ...     get_mesh().axis_names
+      ('i',)
     """
     _check_not_tracing("get_mesh", " Maybe you want `get_abstract_mesh()`?")
     mesh = _concrete_mesh.value

@@ -78,6 +78,12 @@ def make_single_device_sharding(
 
     Returns:
       A `SingleDeviceSharding`.
+
+    Example:
+      >>> import olympus
+      >>> device = olympus.devices()[0]
+      >>> make_single_device_sharding(device).device_set == {device}
+      True
     """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 

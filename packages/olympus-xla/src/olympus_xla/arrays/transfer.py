@@ -514,6 +514,13 @@ def copy_to_host_async(x: Any) -> Any:
 
     Returns:
       ``x``.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus.numpy as jnp
+      >>> x = copy_to_host_async(jnp.arange(3))
+      >>> np.asarray(x)
+      array([0, 1, 2], dtype=int32)
     """
     for leaf in tree_leaves(x):
         if (start := getattr(leaf, "copy_to_host_async", None)) is not None:

@@ -78,6 +78,14 @@ def barrier() -> None:
     """Waits until all effects of the computations started so far have happened.
 
     Raises the exception of a failed callback after all computations have ended.
+
+    Example:
+      >>> import olympus
+      >>> heard = []
+      >>> olympus.jit(lambda x: olympus.debug.callback(lambda x: heard.append(int(x)), x))(3)
+      >>> olympus.effects_barrier()
+      >>> heard
+      [3]
     """
     with lock:
         waiting = [*_tokens.values(), *_pending]

@@ -453,6 +453,10 @@ def local_devices(
 
     Raises:
       ValueError: there is no such process.
+
+    Example:
+      >>> local_devices(backend="cpu")[0].platform
+      'cpu'
     """
     if host_id is not None:
         process_index = host_id
@@ -465,32 +469,62 @@ def local_devices(
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """Returns the number of devices of a backend, in all processes."""
+    """Returns the number of devices of a backend, in all processes.
+
+    Example:
+      >>> device_count("cpu") >= 1
+      True
+    """
     return get_backend(backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """Returns the number of devices of a backend that belong to this process."""
+    """Returns the number of devices of a backend that belong to this process.
+
+    Example:
+      >>> local_device_count("cpu") == device_count("cpu")  # in a program of one process
+      True
+    """
     return get_backend(backend).local_device_count()
 
 
 def default_backend() -> str:
-    """Returns the platform of the default backend: "cpu", "gpu" or "tpu"."""
+    """Returns the platform of the default backend: "cpu", "gpu" or "tpu".
+
+    Example:
+      >>> default_backend() in ("cpu", "gpu", "tpu")
+      True
+    """
     return get_backend().platform
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """Returns the number of this process among the processes of the program."""
+    """Returns the number of this process among the processes of the program.
+
+    Example:
+      >>> process_index()
+      0
+    """
     return get_backend(backend).process_index()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """Returns the number of processes of the program."""
+    """Returns the number of processes of the program.
+
+    Example:
+      >>> process_count()
+      1
+    """
     return max(device.process_index for device in devices(backend)) + 1
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """Returns the numbers of the processes of the program."""
+    """Returns the numbers of the processes of the program.
+
+    Example:
+      >>> process_indices()
+      [0]
+    """
     return sorted({device.process_index for device in devices(backend)})
 
 
@@ -562,7 +596,14 @@ set_default_devices(devices)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """Returns all live arrays of a backend, from the list that C++ keeps."""
+    """Returns all live arrays of a backend, from the list that C++ keeps.
+
+    Example:
+      >>> import olympus
+      >>> x = olympus.numpy.ones((3, 5, 7))
+      >>> (3, 5, 7) in [each.shape for each in olympus.live_arrays()]
+      True
+    """
     return get_backend(platform).live_arrays()
 
 

@@ -376,6 +376,9 @@ def shutdown() -> None:
     """Leaves a program of several processes; does nothing in other programs.
 
     Waits until the other processes leave, too. Runs at exit if the program does not call it.
+
+    Example:
+      >>> shutdown()  # nothing to leave
     """
     _leave(wait=True)
 

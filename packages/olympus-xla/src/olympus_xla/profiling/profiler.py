@@ -124,6 +124,11 @@ def stop_trace() -> None:
 
     Raises:
       RuntimeError: no trace is being recorded.
+
+    Example:
+      >>> import tempfile
+      >>> start_trace(tempfile.mkdtemp())
+      >>> stop_trace()
     """
     with _state.lock:
         session = _state.session
