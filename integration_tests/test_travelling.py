@@ -128,7 +128,7 @@ def test_workers_of_each_start_method(functions, tmp_path, method):
     (tmp_path / "start.py").write_text(START)
     run([str(tmp_path / "start.py")], method, tmp_path / "cases", tmp_path / "values")
     values = pickle.loads((tmp_path / "values").read_bytes())
-    assert len(values) == 20
+    assert values.keys() == cases.keys()
     for name, (_, _, expected) in cases.items():
         check(values[name], expected)
 
@@ -236,5 +236,5 @@ def test_another_version_of_python(functions, tmp_path, other_python):
         [str(FOLDER / "run_all.py")], tmp_path / "cases", python=other_python, path=sources
     )
     count, version = printed.split()
-    assert int(count) == len(NAMES) == 20
+    assert int(count) == len(NAMES)
     assert version != f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twenty functions of a module, of the kinds that pickle, and what to call them with."""
+"""Functions of a module, of the kinds that pickle, and what to call them with."""
 
 import functools
 import pickle
@@ -9,6 +9,7 @@ import numpy as np
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
+from olympus.experimental import sparse
 
 X = np.linspace(-1, 1, 6, dtype=np.float32)
 WEIGHTS = np.linspace(0, 1, 6, dtype=np.float32)
@@ -70,6 +71,12 @@ def scanned(x):
     return lax.scan(lambda carry, y: (carry + y, carry * y), 0.0, x)
 
 
+def halved(x):
+    while x > 0.1:
+        x = x / 2
+    return x
+
+
 def affine(weights, x):
     return x * weights + 1
 
@@ -111,6 +118,17 @@ def functions():
         "custom_vjp": (olympus.vmap(olympus.grad(with_vjp)), (X,), np.full(6, 5.0)),
         "custom_rule": (olympus.vmap(olympus.grad(with_rule)), (X,), np.full(6, 7.0)),
         "custom_vmap": (olympus.vmap(with_batching), (X,), X + 2),
+        "checked": (olympus.checked(plain), (X,), (np.sin(X) ** 2).sum()),
+        "sparsify": (sparse.sparsify(plain), (X,), (np.sin(X) ** 2).sum()),
+        "sparse_jacobian": (
+            sparse.sparse_jacobian(decorated, format="dense"),
+            (X,),
+            np.diag(-2 * np.sin(X)),
+        ),
+        "pmap": (olympus.pmap(decorated), (X[None],), 2 * cosine[None]),
+        "bucketed": (olympus.bucketed(plain), (X,), (np.sin(X) ** 2).sum()),
+        "named_call": (olympus.named_call(plain, name="wave"), (X,), (np.sin(X) ** 2).sum()),
+        "control flow": (olympus.jit(halved, control_flow=True), (X[0],), None),
         "scan": (olympus.jit(scanned), (X,), None),
         "partial over an array": (
             functools.partial(affine, jnp.asarray(WEIGHTS)),

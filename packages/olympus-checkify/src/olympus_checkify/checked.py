@@ -17,6 +17,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings import config_states
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
@@ -49,6 +50,7 @@ _RAISED: dict[type, type[Exception]] = {
 }
 
 
+@travels
 def checked(
     f: Callable[Params, Result], *, nans: bool = True, bounds: bool = True, keys: bool = True
 ) -> Callable[Params, Result]:

@@ -12,6 +12,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 
 from .errors import (
@@ -67,6 +68,7 @@ def checkify_olympuspr(
     return run(olympuspr, enabled_errors, error, args)
 
 
+@travels
 def checkify(
     f: Callable[Params, Result], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[Params, tuple[Error, Result]]:

@@ -13,6 +13,7 @@ from ..loading import deferred
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from ..trees.operands import flatten_operands
+from ..trees.pickled_functions import travels
 from ..trees.wrapping import wraps
 from ..types import known_types
 from ..types.avals import ShapedArray
@@ -192,6 +193,7 @@ class NamedScope(ContextDecorator):
         current.name_stack, current.source = self._previous.pop()
 
 
+@travels
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """Returns a function whose equations are recorded in a `named_scope`.
 

@@ -20,6 +20,7 @@ from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree, function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.avals import get_aval
@@ -36,6 +37,7 @@ __all__ = ["pmap"]
 _DEFAULT_AXIS_NAME = "_internal_pmap_axis_name"
 
 
+@travels
 def pmap(
     fun: Callable[..., Any],
     axis_name: Any = None,

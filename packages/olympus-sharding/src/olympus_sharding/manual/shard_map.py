@@ -20,6 +20,7 @@ from olympus_ir.settings.config_states import auto_pcast
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from olympus_ir.trees.operands import opened
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
 
@@ -54,6 +55,7 @@ from .primitive import inside_of, local_aval, shard_map_p
 __all__ = ["apply_shard_map", "shard_map", "smap"]
 
 
+@travels
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
@@ -120,6 +122,7 @@ def shard_map(
     return mapped
 
 
+@travels
 def smap(
     f: Callable[..., Any] | None = None,
     /,

@@ -11,6 +11,7 @@ import olympus_autodiff as autodiff
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.tracing import typeof
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .formats import check_format
@@ -28,6 +29,7 @@ def _plans_of(fun: Callable[..., Any]) -> dict[Any, Plan]:
     return {}
 
 
+@travels
 def sparse_jacobian(
     fun: Callable[..., Any],
     argnums: int = 0,
@@ -80,6 +82,7 @@ def sparse_jacobian(
     return _planned(fun, plan, format, ("jacobian", argnums, mode), make)
 
 
+@travels
 def sparse_hessian(
     fun: Callable[..., Any],
     argnums: int = 0,

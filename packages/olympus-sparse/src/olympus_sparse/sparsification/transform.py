@@ -10,6 +10,7 @@ from typing import Any
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 
 from . import control_flow, elementwise, structure  # noqa: F401 - they fill the table of rules
 from .interpreter import is_sparse, run_function
@@ -18,6 +19,7 @@ from .tracer import call_with_tracers
 __all__ = ["sparsify"]
 
 
+@travels
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """Transforms a function of dense arrays so that it takes BCOO and BCSR arrays.
 

@@ -165,9 +165,18 @@ def jit(
     }
 
     def compiled(fun: Callable[..., Any]) -> Any:
-        return _jit(plain_python.with_control_flow(fun) if control_flow else fun, **keywords)
+        if not control_flow:
+            return _jit(fun, **keywords)
+        jitted = _jit(plain_python.with_control_flow(fun), **keywords)
+        jitted._olympus_recipe = _with_control_flow, (fun, keywords)
+        return jitted
 
     return compiled if isinstance(fun, NotGiven) else compiled(fun)
+
+
+def _with_control_flow(fun: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+    """Returns what `jit` returns with ``control_flow``; pickles refer to this function."""
+    return jit(fun, control_flow=True, **keywords)
 
 
 def _jit(
@@ -402,7 +411,9 @@ def _clear_cache(self: Any) -> None:
 
 def _reduce(self: Any, protocol: Any) -> Any:
     """Returns the contents of pickles: the function's name, or the function and its options."""
-    return name_in_module(self) or (make_jitted, (self.__wrapped__, self._olympus_options))
+    recipe = getattr(self, "_olympus_recipe", None)
+    own = recipe or (make_jitted, (self.__wrapped__, self._olympus_options))
+    return name_in_module(self) or own
 
 
 PjitFunction.__reduce_ex__ = _reduce

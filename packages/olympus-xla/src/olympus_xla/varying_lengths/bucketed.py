@@ -23,6 +23,7 @@ from olympus_ir.symbolic.solving import Solution, solve
 from olympus_ir.symbolic.specifications import symbolic_shape
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import argument_aval
@@ -43,6 +44,7 @@ class Bucket(NamedTuple):
     last: int
 
 
+@travels
 def bucketed(
     fun: F,
     *,

@@ -18,6 +18,7 @@ from olympus_ir.symbolic.scopes import SymbolicScope
 from olympus_ir.symbolic.specifications import symbolic_shape
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import argument_aval
 
@@ -29,6 +30,7 @@ __all__ = ["masked"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@travels
 def masked(fun: F) -> F:
     """Returns the compiled form of a function whose arrays have data-dependent sizes.
 
