@@ -9,6 +9,7 @@ bars beside it. The run fails where results differ, never on time.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import sys
@@ -48,7 +49,7 @@ REASONS = {
         "PyTorch multiplies all inputs by the weights before the loop; its cell is one operation"
     ),
     "Mandelbrot set": "a loop over points stops where a point escapes; arrays go to the last step",
-    "Gaussian process": "the factorization is SciPy's OpenBLAS; that of PyTorch is MKL",
+    "Gaussian process": "the factorization is that of jaxlib's LAPACK; PyTorch has MKL",
     "particle filter": "a binary search for each particle, where a loop merges two sorted arrays",
 }
 
@@ -85,9 +86,9 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
         f"Milliseconds of {kind}, best of rounds in which the libraries take turns. All libraries",
-        f"have the same number of cores: {cores}. The load was {os.getloadavg()[0]:.1f}. The",
-        "programs are in `benchmarks/applications`, as users of each library write them; their",
-        "results are compared. `nox -s peers` measures anew.",
+        f"have the same number of cores: {cores}. Measured on {datetime.date.today()}, at a load",
+        f"of {os.getloadavg()[0]:.1f}. The programs are in `benchmarks/applications`, as users of",
+        "each library write them; their results are compared. `nox -s peers` measures anew.",
         "",
         f"| | {' | '.join(LIBRARIES[name] for name in figures)} | OLYMPUS / best other |",
         "| --- |" + " --- |" * (len(figures) + 1),
