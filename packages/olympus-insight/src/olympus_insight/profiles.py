@@ -274,7 +274,7 @@ def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[],
 
 
 def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
-    """Returns the dynamic arguments, the only ones that a compiled function takes."""
+    """Returns the dynamic arguments; a compiled function takes no other arguments."""
     options = stages.traced._options
     kept = tuple(
         each

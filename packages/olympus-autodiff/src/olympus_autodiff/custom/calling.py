@@ -168,7 +168,7 @@ class CustomRuleFunction(NamedFunction, Generic[P, R]):
     Args:
       fun: the function.
       nondiff_argnums: the positions of arguments that are not differentiated.
-      nondiff_argnames: the names of such arguments.
+      nondiff_argnames: the names of arguments that are not differentiated.
     """
 
     #: The name of the decorator, for error messages.

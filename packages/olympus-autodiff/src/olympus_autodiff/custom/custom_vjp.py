@@ -89,7 +89,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated. They may be any
         objects except traced values. The backward pass gets them first.
-      nondiff_argnames: the names of such arguments.
+      nondiff_argnames: the names of further arguments that are not differentiated.
 
     Example:
       >>> from olympus_ir import lax

@@ -236,7 +236,7 @@ def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | Non
 
 
 def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Returns arrays joined along the second dimension, vectors along their only one.
+    """Returns arrays joined along the second dimension; joins vectors along their first dimension.
 
     Args:
       tup: a sequence of arrays.
@@ -487,7 +487,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """Splits an array into parts along its second dimension; a vector along its only one.
+    """Splits an array into parts along its second dimension, or a vector along its first.
 
     Args:
       ary: an array.

@@ -86,7 +86,7 @@ class MaskedPart(NamedTuple):
         return where(mask, new, old)
 
     def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
-        """Replaces the dimension of selected elements by dimensions of size one, like the mask."""
+        """Replaces the dimension of selected elements by a dimension of size 1 per mask axis."""
         leading = values.ndim - self.trailing - 1
         if leading >= 0:
             if values.shape[leading] != 1:

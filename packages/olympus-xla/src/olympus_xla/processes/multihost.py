@@ -200,7 +200,9 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
-    """Context manager that yields the devices of live processes. Checks again at the end.
+    """Context manager that yields the devices of live processes.
+
+    At the end, it checks that these processes are still alive.
 
     Args:
       devices: the devices to choose from.

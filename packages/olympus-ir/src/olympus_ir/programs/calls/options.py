@@ -24,7 +24,7 @@ class JitOptions:
       static_argnums: positions of static arguments, which are not traced but compiled in.
       static_argnames: names of static keyword arguments.
       donate_argnums: positions of arguments whose memory the results may reuse.
-      donate_argnames: names of such keyword arguments.
+      donate_argnames: names of keyword arguments whose memory the results may reuse.
       inline: whether a call under another trace records the function's equations instead of a `jit`
           equation.
       keep_unused: whether to pass operands to the program that it does not use.
