@@ -110,7 +110,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random_gamma_grad(*args: ArrayLike) -> Array:
-    """Computes the derivative of a sample of the gamma distribution by its parameter.
+    """Computes the derivative of samples of the gamma distribution with respect to the parameter.
 
     The derivative keeps the quantile of the sample, ``P(a, x)``, fixed.
 

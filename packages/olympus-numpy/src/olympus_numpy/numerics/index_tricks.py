@@ -99,7 +99,7 @@ def _matrix_shape(arr: Any) -> tuple[int, ...]:
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Returns the indices of the lower triangle of a matrix of the same shape.
+    """Returns the indices of the lower triangle of a matrix of the shape of ``arr``.
 
     Args:
       arr: a matrix; only its shape is used.
@@ -119,7 +119,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Returns the indices of the upper triangle of a matrix of the same shape.
+    """Returns the indices of the upper triangle of a matrix of the shape of ``arr``.
 
     Args:
       arr: a matrix; only its shape is used.
