@@ -74,7 +74,8 @@ def _publish_docstrings(*values: Any) -> None:
         docstring = getattr(value, "__doc__", None)
         # The search is a fraction of a microsecond; few docstrings pass it.
         if isinstance(docstring, str) and " olympus_" in docstring:
-            with contextlib.suppress(AttributeError, TypeError):  # docstrings of compiled code
+            # The docstring of a compiled function cannot be replaced.
+            with contextlib.suppress(AttributeError, TypeError):
                 value.__doc__ = with_public_names(docstring)
 
 

@@ -86,8 +86,9 @@ def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
 
     This is the pathwise estimator, or the reparametrization trick (Kingma and Welling 2014; Mohamed
     and others 2020). Its variance is usually below that of `score_function`. The sampler must be
-    differentiable by its parameters, as ``mean + scale * normal(key)`` and ``gamma(key, a)`` are,
-    and so must ``f``. For discrete draws, use `score_function`, or relax them by `gumbel_softmax`.
+    differentiable with respect to its parameters, as ``mean + scale * normal(key)`` and
+    ``gamma(key, a)`` are, and so must ``f``. For discrete draws, use `score_function`, or relax
+    them by `gumbel_softmax`.
 
     Args:
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.
