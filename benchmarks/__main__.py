@@ -79,6 +79,10 @@ REASONS = {
         "it draws twice as many bits as it returns, and XLA hands the program to another thread, "
         "which it does not with JAX's loops, of which it counts one round"
     ),
+    "jit call, two devices, all-reduce": (
+        "the number of calls in flight is bounded, since more of them wait for each other without "
+        "end; the call enters Python"
+    ),
 }
 # Where nothing is known of a workload itself.
 REASONS_OF_GROUPS = {
