@@ -148,3 +148,15 @@ def test_messages():
         olympus.checked(lambda a, b: a // b)(3, 0)
     with pytest.raises(TypeError, match="outside of other transformations"):
         olympus.jit(olympus.checked(jnp.sin))(1.0)
+
+
+def test_factors_of_matrices():
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
+    run = olympus.checked(lambda a: jnp.linalg.cholesky(a).sum())
+    np.testing.assert_allclose(run(matrix), np.linalg.cholesky(matrix).sum(), rtol=1e-6)
+    with pytest.raises(FloatingPointError, match="`cholesky` gave nan"):
+        run(-matrix)
+    solve = olympus.checked(lambda a: jnp.linalg.solve(a, jnp.ones(2))[0])
+    np.testing.assert_allclose(solve(matrix), np.linalg.solve(matrix, np.ones(2))[0], rtol=1e-6)
+    with pytest.raises(FloatingPointError, match="`custom_linear_solve` gave"):
+        solve(np.zeros((2, 2), np.float32))

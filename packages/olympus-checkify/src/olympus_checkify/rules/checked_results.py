@@ -21,7 +21,7 @@ from ..errors import Error, ErrorCategory, NaNError, Site
 from ..interpreter import code_of
 from ..tables import Enabled, ErrorRule, Outcome, error_rules
 
-__all__ = ["any_of", "check_results_for_nans", "found", "with_nan_check"]
+__all__ = ["any_of", "check_results_for_nans", "found", "with_nan_check", "with_value_check"]
 
 
 def found(
@@ -53,11 +53,21 @@ def with_nan_check(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
     """Applies an equation and checks its results for NaN: the rule of most operations."""
+    error, results = with_value_check(equation, enabled, error, operands)
+    return check_for_nans(equation, enabled, error, results), results
+
+
+def with_value_check(
+    equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
+) -> Outcome:
+    """Applies an equation; checks its results only where a kind with an installed check is enabled.
+
+    `float_checks` do not look at factors of matrices, as those of JAX.
+    """
     for kind, rule in _value_checks.items():
         if kind in enabled:
             return rule(equation, enabled, error, operands)
-    results = bind_equation(equation, operands)
-    return check_for_nans(equation, enabled, error, results), results
+    return error, bind_equation(equation, operands)
 
 
 _value_checks: dict[ErrorCategory, ErrorRule] = {}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.linear_solves import linear_solve_p
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
@@ -18,6 +19,7 @@ from ..errors import Error, ErrorEffect
 from ..interpreter import call_with_errors, effects_of
 from ..positions import Position, any_failed
 from ..tables import Enabled, Outcome, error_rules
+from .checked_results import with_value_check
 
 
 @error_rules.define(cond_p)
@@ -134,3 +136,6 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         batch=params.get("batch"),
     )
     return error.with_leaves(noted.effects, after), values
+
+
+error_rules.define(linear_solve_p, with_value_check)

@@ -18,7 +18,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 
 from ..errors import NonFiniteError, OOBError
-from ..rules.checked_results import any_of, with_nan_check
+from ..rules.checked_results import any_of, with_nan_check, with_value_check
 from ..rules.indexing import may_leave_bounds, out_of_bounds
 from ..tables import Enabled, error_rules
 from . import carrying  # noqa: F401 - fills the table
@@ -125,7 +125,8 @@ class Operation(Step):
         self.operands = operands
         self.in_bounds = OOBError in enabled
         rule = error_rules.find(primitive) if NonFiniteError in enabled else None
-        makes = rule is with_nan_check or (rule is not None and primitive in _MAKE_VALUES)
+        makes = rule in (with_nan_check, with_value_check)
+        makes = makes or (rule is not None and primitive in _MAKE_VALUES)
         self.makes = makes and primitive not in _KEEP_FINITE
         self.divides = rule is not None and primitive in (lax.div_p, lax.rem_p)
         doubtful = self.makes or any(fact.doubtful for fact in operands)
