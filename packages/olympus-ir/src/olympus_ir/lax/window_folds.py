@@ -164,7 +164,10 @@ class Windows:
 def fold_windows(
     vectorize: Vectorize, *operands_and_inits: Any, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[Array]:
-    """Computes `reduce_window`, one position within the windows at a time."""
+    """Computes `reduce_window`, one position within the windows at a time.
+
+    As in XLA's programs, gaps and padding are left out. They do not count as initial values.
+    """
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     windows = Windows(shape_of(operands[0]), **window)
@@ -175,15 +178,23 @@ def fold_windows(
     if math.prod(windows.dimensions) > _LARGEST_WRITTEN_OUT and size:
         flat = [reshape(x, (math.prod(shape_of(x)),)) for x in padded]
 
-        def step(state: Any, places: Any) -> Any:
+        def step(state: Any, position: Any) -> Any:
+            places, inside = position
             elements = [index_take(x, (places,), (0,)) for x in flat]
-            return combine(*state, *elements), None
+            new = combine(*state, *elements)
+            return [select_n(inside, *pair) for pair in zip(state, new, strict=True)], None
 
-        state, _ = scan(step, state, windows.padded_places(shape_of(padded[0])))
+        inside = np.stack([windows.places(offset) >= 0 for offset in windows.offsets()])
+        positions = windows.padded_places(shape_of(padded[0])), inside.reshape(-1, size)
+        state, _ = scan(step, state, positions)
     else:
         for offset in windows.offsets():
             elements = [reshape(windows.elements(x, offset), (size,)) for x in padded]
-            state = combine(*state, *elements)
+            new = combine(*state, *elements)
+            inside = windows.places(offset).reshape(size) >= 0
+            if not inside.all():
+                new = [select_n(inside, *pair) for pair in zip(state, new, strict=True)]
+            state = new
     return [reshape(x, windows.counts) for x in state]
 
 

@@ -57,17 +57,23 @@ define(windows.reduce_window_min_p, _window_reduction(np.minimum, highest))
 def _reduce_window(
     *operands_and_inits: np.ndarray, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[np.ndarray]:
-    """Combines the elements one by one, starting from the initial values."""
+    """Combines the elements one by one, starting from the initial values.
+
+    As in XLA's programs, gaps and padding are left out.
+    """
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     geometry = Windows(operands[0].shape, **window)
     stacked = [
         np.stack(_elements(x, init, geometry)) for x, init in zip(operands, inits, strict=True)
     ]
+    inside = [geometry.places(offset) >= 0 for offset in geometry.offsets()]
     results = [np.empty(geometry.counts, init.dtype) for init in inits]
     for place in np.ndindex(*geometry.counts):
         state: Any = inits
         for position in range(stacked[0].shape[0]):
+            if not inside[position][place]:
+                continue
             elements = [np.asarray(x[(position, *place)]) for x in stacked]
             state = _scalars(jaxpr, *state, *elements)
         for result, value in zip(results, state, strict=True):
