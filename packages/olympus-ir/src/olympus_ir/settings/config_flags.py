@@ -357,7 +357,6 @@ use_magma = declare_flag(
     "auto",
     one_of(("off", "on", "auto")),
     "On GPUs, compute eigenvalues and pivoted factors of general matrices with MAGMA.",
-    shapes_programs=True,
 )
 bcoo_cusparse_lowering = declare_flag(
     "bcoo_cusparse_lowering", False, truth, "On NVIDIA GPUs, lower sparse products to cuSPARSE."

@@ -86,7 +86,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     reflect_type = kwargs.get("reflect_type", "even")
     if reflect_type not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
-    if mode != "constant":
+    if mode == "linear_ramp":
         values = unless_default(values, 0)
     return _pad(array, values, widths, mode, stat_length, reflect_type)
 

@@ -516,6 +516,10 @@ def tensordot(
       An array of the remaining dimensions of ``a`` and then of ``b``, of the common dtype unless
       ``preferred_element_type`` is given.
 
+    Raises:
+      TypeError: ``axes`` is neither an integer nor a pair of sequences of integers, or the sizes of
+        summed dimensions differ.
+
     Example:
       >>> from olympus_numpy import ones
       >>> tensordot(ones((2, 3, 4)), ones((3, 4, 5))).shape

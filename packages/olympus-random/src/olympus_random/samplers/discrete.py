@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
@@ -71,7 +72,7 @@ def bernoulli(
 
 @compiled("shape", "mode")
 def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
-    dtype = dtypes.dtype(p, canonicalize=True)
+    dtype: Any = get_aval(p).dtype
     p = in_rank_of(p, shape)
     if mode == "low":
         return lax.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
@@ -171,7 +172,7 @@ def categorical(
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     axis %= ndim
-    dtype = float_dtype("gumbel", dtypes.dtype(logits, canonicalize=True))
+    dtype = float_dtype("gumbel", get_aval(logits).dtype)
     batch_shape = np.shape(logits)[:axis] + np.shape(logits)[axis + 1 :]
     if shape is None:
         shape = batch_shape

@@ -13,6 +13,7 @@ from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, compiled, sample_shape
@@ -224,9 +225,7 @@ def _no_draws(a: Any, shape: tuple[int, ...], axis: int) -> Any:
     if a is None:
         return lax.full(shape, 0, dtypes.default_int_dtype())
     size = np.shape(a)
-    return lax.full(
-        (*size[:axis], *shape, *size[axis + 1 :]), 0, dtypes.dtype(a, canonicalize=True)
-    )
+    return lax.full((*size[:axis], *shape, *size[axis + 1 :]), 0, get_aval(a).dtype)
 
 
 def _taken(a: Any, indices: Any, axis: int) -> Any:
@@ -245,7 +244,7 @@ def _some_in_random_order(key: Any, *, population: int, shape: tuple[int, ...]) 
 
 
 def _floating(p: Any) -> Any:
-    return lax.convert_element_type(p, dtypes.to_inexact_dtype(dtypes.dtype(p, canonicalize=True)))
+    return lax.convert_element_type(p, dtypes.to_inexact_dtype(get_aval(p).dtype))
 
 
 @compiled("shape")

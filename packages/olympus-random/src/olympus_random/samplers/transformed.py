@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, compiled, float_dtype, refuse_complex, sample_shape
@@ -399,7 +400,7 @@ def geometric(
 
 @compiled("shape", "dtype")
 def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    float_type = dtypes.to_inexact_dtype(dtypes.dtype(p, canonicalize=True))
+    float_type = dtypes.to_inexact_dtype(get_aval(p).dtype)
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
     one = scalar(1, float_type)
     u = lax.select(lax.eq(u, scalar(0, float_type)), lax.full(shape, one), u)
