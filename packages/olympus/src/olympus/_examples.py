@@ -28,6 +28,7 @@ _MODULES = {
     "olympus_ir.settings.config": "olympus",
     "olympus_ir.symbolic": "olympus.export",
     "olympus_ir.trees.flattening": "olympus.api_util",
+    "olympus_ir.trees.pytrees": "olympus.tree_util",
     "olympus_nn": "olympus.nn",
     "olympus_numpy": "olympus.numpy",
     "olympus_numpy.numerics.segments": "olympus.ops",
