@@ -323,7 +323,9 @@ class TestChecks:
         error, _ = checkify(self.mapped(mesh))(x)
         with pytest.raises(ValueError) as raised:
             error.throw()
-        assert str(raised.value) == "got -6.0 (`check` failed)"
+        first, place, _ = str(raised.value).splitlines()
+        assert first == "got -6.0 (`check` failed)"
+        assert place.startswith(f"at {__file__}:")
 
         def check_again(x):
             check_error(checkify(self.mapped(mesh))(x)[0])

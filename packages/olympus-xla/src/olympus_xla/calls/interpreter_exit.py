@@ -3,7 +3,8 @@
 
 A daemon thread may request the interpreter's lock after the interpreter has ended. Before version
 3.14, Python ends such a thread by unwinding its stack. If the stack has C++ frames, this aborts the
-process. This module makes such threads sleep until the process has ended.
+process. A thread may also read memory that the interpreter has freed. This module makes such
+threads sleep until the process has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def park_daemon_threads() -> None:
     for set_handler in _terminate_handlers(library):
         set_handler(sleep)
     library.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    library.signal(signal.SIGABRT, sleep)
+    for fatal in (signal.SIGABRT, signal.SIGSEGV):
+        library.signal(fatal, sleep)
     library.signal(signal.SIGALRM, _DEFAULT_ACTION)
     library.alarm(_PATIENCE)
 
