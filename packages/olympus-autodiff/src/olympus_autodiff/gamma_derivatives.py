@@ -68,7 +68,7 @@ def _quantile_derivative(a: Any, x: Any) -> Any:
     part, slope, (asymptotic, upper) = jvp(parts, (a,), (full(a, 1.0),), has_aux=True)
     mu = where(asymptotic, (x - a) / a, 0.0)
     large = where(asymptotic, a, _LARGE)
-    # The density divided by exp(-y^2), and divided by D.
+    # exp(-y^2) divided by D: the two factors that `scaled_parts` leaves out.
     scale = lax.sqrt(2.0 * math.pi * large) * lax.exp(stirling_remainder(large))
     change = where(
         asymptotic,

@@ -38,7 +38,7 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _without(closed: ClosedOlympuspr, args: tuple) -> tuple:
-    """Returns arguments for a key in a program's memo, which must not hold the program itself."""
+    """Returns the arguments without the program, to which its own memo must not refer."""
     return tuple(
         [
             tuple([None if item is closed else item for item in arg])

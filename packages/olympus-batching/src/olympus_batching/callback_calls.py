@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of foreign calls and callbacks: one call for each example, or one for all.
 
-Each of these primitives, such as `pure_callback` or a foreign call, has two parameters. With
-``vmap_method`` the user describes the capabilities of the called function. ``result_avals`` holds
-the types of the results.
+Two parameters of these primitives, such as `pure_callback` or a foreign call, matter here. With
+``vmap_method`` the user says how the called function can be applied to a batch. ``result_avals``
+holds the types of the results for one example.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 class BatchedFunction:
     """A function of one example, called on all examples. It stores the results' batch dimensions.
 
-    If an operand is batched, all results are batched. An outer trace may record the call with the
-    types of these results, and call the derivative rule later. The results of the rule may depend
-    on more operands than the results of the function.
+    If any operand is batched, all results are batched. An outer trace may record the call with the
+    types of these results, and call the derivative rule later. The results of the rule must then
+    have these types, but may depend on batched operands on which the results of the function do not
+    depend.
 
     Args:
       trace: the interpreter that batches.
@@ -79,8 +80,8 @@ class BatchedForward(BatchedFunction):
     the primal is differentiated.
 
     Args:
-      function: the function itself on all examples. If it has been called, results get the batch
-        dimensions of its results.
+      function: the function itself on all examples. If it has been called, the results get the
+        batch dimensions that it stores.
     """
 
     __slots__ = ("function",)
@@ -106,8 +107,8 @@ class BatchedJvp(BatchedFunction):
     A result and its tangent get the same batch dimension.
 
     Args:
-      function: the function itself on all examples. If it has been called, results get the batch
-        dimensions of its results.
+      function: the function itself on all examples. If it has been called, the results get the
+        batch dimensions that it stores.
     """
 
     __slots__ = ("function",)
@@ -117,7 +118,7 @@ class BatchedJvp(BatchedFunction):
         self.function = function
 
     def __call__(self, *primals_and_tangents: Any) -> list[Any]:
-        args, dims = _without_numberless(primals_and_tangents, [*self.dims, *self.dims])
+        args, dims = _with_unbatched_placeholders(primals_and_tangents, [*self.dims, *self.dims])
         outs, out_dims = self.trace.call(self.fun, args, dims)
         half = len(outs) // 2
         wanted = self.function.out_dims
@@ -157,7 +158,7 @@ class BatchedBackward:
     def __call__(self, *residuals_and_cotangents: Any) -> list[Any]:
         dims = self.forward.out_dims
         assert dims is not None, "a backward pass runs after its forward pass"
-        args, dims = _without_numberless(residuals_and_cotangents, dims)
+        args, dims = _with_unbatched_placeholders(residuals_and_cotangents, dims)
         cotangents, cotangent_dims = self.trace.call(self.bwd, args, dims)
         return [
             _placed(cotangent, self.trace, dim, wanted)
@@ -179,10 +180,10 @@ def _is_float0(value: Any) -> bool:
     return value.__class__ is np.ndarray and value.dtype == dtypes.float0
 
 
-def _without_numberless(
+def _with_unbatched_placeholders(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Returns the values, with symbolic zeros and ``float0`` arrays reduced to one example."""
+    """Returns the values with symbolic zeros and ``float0`` arrays of one example, unbatched."""
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
         if dim is None:

@@ -108,8 +108,8 @@ class _Runs:
     """The programs of a checked function.
 
     The first program only says whether something failed. The second one, which is compiled when it
-    is needed, says what failed. The uses of keys are followed from the first program with keys on,
-    because calls are slower then.
+    is needed, says what failed. Calls track the uses of keys once the function has been found to
+    use keys, because tracking makes calls slower.
     """
 
     def __init__(self, f: Callable[..., Any], kinds: frozenset[ErrorCategory], keys: bool) -> None:
@@ -118,7 +118,8 @@ class _Runs:
         self._screened = jit(screened(f, kinds, stops_at_keys=keys))
         self._located = jit(checkify(f, errors=kinds))
         self._follows_keys = False
-        # This is set when the first program cannot be made, or has raised a false alarm.
+        # True once the first program could not be made, or has reported an error that the second
+        # program did not find.
         self._always_locates = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Exception | None, Any]:
@@ -140,7 +141,7 @@ class _Runs:
             else:
                 if not _concrete(failed):
                     return None, result
-                # The first run has used the keys.
+                # The first run has marked the keys as used, so the second run must not check them.
                 with config_states.debug_key_reuse(False):
                     return self._locate(args, kwargs)
         return self._locate(args, kwargs)
@@ -230,7 +231,7 @@ def _check_result(
 
     def details(result: Any, *values: Any) -> list[Any]:
         bad = lax.bitwise_not(_is_finite(result))
-        if elementwise:  # the other elements of the operands do not matter
+        if elementwise:  # only the operands' elements at the same position matter
             for operand in values[: len(floats)]:
                 bad = lax.bitwise_and(bad, _is_finite(operand))
             is_new = any_of(bad)

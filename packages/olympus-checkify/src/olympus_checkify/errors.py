@@ -174,7 +174,7 @@ _dtypes: dict[str, Any] = {}
 
 
 def type_of(value: Any) -> tuple[tuple[int, ...], str, bool]:
-    """Returns the type of a value of a payload: shape, name of the dtype, and False."""
+    """Returns the type of a value of a payload: shape, dtype name, weak type (always False)."""
     aval: Any = get_aval(value)
     _dtypes[aval.dtype.name] = aval.dtype
     return aval.shape, aval.dtype.name, False

@@ -55,8 +55,9 @@ def run(
       enabled: the kinds of errors to look for.
       error: the error that has occurred so far.
       args: the program's operands.
-      call: the equation that calls the program, if the checks of this call are its own. Operations
-        of the library's functions then have the line of the call.
+      call: the equation that calls the program. If it is given, the checks of this call are
+        numbered separately, and operations without a line of the user's program get the line of the
+        call.
 
     Returns:
       The error, and the results.

@@ -76,7 +76,7 @@ JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
 # Call stacks of Python, kept by C++.
 Traceback: TypeAlias = _jax.Traceback
-# Within such a scope, tracebacks begin at the frame that entered it.
+# Within a `TracebackScope`, tracebacks begin at the frame that entered the scope.
 TracebackScope = _jax.TracebackScope
 add_exclude_path = _jax.add_exclude_path
 tracebacks_enabled = _jax.tracebacks_enabled

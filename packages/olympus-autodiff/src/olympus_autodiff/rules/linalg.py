@@ -342,8 +342,8 @@ def _separated(values: Any) -> Any:
     below the rounding error of a function of them. At equal values w, the derivative of a smooth
     function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. At values
     with a relative difference of 1.5e-8, it can be computed. It then has about eight correct
-    digits in double precision. The second derivative is infinite there, and thus wrong.
-    Expressions that `recognition_rules` recognise have exact derivatives.
+    digits in double precision. A second derivative cannot be computed in this way, so it is made
+    infinite. Expressions that `recognition_rules` recognise have exact derivatives.
     """
     aval = aval_of(values)
     count = aval.shape[-1] if aval.shape else 0
@@ -366,7 +366,7 @@ def _separated(values: Any) -> Any:
         lax.broadcast_in_dim(ascending, aval.shape, tuple(range(axis))), places, lax.neg(places)
     )
     moved = lax.add(values, lax.mul(places, lax.mul(size, np.array(step, aval.dtype))))
-    # The square root of zero has an infinite derivative.
+    # The square root is zero, but its infinite derivative makes second derivatives infinite.
     moved = lax.add(moved, lax.sqrt(lax.sub(values, fixed)))
     return lax.select(is_close, moved, values)
 

@@ -197,8 +197,8 @@ def _with_varying_constants(
 ) -> tuple[list[Any], list[Any]]:
     """Casts the constants of a body to vary over the mesh axes over which the condition varies.
 
-    Devices run different numbers of iterations, so the loop cannot sum cotangents over them. The
-    transpose of this cast sums them after the loop.
+    Devices run different numbers of iterations, so the loop cannot sum cotangents over devices. The
+    transpose of this cast sums the cotangents after the loop.
     """
     first, end = layout.cond_nconsts, layout.cond_nconsts + layout.body_nconsts
     primals, tangents = list(primals), list(tangents)

@@ -71,7 +71,7 @@ def _dot_general(
 
 
 def _multiplied(left: _Side, right: _Side) -> Form | None:
-    """Returns the form of a product for each eigenvalue, as `einsum` writes it."""
+    """Returns the form of a product in which the axis of eigenvalues is a batch axis."""
     axes = (*left.batch, *left.free, *right.free)
     function = product(left.form.function, right.form.function)
     for one, other in ((left.form, right.form), (right.form, left.form)):

@@ -126,7 +126,7 @@ def _select(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]
 
 
 def _mapped(trace: RecognitionTrace, arg: Any, change: Callable[[Any], Any]) -> Form | None:
-    """Returns the form of a linear function of a scaled factor."""
+    """Returns the form of ``change(arg)`` for a scaled factor ``arg`` and a linear ``change``."""
     form = trace.form_of(arg)
     if form is None or form.is_of_values:
         return None
@@ -137,7 +137,7 @@ def _mapped(trace: RecognitionTrace, arg: Any, change: Callable[[Any], Any]) -> 
 def _scaled(
     trace: RecognitionTrace, arg: Any, scale: Any, change: Callable[[Any], Any]
 ) -> Form | None:
-    """Returns the form of a factor times a changed function of the eigenvalues, or a number."""
+    """Returns the form of ``arg * change(scale)``, where ``arg`` is a scaled factor."""
     form = trace.form_of(arg)
     if form is None or form.is_of_values:
         return None

@@ -62,7 +62,7 @@ class Form:
     the elements ``g(w[k]) * sum(factor[i, k] * b[i, ...])``.
 
     Attributes:
-      source: the decomposition; forms of one decomposition have the same object.
+      source: the decomposition; forms of one decomposition share this object.
       axes: for each dimension its label, and for `BATCH` and `FREE` the number of the dimension.
       function: the elementwise function g. It takes arrays of any shape.
       factor: "left" for eigenvectors and for U, "right" for V, None without a factor.

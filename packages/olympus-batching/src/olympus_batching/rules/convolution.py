@@ -83,7 +83,7 @@ def _conv_general_dilated(
 
 
 def _no_examples(args: Any, batch_dims: Any, params: dict[str, Any]) -> Any:
-    """Returns the convolutions of no examples, of the shape that each would have."""
+    """Returns a batch of no examples, with the shape that one result would have."""
     examples = tuple(
         unbatched_aval(get_aval(arg), dim) for arg, dim in zip(args, batch_dims, strict=True)
     )

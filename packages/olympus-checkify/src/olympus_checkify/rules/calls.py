@@ -81,7 +81,7 @@ def _checkpoint(
 def _run_rule(
     error: Error, enabled: Enabled, rule: Callable[..., Sequence[Any]], *args: Any
 ) -> tuple[Error, list[Any]]:
-    """Runs a derivative rule with checks, and returns results that are not arrays unchanged."""
+    """Runs a derivative rule with checks. Results that are not arrays are returned unchanged."""
     others: dict[int, Any] = {}
 
     def arrays_only() -> list[Any]:

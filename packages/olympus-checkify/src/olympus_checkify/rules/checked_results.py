@@ -60,9 +60,10 @@ def with_nan_check(
 def with_value_check(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
-    """Applies an equation; checks its results only where a kind with an installed check is enabled.
+    """Applies an equation. Checks results only if an enabled kind of errors has an installed check.
 
-    `float_checks` do not look at factors of matrices, as those of JAX.
+    `install_value_check` installs checks. The kinds in `float_checks` have none, so they ignore the
+    operations with this rule, such as matrix factorizations, as in JAX.
     """
     for kind, rule in _value_checks.items():
         if kind in enabled:
@@ -74,7 +75,7 @@ _value_checks: dict[ErrorCategory, ErrorRule] = {}
 
 
 def install_value_check(kind: ErrorCategory, rule: ErrorRule) -> None:
-    """Installs the rule that checks results where a kind of errors is enabled."""
+    """Installs the rule that checks results if a kind of errors is enabled."""
     _value_checks[kind] = rule
 
 

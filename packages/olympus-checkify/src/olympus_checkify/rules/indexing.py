@@ -25,8 +25,8 @@ class Windows(NamedTuple):
     Attributes:
       axes: the axes of the operand that are indexed.
       sizes: the sizes of the windows along these axes.
-      starts: the operands with the starts: one scalar for each axis, or one array with the axes
-        last.
+      starts: the operands with the starts: one scalar for each axis, or one array whose last
+        dimension has an element for each axis.
     """
 
     axes: Sequence[int]

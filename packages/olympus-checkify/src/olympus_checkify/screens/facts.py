@@ -51,10 +51,10 @@ def is_inexact(aval: AbstractValue) -> bool:
 
 
 def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
-    """Returns the fact of a constant, or of an operand if the constant is traced.
+    """Returns the fact about a constant. A traced constant counts as an operand of the program.
 
-    A NaN in a constant counts as an error. Most constants with NaNs are in branches of `where` that
-    are not taken.
+    The fact allows infinities but no NaNs, so a NaN that reaches a checked value is reported. Most
+    constants with NaNs are in branches of `where` that are not taken.
     """
     if isinstance(value, Tracer) or not is_inexact(aval):
         return Fact()

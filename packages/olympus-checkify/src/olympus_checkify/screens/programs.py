@@ -36,7 +36,7 @@ class Screen:
       results: the facts of the results.
 
     Raises:
-      NotScreenedError: the program has effects, or a part that runs on each device.
+      NotScreenedError: the program has effects, or a part that runs on each device separately.
     """
 
     def __init__(self, closed: ClosedOlympuspr, operands: Sequence[Fact], enabled: Enabled) -> None:

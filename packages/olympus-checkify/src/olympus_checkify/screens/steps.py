@@ -71,7 +71,7 @@ class Step:
         """Applies the equation.
 
         Returns:
-          The flags of failures inside the step, without `looks`, and the results.
+          The flags of failures inside the step, without the flags of `looks`, and the results.
         """
         raise NotImplementedError
 
@@ -112,7 +112,8 @@ _BOUNDED = frozenset(
 )
 _KEEP_FINITE = _BOUNDED | {lax.asinh_p, lax.cbrt_p, lax.bessel_i0e_p, lax.bessel_i1e_p}
 _MAKE_VALUES = frozenset({lax.div_p, lax.scatter_add_p, lax.scatter_mul_p})
-# Infinite operands give infinite results. Other operations that make values seldom do so.
+# If an operand of these operations is infinite, the result is usually infinite. Results of other
+# operations that can make bad elements are seldom infinite.
 _KEEP_INFINITIES = frozenset({lax.add_p, lax.sub_p, lax.mul_p})
 
 
@@ -185,10 +186,11 @@ class Operation(Step):
         return flags, results
 
     def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Returns operands with NaNs for bad elements, and the bad elements that NaNs cannot mark.
+        """Returns operands with NaNs in place of bad elements, and masks of other bad elements.
 
-        An operation that propagates NaNs is guarded at its operand, because a compiler may compute
-        the result of a cheap operation again for each of its users.
+        If the operation propagates NaNs, they are put into its operand, not into its result: a
+        compiler may compute a result again for each use. Otherwise the mask says which elements of
+        the result become NaN.
         """
         operands, hidden = list(operands), []
         entries = self._entries() if self.guarded else ()
@@ -221,8 +223,8 @@ def _is_bad(value: Any, fact: Fact) -> Any:
     """Returns whether an element of a value is bad."""
     if fact.infinite:
         return any_of(bad_elements(value, fact))
-    # One maximum is cheaper than a conjunction of flags. The maximum is NaN if an
-    # element is NaN. Compilers simplify sums of products by zero.
+    # One maximum is cheaper than a conjunction of flags, and is NaN if an element is NaN. A sum of
+    # the elements times zero would not do, because compilers simplify it to zero.
     largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
     return lax.bitwise_not(lax.is_finite(largest))
 

@@ -164,7 +164,7 @@ def _follow(
 
 
 def _equations_of_keys(olympuspr: Olympuspr) -> Sequence[Equation]:
-    """Returns the equations that have keys, and conversions, whose results may be their indices."""
+    """Returns the equations that have keys, and conversions, which may compute indices of keys."""
     found = _of_keys.get(olympuspr)
     if found is None:
         has_keys = [
@@ -235,7 +235,7 @@ def _follow_programs(
         _follow_while(equation, operands)
     elif name == "cond":
         _follow_branches(equation, operands)
-    # a backward pass recomputes uses of keys that count already
+    # a backward pass recomputes uses of keys that have been counted already
     elif not equation.params.get("differentiated"):
         program = _called(equation)
         if program is not None:

@@ -158,7 +158,7 @@ def _unchain(error: BaseException, shown: TracebackType | None) -> None:
         error: the error.
         shown: the error's filtered traceback; None if the library raised the error.
     """
-    if _is_raised_by_user(error):  # The error may be one of NumPy about a tracer, for example.
+    if _is_raised_by_user(error):  # or by NumPy, for example
         return
     before = error.__cause__
     if before is None and not error.__suppress_context__:
@@ -227,7 +227,7 @@ def api_boundary(fun: F) -> F:
             if type(error) is TypeError and "unexpected keyword" in str(error):
                 keyword_arguments.advise(error, fun)
             elif type(error) is SystemError and isinstance(error.__cause__, RecursionError):
-                # jaxlib found a tree too deep, and left the exception for a later call to find.
+                # A tree was too deep for jaxlib, which raises the error only in a later call.
                 raise error.__cause__.with_traceback(None) from None
             filter_exception(error)
             # A bare raise keeps the filtered traceback, without an entry for this frame.

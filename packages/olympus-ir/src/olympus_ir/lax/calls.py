@@ -134,7 +134,7 @@ for _primitive in (
     checkpoint_p,
     optimization_barrier_p,
 ):
-    # The results' types already follow from the program.
+    # The types of the results, with their variation, follow from the program.
     _primitive.spreads_varying = False
 
 

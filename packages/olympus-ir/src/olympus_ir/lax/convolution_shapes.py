@@ -271,10 +271,9 @@ def conv_transpose_shape_tuple(
 
 
 def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """Returns the padding with which a convolution of a dilated input is the transpose of another.
+    """Returns the padding of the dilated input in the transpose of a convolution.
 
-    The other convolution has the given window, stride and padding. It maps an array of the
-    result's size to an array of the input's size.
+    The convolution to transpose has the given window, stride and padding.
 
     Raises:
       ValueError: if ``padding`` is neither ``"SAME"`` nor ``"VALID"``.

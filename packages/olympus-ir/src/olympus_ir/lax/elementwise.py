@@ -433,7 +433,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """Selects the larger of ``x`` and ``y``; NaN if either is NaN.
 
-    Compares complex numbers lexically.
+    Compares complex numbers lexicographically.
 
     Args:
       x: an array or scalar.
@@ -457,7 +457,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """Selects the smaller of ``x`` and ``y``; NaN if either is NaN.
 
-    Compares complex numbers lexically.
+    Compares complex numbers lexicographically.
 
     Args:
       x: an array or scalar.

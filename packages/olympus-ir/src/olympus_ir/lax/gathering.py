@@ -287,11 +287,11 @@ def gather(
       dimension_numbers: the correspondence of dimensions.
       slice_sizes: the shape of the windows, one size for each dimension of the operand.
       unique_indices: a promise that no two windows overlap.
-      indices_are_sorted: a promise that index vectors are in lexical order.
+      indices_are_sorted: a promise that index vectors are in lexicographic order.
       mode: the treatment of windows that extend beyond the operand; by default the caller promises
         that there are none.
       fill_value: the elements of such windows in mode ``"fill"``; by default NaN for floats, the
-        smallest signed or the largest unsigned integer.
+        smallest number for signed integers and the largest for unsigned integers.
 
     Returns:
       An array of the operand's dtype, with the batch dimensions of the indices and the dimensions

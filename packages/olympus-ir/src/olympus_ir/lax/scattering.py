@@ -231,7 +231,7 @@ def scatter(
       scatter_indices: integers; the last dimension holds index vectors.
       updates: the windows, of the operand's dtype.
       dimension_numbers: the correspondence of dimensions.
-      indices_are_sorted: a promise that index vectors are in lexical order.
+      indices_are_sorted: a promise that index vectors are in lexicographic order.
       unique_indices: a promise that no two windows overlap.
       mode: the treatment of windows that extend beyond the operand: ``"drop"`` (the default),
         ``"clip"`` or ``"promise_in_bounds"``.

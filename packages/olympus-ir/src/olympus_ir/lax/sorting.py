@@ -54,13 +54,13 @@ def sort(
 ) -> Any:
     """Sorts the elements along one dimension in increasing order.
 
-    NaNs come last, and -0 and 0 are equal. Complex numbers are sorted lexically.
+    NaNs come last, and -0 and 0 are equal. Complex numbers are in lexicographic order.
 
     Args:
       operand: an array, or a sequence of arrays of one shape that are permuted together.
       dimension: the dimension; negative values count from the end.
       is_stable: whether equal elements keep their order.
-      num_keys: the number of leading arrays that are compared, in lexical order.
+      num_keys: the number of leading arrays that are compared, in lexicographic order.
 
     Returns:
       An array, or a tuple of arrays if a sequence was given.

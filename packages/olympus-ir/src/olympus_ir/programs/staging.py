@@ -107,9 +107,8 @@ class StagingTrace(Trace):
                 return Literal(value, get_aval(value))
             convert = array_conversion(value)
             if convert is not None:
-                with set_current_trace(
-                    self
-                ):  # An example is the conversion of a result after the function has returned.
+                # This trace is no longer current if `value` is a result of the function.
+                with set_current_trace(self):
                     converted = convert()
                 return self.atom(converted)
         var = self._constants.get(id(value))

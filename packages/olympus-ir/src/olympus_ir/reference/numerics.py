@@ -40,7 +40,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
-        # For example, in the absolute value of complex numbers.
+        # A complex operand may have a real result, such as its absolute value.
         if result.dtype.kind == "f" and x.dtype.kind == "c":
             return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)

@@ -12,7 +12,7 @@ from .tables import reference_rules
 
 
 def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
-    """Returns arrays whose lexical order, most significant first, is that of the elements.
+    """Returns keys, the most significant first, whose lexicographic order is that of the elements.
 
     NaNs follow all numbers, and zeros of both signs are equal.
     """

@@ -92,7 +92,7 @@ def _upper_near_zero(a: float, x: float) -> float:
 
 
 def _gamma_limit(a: float, x: float, lower: bool) -> float | None:
-    """Returns the value on the boundary of or outside the domain; None inside the domain."""
+    """Returns the value on the boundary of the domain or outside of it; None inside the domain."""
     if not (a >= 0 and x >= 0) or a == x == 0:
         return math.nan
     if a == 0 or x == math.inf:

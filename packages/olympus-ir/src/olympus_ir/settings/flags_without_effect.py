@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["REASONS"]
 
-# By name without prefix. Each reason completes "It has no effect: ".
+# Maps a flag's name without prefix to the reason, which completes "It has no effect: ".
 REASONS = {
     "error_checking_behavior_nan": (
         "what JAX records under it is raised by a private function of JAX only; "

@@ -14,7 +14,7 @@ _flatten = pytree_registry.flatten
 
 
 def recursion_error(error: SystemError) -> Exception:
-    """Returns the error to raise for an error of one of jaxlib's pytree functions.
+    """Returns the error to raise in place of an error that a pytree function of jaxlib raised.
 
     If a tree is nested more deeply than Python's recursion limit, these functions raise SystemError
     from RecursionError.

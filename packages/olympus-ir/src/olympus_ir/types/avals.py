@@ -52,13 +52,13 @@ _OWN_MEMORY = (None, MemorySpace.Device)
 
 
 class aval_property(NamedTuple):
-    """Property of values that tracers of the values also have."""
+    """Property that a type declares for its values, and that tracers of the type also get."""
 
     fget: Callable[[Any], Any]
 
 
 class aval_method(NamedTuple):
-    """Method of values that tracers of the values also have."""
+    """Method that a type declares for its values, and that tracers of the type also get."""
 
     fun: Callable[..., Any]
 

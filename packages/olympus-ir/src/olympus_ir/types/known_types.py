@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that tell whether high types or mutable types are registered.
-
-Also the error about closed-over mutable objects.
+"""Flags that say whether high or mutable types are registered, and `ClosedOverMutableError`.
 
 Hot paths read these flags without importing `high_types` or `mutable_types`.
 """

@@ -125,7 +125,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
     """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
     names = manual_axes(params)
-    # A split batch dimension is another dimension of the residual, so its axes are left out.
+    # These axes split the batch dimension, not dimension 0, so they are left out.
     own = [axis for axis in names if axis not in examples.spmd_axes]
     return spec_of_residual(aval, params["check_vma"], own)
 

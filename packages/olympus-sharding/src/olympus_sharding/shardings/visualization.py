@@ -14,7 +14,7 @@ __all__ = ["sharding_text", "visualize_sharding"]
 Color = Sequence[float]
 ColorMap = Callable[[float], Color]
 
-# Characters are about this much higher than wide.
+# The ratio of the height of a character to its width, about.
 _ASPECT_OF_CHARACTERS = 2.5
 _LINES = 10
 

@@ -77,7 +77,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
       rhs: the right operand, of the same number of dimensions; sizes of one broadcast.
 
     Returns:
-      A `BCOO` with the product of both numbers of entries.
+      A `BCOO` whose ``nse`` is the product of the ``nse`` of the operands.
 
     Example:
       >>> import numpy as np

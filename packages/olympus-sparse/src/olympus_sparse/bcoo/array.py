@@ -98,7 +98,8 @@ class BCOO(OLYMPUSSparse):
     indices: Any
     indices_sorted: bool
     unique_indices: bool
-    # Arrays with the same object have entries at the same coordinates. `sparsify` uses this field.
+    # Two arrays whose fields hold the same object have entries at the same coordinates. `sparsify`
+    # uses this field.
     _places: object = None
 
     def __init__(

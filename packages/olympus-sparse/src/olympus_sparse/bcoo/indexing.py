@@ -203,7 +203,7 @@ def bcoo_gather(
       slice_sizes: the sizes of the windows.
       unique_indices: ignored.
       indices_are_sorted: ignored.
-      mode: the treatment of windows out of bounds; they are clamped.
+      mode: a mode of `lax.gather`, without effect: windows out of bounds are always clamped.
       fill_value: ignored.
 
     Returns:

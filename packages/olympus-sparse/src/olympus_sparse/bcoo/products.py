@@ -453,8 +453,9 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
     Args:
       A: the left operand.
       B: the right operand.
-      indices: the coordinates of the elements, of shape (*batch, nse, n_sparse). Batch dimensions
-        are the first dimensions of the product, dimensions without coordinates its last.
+      indices: the coordinates of the elements, of shape (*batch, nse, n_sparse). The first
+        dimensions of the product are the batch dimensions. Its last dimensions, which have no
+        coordinates, are the dense dimensions.
       dimension_numbers: as for `lax.dot_general`.
 
     Returns:

@@ -229,8 +229,8 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
             f"dimensions of the arrays, got {lhs_batch} with n_batch={lhs.n_batch} and {rhs_batch} "
             f"with n_batch={rhs.n_batch}"
         )
-    lhs, lhs_map = _batches_wanted(lhs, lhs_batch, free=lhs_contract)
-    rhs, rhs_map = _batches_wanted(rhs, rhs_batch, free=None)
+    lhs, lhs_map = _batches_wanted(lhs, lhs_batch, contracted=lhs_contract)
+    rhs, rhs_map = _batches_wanted(rhs, rhs_batch, contracted=None)
     numbers = (
         (
             tuple(lhs_map[dim] for dim in lhs_contract),
@@ -267,22 +267,22 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
     return bcoo_transpose(out, permutation=order)
 
 
-def _batches_wanted(mat: BCOO, batch: tuple[int, ...], free: Any) -> tuple[BCOO, list[int]]:
+def _batches_wanted(mat: BCOO, batch: tuple[int, ...], contracted: Any) -> tuple[BCOO, list[int]]:
     """Makes batch dimensions sparse unless they are batch dimensions of the product too.
 
     Args:
       mat: the operand.
       batch: the operand's dimensions that are batch dimensions of the product.
-      free: for the left operand, the contracted dimensions; its other batch dimensions are kept.
-        None for the right operand.
+      contracted: the contracted dimensions of the left operand, whose other batch dimensions are
+        kept. None for the right operand, of which only ``batch`` is kept.
 
     Returns:
       The operand with the kept batch dimensions in front, and the new position of each of its
       previous dimensions.
     """
     kept = list(batch)
-    if free is not None:
-        kept += [dim for dim in range(mat.n_batch) if dim not in batch and dim not in free]
+    if contracted is not None:
+        kept += [dim for dim in range(mat.n_batch) if dim not in batch and dim not in contracted]
     others = [dim for dim in range(mat.n_batch) if dim not in kept]
     order = [*sorted(kept), *others, *range(mat.n_batch, mat.ndim)]
     if order != sorted(order):

@@ -3,8 +3,8 @@
 
 A primitive is declared once by its expansion, a function of `lax` operations. The types of results
 follow from the expansion, and every evaluator runs it. A primitive without a batching rule of its
-own is batched by batching the expansion. The primitives make programs readable, and derivatives of
-sparse operations sparse.
+own is batched by batching the expansion. The primitives keep programs readable and the derivatives
+of sparse operations sparse.
 """
 
 from __future__ import annotations

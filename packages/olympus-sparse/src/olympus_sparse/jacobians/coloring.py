@@ -30,8 +30,9 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
     """Returns a color for each column, such that no row has two entries of one color.
 
     This is a distance-2 coloring of the columns in the bipartite graph of the pattern (Curtis,
-    Powell and Reid; Coleman and Moré). It is a greedy heuristic: the best of a periodic coloring,
-    which suits bands, of two orders of the columns, and of a lattice coloring of grids.
+    Powell and Reid; Coleman and Moré). It is a heuristic: the best of a periodic coloring, which
+    suits bands, a lattice coloring, which suits grids, and greedy colorings in two orders of the
+    columns.
 
     Args:
       pattern: the pattern.

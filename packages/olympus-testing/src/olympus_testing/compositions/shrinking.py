@@ -121,7 +121,7 @@ def _with_constants(program: Program, at: int) -> Program:
 
 
 def _smaller_statements(function: Function) -> Iterator[tuple[Statement, ...]]:
-    """Yields the statements with an inner function of one statement reduced."""
+    """Yields the statements of a function, each time with one inner function reduced."""
     statements = function.statements
     for at, statement in enumerate(statements):
         for number, body in enumerate(statement.bodies):

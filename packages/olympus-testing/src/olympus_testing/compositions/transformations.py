@@ -32,7 +32,7 @@ def _some_float(chooser: random.Random, parameters: Parameters, smallest: int = 
 
 
 def _partial(parameters: Parameters, places: Sequence[int]) -> tuple[str, str, str]:
-    """Returns the texts of a lambda of some parameters, of their names, and of their tuple.
+    """Returns three texts: a lambda of some parameters, their names, and a tuple of the names.
 
     The lambda calls ``$f`` and closes over the other parameters.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of collectives.
 
-There are reductions only, because a primitive alone has no named axis.
+The samples reduce over positional axes only, because they are bound outside of named axes.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def reflections(rows: int, columns: int) -> list[Draw]:
         below = np.tril(a, -1)
         return a, (2 / (1 + (np.abs(below) ** 2).sum(0))).astype(dtype)
 
-    # Each operand is drawn independently. The vectors may have any length.
+    # The operands are drawn independently, so the factors belong to other vectors. The operations
+    # accept any factors.
     return [
         lambda generator, dtype: pair(generator, dtype)[0],
         lambda generator, dtype: pair(generator, dtype)[1][: min(rows, columns)],

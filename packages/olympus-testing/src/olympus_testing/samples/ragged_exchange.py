@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemption from samples: `ragged_all_to_all` needs a named axis, which a primitive lacks."""
+"""Exemption from samples: `ragged_all_to_all` needs a named axis."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def checked_number(function: str, argument: str, value: Any) -> int:
     """Returns an argument as a positive integer.
 
     Raises:
-      ValueError: if the argument is not a positive integer. ConcretizationTypeError: if the
-      argument is traced.
+      ValueError: if the argument is not a positive integer.
+      ConcretizationTypeError: if the argument is traced.
     """
     if isinstance(value, Tracer) and value.concrete_or_none() is None:
         raise ConcretizationTypeError(

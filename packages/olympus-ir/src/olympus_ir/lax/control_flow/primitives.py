@@ -21,16 +21,16 @@ from .operands import ScanLayout
 #   outs = cond[branches] index *operands
 cond_p = instruction("cond", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program while another program returns true: outs = while[cond_jaxpr cond_nconsts body_jaxpr
-# body_nconsts] *cond_consts *body_consts *carry The parameter `checkpoints` exists only if the loop
-# has a reverse mode, and `batch` only if `vmap` must not keep finished examples in the batch. Under
-# `vmap` the condition may return a boolean for each example: see
-# `predicates`.
+# Runs a program while another program returns true:
+#   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
+# The parameter `checkpoints` exists only if the loop has a reverse mode, and `batch` only if `vmap`
+# must not keep finished examples in the batch. Under `vmap` the condition may return a boolean for
+# each example; see `predicates`.
 while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
 
-# Runs a program on each slice along the first dimension and passes a carry on: *carry, *ys =
-# scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs The parameter
-# `checkpoints` exists only if reverse mode recomputes states.
+# Runs a program on each slice along the first dimension and passes a carry on:
+#   *carry, *ys = scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs
+# The parameter `checkpoints` exists only if reverse mode recomputes states.
 scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
 
 
@@ -39,7 +39,7 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The results' types already follow from the programs.
+    # The types of the results, with their variation, follow from the programs.
     _primitive.spreads_varying = False
 
 

@@ -321,8 +321,8 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
       a: square matrices of shape ``(..., n, n)``.
 
     Returns:
-      Matrices with the form on and above the first subdiagonal and the vectors of the reflections
-      below it; and the factors of the reflections. See `householder_product`.
+      Matrices that hold the Hessenberg form on and above the first subdiagonal, and the vectors of
+      the reflections below it; and the factors of the reflections. See `householder_product`.
 
     Raises:
       ValueError: if the matrices are not square or are empty.
@@ -357,7 +357,7 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> list[Array]:
-    """Schur decomposition: ``x = z @ t @ z.conj().T`` with unitary ``z``.
+    """Computes the Schur decomposition ``x = z @ t @ z.conj().T`` with unitary ``z``.
 
     Args:
       x: square matrices.
