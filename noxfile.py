@@ -425,6 +425,17 @@ def site(session: nox.Session) -> None:
 
 
 @nox.session(reuse_venv=True)
+def accelerators(session: nox.Session) -> None:
+    """Tests the accelerator of this machine; ``-- cuda13`` names the plugin, cuda13 by default."""
+    extra = session.posargs[0] if session.posargs else "cuda13"
+    install_workspace(session, *test_requirements(), extras=f"[{extra}]")
+    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "auto")
+    folder = "integration_tests/accelerators"
+    environment = {"OLYMPUS_TEST_ACCELERATORS": "1"}
+    session.run("python", "-m", "pytest", *settings, folder, env=environment)
+
+
+@nox.session(reuse_venv=True)
 def example(session: nox.Session) -> None:
     """Trains the network of examples/quickstart.py."""
     install_workspace(session, extras="[examples]")

@@ -153,6 +153,7 @@ if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
 JAXLIB_VERSION: str = jaxlib.version.__version__
 # The folder of XLA's C++ headers.
 INCLUDE_DIR = os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
+_IS_0_11_2 = jaxlib.version.__version_info__ >= (0, 11, 2)
 _IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 
 Array: TypeAlias = _jax.Array
@@ -309,8 +310,11 @@ def prime(client: Any) -> None:
 
 # ---- differences between versions ----
 
-if _IS_0_12:
-    collectives_need_bound = False
+# Before 0.12, a collective may wait for a participant that never starts, with dozens of
+# multi-device CPU programs in flight. That ends the process.
+collectives_need_bound = not _IS_0_12
+
+if _IS_0_11_2:
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
         """Returns the C++ object that makes an array from one result of an executable."""
@@ -322,9 +326,6 @@ if _IS_0_12:
         return value
 
 else:
-    # With dozens of multi-device CPU programs in flight, a collective may wait for a participant
-    # that never starts, which ends the process.
-    collectives_need_bound = True
 
     def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
         """Returns the C++ object that makes an array from one result of an executable."""

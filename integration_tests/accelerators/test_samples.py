@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample of each primitive: the accelerator computes what the NumPy reference does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus_ir.reference import reference_evaluator
+from olympus_ir.types.avals import get_aval
+from olympus_testing import assert_close, cases
+
+# No accelerator has a routine for these; lowering refuses them by name.
+WITHOUT_ROUTINE = ("schur",)
+
+
+def listed(results):
+    return list(results) if isinstance(results, list | tuple) else [results]
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_accelerator_agrees_with_the_reference(case, accelerator):
+    with case.context(), olympus.default_matmul_precision("highest"):
+        if case.primitive.name in WITHOUT_ROUTINE:
+            with pytest.raises(NotImplementedError):
+                olympus.jit(case.run)(*case.args)
+            return
+        params = dict(case.params)
+        expected = listed(reference_evaluator.evaluate(case.primitive, case.args, params))
+        actual = listed(olympus.jit(case.run)(*case.args))
+        assert {device for each in actual for device in each.devices()} <= {accelerator}
+        if case.canonical is not None:
+            actual, expected = (
+                case.canonical([np.asarray(each) for each in found]) for found in (actual, expected)
+            )
+        assert [get_aval(each) for each in actual] == [get_aval(each) for each in expected]
+        assert_close(actual, expected)
