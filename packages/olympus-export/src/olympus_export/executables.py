@@ -55,6 +55,9 @@ def deserialize_and_load(
       execution_devices: the devices to run on, in the order of the devices that the function was
         compiled for; by default the devices with the same numbers.
 
+    Returns:
+      The compiled function, loaded on the devices.
+
     Raises:
       ValueError: the bytes are not a compiled function or are damaged, or the function was compiled
         for another number of devices.

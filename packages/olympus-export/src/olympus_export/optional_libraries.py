@@ -14,7 +14,7 @@ class OptionalLibrary:
 
     Args:
       name: the name of the module and of its distribution.
-      purpose: the feature that needs it, for the error if it is missing.
+      purpose: the feature that needs the module, for the error if the module is missing.
 
     Example:
       >>> json = OptionalLibrary("json", "this example")

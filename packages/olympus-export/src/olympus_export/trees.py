@@ -250,7 +250,7 @@ def tree_from_json(data: Any) -> Any:
 
 
 def _check_keys(keys: Sequence[Any], children: Sequence[Any]) -> None:
-    """Raises ValueError unless each child has a key of its own; C++ takes that for granted."""
+    """Raises ValueError unless each child has a key of its own, because C++ does not check this."""
     if (
         len(keys) != len(children)
         or len(set(keys)) != len(keys)

@@ -37,7 +37,7 @@ class Recompilation(NamedTuple):
     """A second or later compilation of one traced program.
 
     Attributes:
-      causes: differences from the compilation before.
+      causes: the differences from the previous compilation.
     """
 
     causes: tuple[Cause, ...]

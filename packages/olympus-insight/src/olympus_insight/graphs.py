@@ -28,12 +28,12 @@ class Node:
     """A box of a drawing.
 
     Attributes:
-      key: the name in the page.
+      key: the name of the box's element in the page.
       lines: the text.
       color: the color of its inside.
       tooltip: the text under the pointer.
-      opens: the name of the part of the page that a click opens; empty for none.
-      kind: the class in the page.
+      opens: the name of the part of the page that a click on the box opens; empty for none.
+      kind: the CSS class of the box's element.
     """
 
     key: str

@@ -43,7 +43,8 @@ def _flops(module: Module, instruction: Instruction) -> int:
             sizes = [factors[0].dimensions[axis] for axis in instruction.contracted]
             return 2 * elements * math.prod(sizes)
         case "convolution":
-            # Each element of a result is a sum over the kernel of one feature of the result.
+            # The kernel has one part for each feature of the result. An element of the result is a
+            # sum over the part for its feature.
             kernel = factors[1].dimensions
             return 2 * elements * math.prod(kernel) // kernel[instruction.output_axis]
         case "reduce" | "reduce-window" | "scatter" | "sort" | "map":

@@ -40,6 +40,9 @@ def rates_of(device: Any) -> Rates:
 
     Args:
       device: the device.
+
+    Returns:
+      The `Rates` of the device.
     """
     matrix = device_put(np.ones((_SIDE, _SIDE), np.float32), device)
     vector = device_put(np.ones(_BYTES // 4, np.float32), device)

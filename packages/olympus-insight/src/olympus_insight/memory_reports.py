@@ -174,7 +174,8 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     A residual is a value of the forward pass that the backward pass of a gradient reads. The bytes
     that `checkpoint` would save are a heuristic: the peak shrinks if the residual is not kept
     between its last use in the forward pass and its first use in the backward pass. A residual that
-    a loop stacks is not kept at all. Temporary values of the recomputation are not counted.
+    a loop stacks counts as not kept at all, because each iteration recomputes its part. Temporary
+    values of the recomputation are not counted.
 
     Args:
       fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.
@@ -328,7 +329,7 @@ class _Analysis:
         return timeline
 
     def _slices(self, allocation: Allocation) -> list[tuple[int, int, Buffer]]:
-        """Returns the spans of use of each part of an allocation.
+        """Returns the parts of an allocation with the spans of time in which they are used.
 
         Buffers at the same offset whose lifetimes overlap hold the same value, like the states of a
         loop.

@@ -98,7 +98,7 @@ class Profile:
 
     @property
     def bound(self) -> float:
-        """The seconds that the roofline allows: operations and bytes at the rates of the device."""
+        """The least seconds of a run by the roofline model, at the device's rates."""
         return sum(
             max(each.flops / self.rates.flops, each.bytes / self.rates.bytes)
             for each in self.operations
@@ -327,7 +327,7 @@ def trace_devices(trace: Any) -> int:
 
 
 def _lines(trace: Any) -> Iterator[Any]:
-    """Yields the lines of a trace with operations; accelerators have one line of all operations."""
+    """Yields the timelines of a trace that contain operations; accelerators have a single one."""
     for plane in trace.planes:
         lines = list(plane.lines)
         chosen = [line for line in lines if line.name == "XLA Ops"]
@@ -335,7 +335,7 @@ def _lines(trace: Any) -> Iterator[Any]:
 
 
 def _own_times(line: Any, module: str) -> Iterator[tuple[str, float]]:
-    """Yields the operations on one thread, with their seconds without the operations inside."""
+    """Yields the operations of one timeline, with their seconds less those of nested operations."""
     events = []
     for event in line.events:
         stats = dict(event.stats)

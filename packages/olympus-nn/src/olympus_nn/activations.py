@@ -95,8 +95,10 @@ relu.defjvps(lambda t, ans, x: lax.select(onp.greater(x, 0), t, lax.full_like(t,
 def relu6(x: ArrayLike) -> Array:
     """Rectified linear unit with values up to 6: ``min(max(x, 0), 6)``.
 
+    The derivative is 0 at 0 and at 6.
+
     Args:
-      x: an array. The derivative is 0 at 0 and at 6.
+      x: an array.
 
     Returns:
       An array of the shape of ``x``.

@@ -22,7 +22,8 @@ from .normalization import logsumexp, softmax
 
 __all__ = ["dot_product_attention"]
 
-# Value of masked logits: finite, since a fully masked row would be NaN otherwise.
+# Masked logits are this fraction of the largest number of the dtype. They are finite, because the
+# softmax of a fully masked row would be NaN otherwise.
 MASKED_FRACTION = -0.7
 
 

@@ -53,6 +53,9 @@ def logmeanexp(
       where: a boolean mask of the elements to include; all if None.
       keepdims: whether these axes stay, with size 1.
 
+    Returns:
+      An array of the shape of ``x`` without the axes, or with axes of size one.
+
     Example:
       >>> float(logmeanexp(np.array([1000.0, 1000.0], np.float32)))
       1000.0

@@ -93,6 +93,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
       opt_maker: a function that returns ``init(x)``, ``update(step, grad, state)`` and
         ``get_params(state)``, for one array ``x`` and a state that is a pytree.
 
+    Returns:
+      A maker that takes the arguments of ``opt_maker`` and returns an `Optimizer`.
+
     Example:
       >>> @optimizer
       ... def descent(rate):

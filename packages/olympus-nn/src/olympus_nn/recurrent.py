@@ -211,6 +211,10 @@ def lstm_ref(
       dropout: must be zero, since it is not known which elements cuDNN drops.
       bidirectional: whether there is a layer for each direction of time.
 
+    Returns:
+      The outputs of the last layer, and the states and the cells at the end, as `lstm` returns
+      them.
+
     Raises:
       NotImplementedError: there is dropout.
     """

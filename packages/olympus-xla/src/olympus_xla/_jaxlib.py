@@ -384,12 +384,12 @@ def prime_profile_data() -> None:
 
 
 def set_effort(build: Any, name: str, effort: float) -> None:
-    """Sets an effort of the compiler, a number from -1 to 1.
+    """Sets the effort of the compiler for a goal, as a number from -1 to 1.
 
-    Newer compilers only have effort levels.
+    Newer compilers take named levels of effort instead.
 
     Raises:
-      ValueError: this jaxlib has no effort with this name.
+      ValueError: this jaxlib takes no number for the effort ``name``.
     """
     if hasattr(build, name):
         setattr(build, name, effort)

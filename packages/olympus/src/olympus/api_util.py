@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of transformed functions: which are traced, donated or fixed, and their leaves."""
+"""Preparation of arguments for transformations: fixed and donated positions, flattening."""
 
 from . import _lazy
 

@@ -293,6 +293,9 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
       mask: a pytree prefix of booleans. A leaf with False is not read, and is None in the result.
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
+    Returns:
+      The pytree of arrays, each with its sharding.
+
     Raises:
       FileNotFoundError: the folder has no pytree.
       TypeError: an array that is read has no sharding.

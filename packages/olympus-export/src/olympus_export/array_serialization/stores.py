@@ -302,6 +302,9 @@ def run_deserialization(
       global_shapes: the shape of each array, by default the stored shape.
       dtypes: the dtype of each array, by default the stored dtype.
       concurrent_gb: the limit of gigabytes read concurrently.
+
+    Returns:
+      The arrays.
     """
     none = [None] * len(tensorstore_specs)
 

@@ -21,7 +21,7 @@ from .container import Parts, Port, opened, ports_of, sealed
 
 __all__ = ["Frozen", "load_frozen"]
 
-#: The longest file of weights or of a function that is read, in bytes.
+#: The size of the largest file that is read, of a function or of weights, in bytes.
 LONGEST_FILE = 1 << 40
 
 
@@ -184,6 +184,9 @@ def load_frozen(path: str | os.PathLike[str], *, untrusted: bool = False) -> Fro
       path: the file that `Frozen.save` wrote.
       untrusted: whether the file may come from a stranger. Another process then reads the program
         first, so malicious bytes can crash only that process.
+
+    Returns:
+      The frozen function.
 
     Raises:
       OSError: the file, or the file of weights beside it, cannot be read.

@@ -48,11 +48,14 @@ def call_tf(
 
     Args:
       callable_tf: a function of pytrees of tensors.
-      has_side_effects: whether to call it even if its results are not used.
+      has_side_effects: whether to call the function even if its results are not used.
       ordered: whether calls happen in program order.
-      output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None if it
-        has no results. By default TensorFlow infers the types.
-      call_tf_graph: whether to call it as a graph, which TensorFlow optimizes.
+      output_shape_dtype: the types of the results, a pytree of `ShapeDtypeStruct`; None for a
+        function without results. By default TensorFlow infers the types.
+      call_tf_graph: whether to call the function as a graph, which TensorFlow optimizes.
+
+    Returns:
+      A function of pytrees of arrays.
 
     Example:
       Needs the library TensorFlow::

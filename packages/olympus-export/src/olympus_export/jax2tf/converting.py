@@ -113,8 +113,8 @@ def convert(
         times.
       enable_xla: has no effect.
       native_serialization: has no effect.
-      native_serialization_platforms: the platforms on which it can run; by default the platform of
-        the default device.
+      native_serialization_platforms: the platforms on which the result can run; by default the
+        platform of the default device.
       native_serialization_disabled_checks: safety checks to disable.
 
     Returns:

@@ -266,6 +266,9 @@ def gqa_reference(
       sm_scale: the factor of the products.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
+
+    Returns:
+      The results of `gqa`.
     """
     batch, heads, size = q.shape
     kv_heads = k.shape[2]
@@ -304,6 +307,9 @@ def mqa_reference(
       sm_scale: the factor of the products.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
+
+    Returns:
+      The results of `mqa`.
     """
     keys, values = k[:, :, None], v[:, :, None]
     options = (start_idx, kv_seq_len, sm_scale, return_residuals, normalize_output)
@@ -327,5 +333,8 @@ def mha_reference(
       start_idx: the first key of each example.
       kv_seq_len: the end of the keys of each example.
       sm_scale: the factor of the products.
+
+    Returns:
+      An array of the shape of queries.
     """
     return gqa_reference(q, k, v, start_idx, kv_seq_len, sm_scale)

@@ -56,6 +56,9 @@ def _matmul(
       out_dtype: the dtype of the product; by default that of ``x``.
       debug: whether to print the kernel.
 
+    Returns:
+      The product, of shape [rows of ``x``, columns of ``y``].
+
     Raises:
       TypeError: the dtypes differ.
       ValueError: the shapes are not consistent, or are not multiples of the block sizes.

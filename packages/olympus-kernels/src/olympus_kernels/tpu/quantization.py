@@ -42,6 +42,9 @@ def to_int8(x: Any, h: Any) -> Any:
       x: the numbers.
       h: the largest absolute values, which become 127.5 before they are rounded.
 
+    Returns:
+      An array of the shape of ``x`` and of dtype int8.
+
     Example:
       >>> to_int8(np.float32([-1.0, 0.5]), np.float32(2.0))
       Array([-64,  32], dtype=int8)
@@ -56,6 +59,9 @@ def from_int8(x: Any, h: Any, dtype: Any = ml_dtypes.bfloat16) -> Any:
       x: the integers.
       h: the largest absolute values.
       dtype: the dtype in which the integers are multiplied.
+
+    Returns:
+      An array of the shape of ``x`` and of dtype ``dtype``.
 
     Example:
       >>> from_int8(np.int8([-51, 102]), jnp.float32(2.5), np.float32)

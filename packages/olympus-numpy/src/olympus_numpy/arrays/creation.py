@@ -77,7 +77,7 @@ def array(
       *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
       copy: whether the result must not share memory with ``object``.
       order: only ``"K"`` and None are supported.
-      ndmin: the least number of dimensions; leading ones are added.
+      ndmin: the least number of dimensions. Dimensions of size one are added in front to reach it.
       device: the device or sharding to put the array on.
       out_sharding: the sharding of the result.
 

@@ -154,8 +154,8 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     """Repeats elements by different numbers, to a static size along the axis.
 
-    If the first n elements end at or before a position of the result, that position holds element
-    n.
+    A position of the result holds element n, where n is the number of elements whose last
+    repetition comes before this position.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

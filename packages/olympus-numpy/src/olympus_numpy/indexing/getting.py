@@ -89,7 +89,7 @@ check_static_indices.add_global_hook(_set_checked)
 
 
 def is_staging() -> bool:
-    """Returns whether an olympuspr is being recorded, also below other transformations."""
+    """Returns whether an olympuspr is being recorded, directly or under other transformations."""
     trace: Any = current.trace
     while trace is not None:
         if trace.__class__ is StagingTrace:

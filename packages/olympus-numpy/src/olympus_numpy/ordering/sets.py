@@ -77,7 +77,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def _less_rows(rows: Any) -> tuple[Any, ...]:
+def _sort_keys(rows: Any) -> tuple[Any, ...]:
     """Returns the keys by which rows are sorted, one for each column."""
     return tuple(
         lax.index_in_dim(rows, column, 1, keepdims=False) for column in range(rows.shape[1])
@@ -99,7 +99,7 @@ def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
     if rows.shape[1] == 1 and not with_order:
         order, ordered = None, lax.sort(rows, dimension=0)
     else:
-        *keys, order = lax.sort((*_less_rows(rows), places), dimension=0, num_keys=rows.shape[1])
+        *keys, order = lax.sort((*_sort_keys(rows), places), dimension=0, num_keys=rows.shape[1])
         ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
     before, after = ordered[:-1], ordered[1:]
     differs = lax.ne(before, after)

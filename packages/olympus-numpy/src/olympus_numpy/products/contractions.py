@@ -235,7 +235,10 @@ def _without(x: Any, dropped: list[int], batch_dims: list[int]) -> tuple[list[in
 
 
 def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: bool) -> Any:
-    """Transposes [both..., a..., row, b..., column] to the order of the operands' dimensions."""
+    """Transposes a product [both..., a..., row, b..., column] to [batch..., row, column].
+
+    The list ``origins`` gives the operands that have each batch dimension.
+    """
     a_count, both = origins.count("a"), origins.count("both")
     next_of = {"both": 0, "a": both, "b": both + a_count + (not a_is_vector)}
     order = []

@@ -274,7 +274,7 @@ def argmax(
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the smallest element along an axis.
+    """Returns the first index of the smallest element along an axis, or of a NaN.
 
     Args:
       a: an array.

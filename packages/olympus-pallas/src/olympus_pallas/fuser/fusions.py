@@ -35,12 +35,12 @@ def _expand(*operands: Any, jaxpr: Any, num_consts: int, **params: Any) -> list[
 
 @dataclasses.dataclass
 class Fusion:
-    """A function that computes an input of a kernel, or consumes its output.
+    """A function that computes an input of a kernel, or that takes the kernel's output.
 
     Args:
       func: the function.
-      in_type: the types of its arguments, ``(args, kwargs)``.
-      out_type: the types of its results.
+      in_type: the types of the function's arguments, ``(args, kwargs)``.
+      out_type: the types of the function's results.
       strict_mode: whether the block indices of an array that several operations use must be equal.
     """
 
@@ -82,13 +82,16 @@ def fusible(f: Any = None, *, output_fusion_prefix: Any = True) -> Any:
     """Marks a function whose arguments are fusions, so that `fuse` finds it.
 
     Args:
-      f: takes a `Fusion` for each input, then one for its outputs, or None if no operation follows.
+      f: takes a `Fusion` for each input, then one for all outputs, or None if no operation follows.
         If there is a fusion of the outputs, ``f`` returns the result of that fusion, a tuple.
-      output_fusion_prefix: True for one fusion of all outputs.
+      output_fusion_prefix: must be True: there is one fusion for all outputs.
 
     Returns:
       A function of arrays. Outside of `fuse`, the fusions of its inputs return the arrays
       unchanged.
+
+    Raises:
+      ValueError: ``output_fusion_prefix`` is not True.
 
     Example:
       >>> import numpy as np
@@ -311,7 +314,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
 
 def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
-    """Returns the arrays that a fusion reads, and the function that computes it from them.
+    """Returns the arrays that a fusion reads, and the fusion as a function of these arrays.
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays.

@@ -53,10 +53,10 @@ class Squeezed:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of which a program sees a slice. The index map gives the size of the slice.
+    """A dimension of which a program sees a slice. The index map returns the slice.
 
     Args:
-      block_size: the largest size.
+      block_size: the largest size of a slice.
     """
 
     block_size: int

@@ -238,11 +238,11 @@ class _Barriers(NamedTuple):
     """Barriers of a warp-specialized pipeline.
 
     Attributes:
-      ready: signal that the inputs of a step have arrived; one barrier for each slot.
+      ready: one barrier for each slot, which signals that the inputs of a step have arrived.
       done: two barriers. The first signals that all threads have written their results, the second
         that the results have been copied.
-      consumed: signal that all threads have read the inputs; one array of barriers, or one array
-        for each input.
+      consumed: one array of barriers, or one array for each input. They signal that all threads
+        have read the inputs.
     """
 
     ready: Any

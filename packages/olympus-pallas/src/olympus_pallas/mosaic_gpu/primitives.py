@@ -89,7 +89,7 @@ def copy_gmem_to_smem(
     leader_tracked: Any | None = None,
     oob_mode: OOBFillMode = OOBFillMode.ZEROS,
 ) -> None:
-    """Starts a copy from global to shared memory; its end is an arrival at a barrier.
+    """Starts a copy from global to shared memory, which arrives at a barrier when it is complete.
 
     Args:
       src: source, a reference in GMEM.
@@ -406,7 +406,7 @@ def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = Tru
       optimized: whether the compiler raises an error for a slow load.
 
     Returns:
-      An array of the reference's shape and dtype.
+      An array of the shape and dtype of the part.
     """
     return src[idx]
 

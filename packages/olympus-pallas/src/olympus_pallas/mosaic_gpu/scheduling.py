@@ -36,6 +36,9 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
     Args:
       num_buffers: the number of buffers; None for one buffer, without a dimension of buffers.
 
+    Returns:
+      The description of the buffer, for the scratch buffers of a kernel.
+
     Example:
       >>> TryClusterCancelResult(2).shape
       (2, 16)

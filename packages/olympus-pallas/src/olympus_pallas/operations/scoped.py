@@ -46,7 +46,7 @@ def _run_scoped_types(*avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
 def run_scoped(
     f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
 ) -> Any:
-    """Calls a function with references to new buffers. The buffers live until it returns.
+    """Calls a function with references to new buffers, which live until the function returns.
 
     Args:
       f: the function. It takes one reference for each type, and may return arrays.

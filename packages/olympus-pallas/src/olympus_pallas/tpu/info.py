@@ -129,9 +129,9 @@ class TpuInfo:
       hbm_capacity_bytes: the size of HBM.
       mem_bw_bytes_per_second: the bandwidth of HBM.
       bf16_ops_per_second: the speed of products in bfloat16.
-      int8_ops_per_second: the speed in integers of 8 bits; 0 if the unit does not support them.
-      fp8_ops_per_second: the speed in floating-point numbers of 8 bits.
-      int4_ops_per_second: the speed in integers of 4 bits.
+      int8_ops_per_second: the speed of products of 8-bit integers; 0 if they are not supported.
+      fp8_ops_per_second: the speed of products of 8-bit floating-point numbers.
+      int4_ops_per_second: the speed of products of 4-bit integers.
       sparse_core: facts about the sparse cores; None if the device has none.
 
     Example:

@@ -144,6 +144,9 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
       packed_dtype: the dtype of the packed arrays.
       unpacked_dtype: the dtype of the result, as wide as the elements of ``x``.
 
+    Returns:
+      An array of the shape of ``x`` and of dtype ``unpacked_dtype``.
+
     Raises:
       ValueError: ``index`` is out of range.
 

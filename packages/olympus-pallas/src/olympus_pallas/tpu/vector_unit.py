@@ -156,6 +156,9 @@ def bitcast(x: Any, ty: Any) -> Any:
       x: the array.
       ty: the new dtype.
 
+    Returns:
+      An array of dtype ``ty``.
+
     Raises:
       ValueError: the bits along the dimension do not form whole new elements, or the width changes
         in an array of fewer than two dimensions.

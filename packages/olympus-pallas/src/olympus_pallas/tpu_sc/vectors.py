@@ -173,6 +173,9 @@ def bitcast(x: Any, dtype: Any) -> Any:
       x: the array.
       dtype: the new dtype.
 
+    Returns:
+      An array of the given dtype.
+
     Example:
       >>> bitcast(np.uint16([1, 2]), np.uint32)
       Array([131073], dtype=uint32)
@@ -229,6 +232,9 @@ def pack(
         arrays alternate. `PackFormat.COMPRESSED` for a second dimension of size 2.
       preferred_element_type: the dtype of the result, half as wide.
 
+    Returns:
+      The packed array.
+
     Raises:
       ValueError: the types do not match.
 
@@ -257,6 +263,9 @@ def unpack(
       ab: the packed array.
       format: the format in which the array is packed.
       preferred_element_type: the dtype of the results, twice as wide.
+
+    Returns:
+      The two arrays.
 
     Raises:
       ValueError: the shape of ``ab`` does not fit the format.

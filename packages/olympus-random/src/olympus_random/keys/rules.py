@@ -26,13 +26,13 @@ from .primitives import (
 # ---- propagation over explicit axes of a mesh ----
 
 
-def _same(operands: Any, results: Any, **params: Any) -> Any:
+def _operand_sharding(operands: Any, results: Any, **params: Any) -> Any:
     """Propagates the sharding of the operand's dimensions; appended dimensions are not sharded."""
     entries = entries_of(operands[0])
     return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
 
 
-def _numbers(operands: Any, results: Any) -> list[Any]:
+def _threefry2x32_shardings(operands: Any, results: Any) -> list[Any]:
     """Propagates shardings through an elementwise operation with several results."""
     entries = elementwise_split("threefry2x32")(operands, results)
     return [entries] * len(results)
@@ -46,14 +46,14 @@ for _primitive in (
     random_unwrap_p,
     random_clone_p,
 ):
-    propagation_rules.define(_primitive, Propagation(_same))
+    propagation_rules.define(_primitive, Propagation(_operand_sharding))
 propagation_rules.define(random_fold_in_p, Propagation(elementwise_split("random_fold_in")))
-propagation_rules.define(threefry2x32_p, Propagation(_numbers))
+propagation_rules.define(threefry2x32_p, Propagation(_threefry2x32_shardings))
 
 # ---- batching ----
 
 
-def _first_place(primitive: Primitive) -> Any:
+def _front_batching(primitive: Primitive) -> Any:
     """Returns the batching rule of a primitive that appends dimensions to those of the operand."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
@@ -65,7 +65,7 @@ def _first_place(primitive: Primitive) -> Any:
 for _primitive in (random_seed_p, random_clone_p, random_unwrap_p):
     batching_rules.define(_primitive, unary(_primitive))
 for _primitive in (random_split_p, random_bits_p, random_wrap_p):
-    batching_rules.define(_primitive, _first_place(_primitive))
+    batching_rules.define(_primitive, _front_batching(_primitive))
 
 
 @batching_rules.define(random_fold_in_p)

@@ -96,8 +96,8 @@ def poisson(
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     zero = scalar(0, lam.dtype)
     use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
-    # Each method computes all elements. Elements of the other method get a mean that is fast to
-    # sample.
+    # Each method computes all elements. Elements that the other method samples get a mean that is
+    # fast to sample.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
     drawn = lax.select(
@@ -253,8 +253,8 @@ def sample_binomial(key: Any, n: Any, p: Any) -> Any:
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, 0.01), q)
     use_inversion = lax.bitwise_or(n_is_invalid, lax.le(lax.mul(n, q), number(10)))
     trials = lax.floor(n)
-    # Each method computes all elements. Elements of the other method get parameters that are fast
-    # to sample.
+    # Each method computes all elements. Elements that the other method samples get parameters that
+    # are fast to sample.
     by_inversion = _binomial_inversion(
         key, lax.select(use_inversion, trials, lax.full_like(trials, 0)), q
     )

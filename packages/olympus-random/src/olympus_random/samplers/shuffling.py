@@ -104,9 +104,10 @@ def _permutation(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
 
 @compiled("axis")
 def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
-    # Sorting by random words is uniform unless words are equal. So the sort is repeated for many
-    # elements. Ties are rare enough with three times the bits of a permutation:
-    # https://github.com/jax-ml/jax/pull/1119 has the argument.
+    # Sorting by random words is not quite uniform, because words may be equal. For many elements,
+    # the sort is therefore repeated. Three times the bits that are needed to number all
+    # permutations make the effect of equal words negligible
+    # (https://github.com/jax-ml/jax/pull/1119).
     exponent = 3
     size = math.prod(x.shape)
     if not is_constant_dim(size):

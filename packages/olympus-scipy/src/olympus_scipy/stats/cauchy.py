@@ -29,7 +29,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(logpdf(0.5)), 4)
@@ -49,7 +49,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(pdf(0.5)), 4)
@@ -68,7 +68,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(cdf(0.5)), 4)
@@ -89,7 +89,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(logcdf(0.5)), 4)
@@ -108,7 +108,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(sf(0.5)), 4)
@@ -128,7 +128,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(logsf(0.5)), 4)

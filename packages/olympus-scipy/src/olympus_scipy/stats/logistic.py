@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(logpdf(0.5)), 4)
@@ -48,7 +48,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(pdf(0.5)), 4)
@@ -67,7 +67,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(cdf(0.5)), 4)
@@ -88,7 +88,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(sf(0.5)), 4)
@@ -109,7 +109,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(ppf(0.5)), 4)
@@ -130,7 +130,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(isf(0.25)), 4)

@@ -26,7 +26,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(logpdf(0.5)), 4)
@@ -46,7 +46,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       scale: the scale of the distribution, positive.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of inexact dtype, of the broadcast shape of the operands.
 
     Example:
       >>> round(float(pdf(0.5)), 4)

@@ -183,7 +183,7 @@ def sem(
     Args:
       a: an array of numbers.
       axis: the axis; None takes all axes.
-      ddof: the difference of degrees of freedom in the standard deviation.
+      ddof: the number that is subtracted from the count in the divisor of the variance.
       nan_policy: ``"propagate"``, or ``"omit"`` to ignore NaN.
       keepdims: whether to keep the axis with size 1.
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that arrays were donated to, for errors that say where an array's memory went.
+"""Record of the calls to which arrays were donated.
 
-Only the first call of each executable is noted, because later ones do not enter Python. The calls
-are therefore known by the types of arrays that they take.
+Errors about deleted arrays name these calls. Only the first call of each executable is recorded,
+because later calls do not enter Python. The record therefore contains the types of the donated
+arrays, not the arrays. An error names the calls that took arrays of the same type.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from olympus_ir.types.avals import AbstractValue
 
 __all__ = ["calls_that_took", "note_donations"]
 
-# By type of the donated array: the calls, the last one last.
+# Maps the type of a donated array to the calls that took arrays of this type, latest last.
 _calls: dict[str, dict[str, None]] = {}
 
-_MOST = 3  # calls of one type, which an error names
+_MOST = 3  # the number of calls that are kept for one type
 _MOST_TYPES = 1000
 
 
 def note_donations(name: str, donated: Iterable[AbstractValue]) -> None:
-    """Notes that the user's line that is running donates arrays to a function.
+    """Records that the user's current line donates arrays to a function.
 
     Args:
       name: the name of the function.
@@ -43,5 +44,5 @@ def note_donations(name: str, donated: Iterable[AbstractValue]) -> None:
 
 
 def calls_that_took(aval: AbstractValue) -> str:
-    """Returns the calls that an array of a type may have been donated to, as a list in words."""
+    """Returns a text that lists the calls to which an array of this type may have been donated."""
     return "\nor ".join(reversed(_calls.get(aval.str_short(), {})))

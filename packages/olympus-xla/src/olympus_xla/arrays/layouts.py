@@ -189,6 +189,9 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       x: an array or a pytree of arrays.
       layouts: a `Layout`, or a pytree of layouts that is a prefix of ``x``.
 
+    Returns:
+      ``x``, with the layouts of its arrays constrained.
+
     Raises:
       ValueError: a value of ``layouts`` is not a layout, or has another rank than its array.
 

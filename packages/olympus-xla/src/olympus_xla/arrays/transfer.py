@@ -140,6 +140,9 @@ def put_leaf(
       may_alias: whether the result may share memory with ``value``. None allows it only if
         ``value`` is an OLYMPUS array, and True also if it is a NumPy array.
 
+    Returns:
+      An array on the devices of ``place``.
+
     Raises:
       TypeError: ``value`` is not an array or scalar.
     """

@@ -48,7 +48,7 @@ class Compiled:
         self.executable = executable
         self.placement = placement
         self.constants = constants
-        self._noted = False  # whether the line of the first call that donates is noted
+        self._noted = False  # whether the first call with donated operands is recorded
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
         """Returns the `Fastpath` for later calls by C++; None if calls must enter Python."""

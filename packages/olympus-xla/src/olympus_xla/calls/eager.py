@@ -43,8 +43,8 @@ else:
 
 _DEFAULT_OPTIONS = JitOptions()
 _LEAF = tree_structure(0)
-# The numbers of programs that are kept for a primitive. The second is for primitives whose
-# parameters are programs, such as loops, because their programs are larger.
+# The largest numbers of programs that are kept for a primitive. The second number is for primitives
+# whose parameters are programs, such as loops, because their programs are larger.
 _MOST_PROGRAMS = 4096
 _MOST_WITH_FUNCTIONS = 256
 

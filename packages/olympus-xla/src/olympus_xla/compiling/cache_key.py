@@ -11,8 +11,8 @@ The key covers everything on which the compiler's output depends:
   processors, and the number that this process may use.
 
 Some programs have no key: programs that contain addresses of their process, and programs changed by
-a compiler pass written in Python. The user's cache folder is used without a request. For this
-folder, a program has a key only if all of its foreign calls are known to contain no addresses.
+a compiler pass written in Python. The cache in the user's cache folder is on by default. For this
+cache, a program has a key only if all of its foreign calls are known to contain no addresses.
 """
 
 from __future__ import annotations

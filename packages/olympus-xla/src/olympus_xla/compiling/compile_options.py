@@ -108,19 +108,21 @@ def _set_efforts(build: Any) -> None:
         build.debug_options.xla_llvm_disable_expensive_passes = True
 
 
-# XLA's own caches for GPUs, which are options and names in the folder at once.
+# XLA's options for its own caches for GPUs. Each option's name is also the name of the cache in the
+# folder.
 _GPU_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
 
 
 def use_gpu_caches(options: Any, platform: str) -> None:
     """Keeps XLA's own caches for GPUs beside the compiled programs on disk.
 
-    The flag ``olympus_persistent_cache_enable_xla_caches`` names them. There are none without
-    ``olympus_compilation_cache_dir``, and none where that is a folder of a remote store.
+    The flag ``olympus_persistent_cache_enable_xla_caches`` names the caches to keep. No cache is
+    kept if the flag ``olympus_compilation_cache_dir`` is not set, or names a folder of a remote
+    store.
 
     Args:
       options: XLA's compile options, which are changed.
-      platform: the platform that programs are compiled for.
+      platform: the platform for which programs are compiled.
     """
     folder = config_cache_flags.compilation_cache_dir.value
     named = config_cache_flags.persistent_cache_enable_xla_caches.value or "none"

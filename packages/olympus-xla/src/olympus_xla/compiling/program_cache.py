@@ -403,7 +403,7 @@ _told: set[tuple[Path, str]] = set()
 
 
 def _cache() -> UserCache | None:
-    """Returns the folder of programs; None if it is disabled or cannot be used."""
+    """Returns the cache of programs in the user's folder; None if it is off or cannot be used."""
     global _opened
     if not config_cache_flags.enable_compilation_cache.value:
         return None

@@ -47,8 +47,8 @@ class custom_rule(CustomRuleFunction):
       ``lower`` or ``partition``, it batches ``reference``, or else the function itself.
 
     Derivative rules take precedence over ``batch``: `vmap` of a derivative batches the derivative
-    rule. If the forward pass calls the function itself, its rules apply there, too. `custom_jvp`
-    and `custom_vjp` are special cases with a single rule.
+    rule. If the forward pass calls the function, the rules of the function apply to this call, too.
+    `custom_jvp` and `custom_vjp` are special cases with a single rule.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.

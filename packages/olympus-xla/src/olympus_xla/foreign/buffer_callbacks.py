@@ -55,6 +55,9 @@ def buffer_callback(
         memory. The result's buffer initially has the argument's values.
       command_buffer_compatible: whether a GPU may record and repeat the callback's commands.
 
+    Returns:
+      A function of arrays that returns arrays of the types in ``result_shape_dtypes``.
+
     Raises:
       ValueError: an argument has another form than described.
 

@@ -21,6 +21,9 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Args:
       return_string: whether to return the text instead of printing it.
 
+    Returns:
+      The text if ``return_string`` is True, else None.
+
     Example:
       >>> text = print_environment_info(return_string=True)
       >>> [line.partition(":")[0] for line in text.splitlines() if line.startswith("jaxlib")]

@@ -72,6 +72,9 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       fun: the function.
 
+    Returns:
+      The function with the method ``specialize``.
+
     Example:
       >>> import olympus
       >>> @colocated_python
@@ -164,6 +167,9 @@ def colocated_python_class(cls: type) -> Any:
 
     Args:
       cls: the class.
+
+    Returns:
+      A class with the constructor and the methods of ``cls``.
 
     Example:
       >>> import olympus

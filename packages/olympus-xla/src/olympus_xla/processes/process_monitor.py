@@ -110,7 +110,7 @@ class ProcessMonitor:
             self._signal = None
 
     def say_good_bye(self) -> None:
-        """Announces that this process will leave, to the other processes."""
+        """Announces to the other processes that this process will leave."""
         self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
 
     # ---- the monitoring thread ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with transformations around them."""
+"""Wrapped functions, which libraries extend by transformations of their arguments and results."""
 
 from .. import _lazy
 

@@ -51,6 +51,9 @@ def define_prng_impl(
       fold_in: makes a key from a key and an integer scalar.
       name: the name that selects the generator. With the default, the generator is not registered.
       tag: the short name of the generator in printed key types.
+
+    Returns:
+      The bit generator.
     """
     implementation = PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
     return implementation if name == "<unnamed>" else register_prng(implementation)

@@ -227,6 +227,9 @@ def mha_reference(
       mask_value: the score of masked pairs of a query and a key.
       sm_scale: the factor of the products of queries and keys.
 
+    Returns:
+      An array of the shape of queries.
+
     Example:
       >>> import numpy as np
       >>> x = np.ones((1, 1, 2, 4), np.float32)

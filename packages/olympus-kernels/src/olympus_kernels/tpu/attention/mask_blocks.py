@@ -51,6 +51,9 @@ def mask_blocks(
       shards: the number of devices over which the heads are split.
       by_keys: whether the outer blocks are blocks of keys.
 
+    Returns:
+      The `MaskBlocks` of the mask.
+
     Raises:
       ValueError: the shape of the mask is not a multiple of the block sizes.
     """

@@ -168,6 +168,9 @@ def get_tuned_block_sizes(
       max_num_batched_tokens: the number of queries.
       pages_per_seq: the number of pages of a sequence.
 
+    Returns:
+      The number of pages and the number of queries in a block.
+
     Example:
       >>> get_tuned_block_sizes("float32", "float32", 8, 1, 128, 16, 1024, 64)
       (8, 32)

@@ -130,8 +130,8 @@ def _cbrt(x: Any) -> Any:
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    # The ranks of numbers are their bits, in reverse order for negative numbers. Subnormals have
-    # ranks, too.
+    # The rank of a number is its position among all floats, subnormals included. It follows from
+    # the bits, read as an integer.
     lowest = np.int32(-(2**31))
     zero = np.int32(0)
 

@@ -55,8 +55,8 @@ __all__ = [
     "reference_array",
 ]
 
-# An evaluation takes about a hundredth of the time of a compilation. So even a program that is
-# called exactly this often costs less than its compilation.
+# An evaluation takes about a hundredth of the time of a compilation. So this many evaluations of a
+# program take less time than one compilation.
 _CALLS = 32
 # With more elements, compiled code soon makes up for the time of its compilation. The first limit
 # is for one array, the second for all operands and results of the equations of one call.
@@ -70,8 +70,9 @@ _MOST_EQUATIONS = 256
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
-# Packages whose expansions are lowered unchanged and call no functions of the user. A function of
-# the user could be called twice: by an evaluation that stops, and by the compilation that follows.
+# Packages whose expansions are lowered unchanged and call no functions of the user. Otherwise, a
+# function of the user could be called twice: by an evaluation that stops, and by the compilation
+# that follows.
 _PACKAGES_OF_INSTRUCTIONS = ("olympus_ir.", "olympus_random.")
 
 

@@ -223,7 +223,7 @@ class _Functions:
 
 
 class _Sizes:
-    """Properties of equations for the estimate. Programs with several callers count once."""
+    """Properties of equations for the estimate. A program with several callers is analysed once."""
 
     def __init__(self) -> None:
         self._programs: dict[int, int] = {}

@@ -68,7 +68,7 @@ _jax_mlir_ext.register_dialects(upstream_dialects)
 class OlympusIrContext(_RawContext):
     """A context with only the dialects that programs use.
 
-    The bindings' class loads all dialects.
+    The context class of MLIR's Python bindings would load all dialects.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -484,7 +484,7 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
       callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
-    # the default number of lines that each enclosing call may add
+    # by default, the limit holds for each enclosing call; otherwise for all calls together
     is_default = limit == _FRAMES_IN_LOCATIONS
     pieces = []
     while limit > 0:

@@ -145,9 +145,8 @@ class _Numbering:
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}
         self._programs: dict[int, int] = {}
-        self._equations: dict[
-            int, int
-        ] = {}  # Keys are identities, since the pass runs twice on programs that share equations.
+        # The keys are the ids of equations. The pass runs twice, on programs that share equations.
+        self._equations: dict[int, int] = {}
 
     def of_equation(self, equation: Equation) -> int:
         number = self._equations.get(id(equation))
@@ -290,8 +289,8 @@ def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
 def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
     """Returns whether outlining pays off: XLA would fuse the blocks and recompute values.
 
-    XLA would do so if a chain of fused operations leads through a block, and if blocks beyond the
-    next use values of the block. Examines only one block, in the middle.
+    XLA would do so if a chain of fused operations leads through a block, and if values of the block
+    are used after the block that follows it. Examines only one block, in the middle.
     """
     block = blocks[len(blocks) // 2]
     size = len(block)

@@ -2,11 +2,11 @@
 """Starts of slices as values, so that equal steps of unrolled code are compiled once.
 
 Step ``i`` of unrolled code takes its weights or inputs from a stack, ``ws[i]``. XLA compiles equal
-fused functions once, but a slice with a constant start is fused into the operations that use it,
-and makes a function of its own of each step. This pass replaces such slices by ``dynamic_slice``,
-whose start is a constant behind an optimization barrier. The fused functions then take the start as
-an operand and are equal. As with the cuts of fusion_cuts.py, the pass of XLA that removes barriers
-is switched off. docs/decisions/043-cut-fusions.md has the measurements.
+fused functions once. However, a slice with a constant start is fused into the operations that use
+it, so the functions of different steps are not equal. This pass replaces such slices by
+``dynamic_slice``, whose start is a constant behind an optimization barrier. The fused functions
+then take the start as an operand and are equal. As with the cuts of fusion_cuts.py, the pass of XLA
+that removes barriers is switched off. docs/decisions/043-cut-fusions.md has the measurements.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ __all__ = ["with_starts_as_values"]
 
 # Smaller programs compile quickly anyway.
 _FEWEST_EQUATIONS = 48
-# The number of windows of one shape in one operand from which on it pays.
+# Slices of an operand are replaced if they take at least this many windows of one shape.
 _FEWEST_STARTS = 8
-# Numbers from one or two stacks are mostly operands of one large function, such as the coefficients
-# of a polynomial. It is not compiled faster, and runs a tenth slower.
+# Single numbers are replaced only if they come from at least this many stacks. Numbers from one or
+# two stacks, such as the coefficients of a polynomial, are mostly operands of one large function.
+# With replaced slices, this function compiles no faster, and runs a tenth slower.
 _FEWEST_STACKS_OF_NUMBERS = 3
 
 _INDEX = ShapedArray((), np.dtype(np.int32))

@@ -130,12 +130,12 @@ def _is_below_half(x: Any) -> Any:
 
 
 def _reduced_by_half_turns(x: Any, shift: float, angle_below_half: Any) -> tuple[Any, Any]:
-    """Returns the absolute value of a float32 plus half turns, less the nearest half turns.
+    """Reduces an angle, the absolute value of a float32 plus half turns, by the nearest half turns.
 
     Args:
-      x: the float32.
-      shift: the number of half turns that are added.
-      angle_below_half: the angle where the absolute value is below 1/2.
+      x: the float32, in radians.
+      shift: the number of half turns that are added to the absolute value.
+      angle_below_half: the result where the absolute value is below 1/2.
 
     Returns:
       The sign bit, which is set if the number of half turns that are subtracted is odd, and the
@@ -191,9 +191,10 @@ def _reduced(x: Any) -> tuple[Any, Any]:
 
 
 def _digits_for(exponent: Any) -> tuple[Any, Any, Any]:
-    """Returns 28, 28 and 32 bits of 2/pi that floats with this exponent are multiplied by.
+    """Returns the bits of 2/pi by which floats with this exponent are multiplied.
 
-    Two of the first bits precede the binary point.
+    The three results have 28, 28 and 32 bits. Two bits of the first result precede the binary
+    point.
     """
     # The first digit needed has weight 2. Digits of higher weight give whole turns.
     high, middle, low = _words_from(lax.sub(exponent, lax.full_like(exponent, 120)))

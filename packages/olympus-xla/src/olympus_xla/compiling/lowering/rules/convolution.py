@@ -78,7 +78,8 @@ def _convolution(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
             if _is_taken_for_a_group(*geometry):
-                # The padding makes room for one more window.
+                # This padding adds one more window, so that XLA no longer takes the dimension for a
+                # group.
                 pads[number] = (0, window_strides[number])
                 shape[out_spec[number + 2]] += 1
     count = len(pads)
@@ -127,10 +128,10 @@ def _is_taken_for_a_group(
 ) -> bool:
     """Returns whether XLA mistakes a spatial dimension for a group, which may crash the process.
 
-    A group of products can be written as a convolution over a spatial dimension with this dilation
-    and stride, whose size equals the window's. If the kernel is larger than the input, XLA's
-    simplifier exchanges both, and then takes the dimension for a group without comparing the sizes.
-    Dimensions with padding are not affected.
+    A batch of products can be written as a convolution over a spatial dimension whose size equals
+    that of the window, with this dilation and stride. If the kernel is larger than the input, XLA's
+    simplifier swaps kernel and input. It then takes the dimension for such a batch without
+    comparing the sizes. Dimensions with padding are not affected.
     """
     return (
         tuple(padding) == (0, 0)
@@ -142,7 +143,7 @@ def _is_taken_for_a_group(
 
 
 def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
-    """Computes a convolution of complex numbers by convolutions of their parts."""
+    """Computes a convolution of complex numbers by convolutions of real and imaginary parts."""
     preferred = params.pop("preferred_element_type")
     if preferred is not None:
         preferred = np.zeros((), preferred).real.dtype

@@ -129,7 +129,7 @@ def _gather(
             unique_indices=unique_indices,
             fill_value=fill_value,
         )
-    # XLA clamps start indices, which the other two modes allow.
+    # XLA clamps start indices. The modes "clip" and "promise_in_bounds" allow this.
     words = _words(context, aval)
     offset_dims = tuple(dimension_numbers.offset_dims)
     offset_dims += tuple(range(len(aval.shape), len(aval.shape) + len(words)))

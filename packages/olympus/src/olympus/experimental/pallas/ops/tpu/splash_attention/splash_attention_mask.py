@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks of attention with sparse masks."""
+"""Sparse masks of attention."""
 
 from olympus_kernels.tpu.attention.masks import *  # noqa: F403
 from olympus_kernels.tpu.attention.masks import __all__ as __all__
