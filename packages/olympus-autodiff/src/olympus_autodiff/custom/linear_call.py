@@ -23,10 +23,13 @@ from ..zeros import Zero, add_tangents, aval_of, instantiate
 
 __all__ = ["linear_call", "linear_call_p"]
 
-# The operands are the residuals, followed by the linear operands. The parameters are: fun: a
-# function of flat residuals and flat linear operands. transpose: a function of flat residuals and
-# flat cotangents. num_res: the number of residuals. out_avals: the results' types. smooth: whether
-# derivatives with respect to residuals are those of `fun`; otherwise they raise an error.
+# The operands are the residuals, followed by the linear operands. The parameters are:
+# fun: a function of flat residuals and flat linear operands.
+# transpose: a function of flat residuals and flat cotangents.
+# num_res: the number of residuals.
+# out_avals: the results' types.
+# smooth: whether derivatives with respect to residuals are those of `fun`; otherwise they raise an
+#   error.
 linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
 
 

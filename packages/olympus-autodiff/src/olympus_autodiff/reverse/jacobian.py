@@ -302,7 +302,10 @@ def _standard_basis(tree: Any) -> Any:
 
 
 def _split_axis(tree: Any, array: Any, axis: int) -> Any:
-    """Splits an axis over the elements of all leaves into one array for each leaf of ``tree``."""
+    """Splits an axis over the elements of all leaves of ``tree``; returns one array for each leaf.
+
+    The returned arrays have the structure of ``tree``.
+    """
     leaves, structure = pytrees.tree_flatten(tree)
     shape = array.shape
     axis %= len(shape)

@@ -37,7 +37,8 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         aval = aval_of(x)
         kept_shape = _with_positional_axes(aval.shape, axes)
         attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)
-        # Call the function, not the primitive: it chooses the sum by the varying axes of the type.
+        # Call `lax.psum`, not its primitive: the function chooses the kind of sum by the axes over
+        # which the type varies.
         total = lax.psum(product(t, attained), axes, **params)
         return y, lax.div_p.bind(total, lax.psum(attained, axes, **params))
 

@@ -338,12 +338,13 @@ def _off_diagonal_inverse(differences: Any) -> Any:
 def _separated(values: Any) -> Any:
     """Heuristic: moves equal eigenvalues or singular values apart.
 
-    It does so only if ``olympus_strong_zeros`` is set. Values count as equal if their distance is
-    below the rounding error of a function of them. At equal values w, the derivative of a smooth
-    function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. At values
-    with a relative difference of 1.5e-8, it can be computed. It then has about eight correct
-    digits in double precision. A second derivative cannot be computed in this way, so it is made
-    infinite. Expressions that `recognition_rules` recognise have exact derivatives.
+    It does so only if ``olympus_strong_zeros`` is set. At equal values w, the derivative of a
+    smooth function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. If two
+    neighbouring values are closer than half a step, all values are therefore moved apart by
+    multiples of the step: the square root of the machine epsilon, times the largest value. The
+    derivative then has about eight correct digits in double precision. A second derivative cannot
+    be computed in this way, so it is made infinite. Expressions that `recognition_rules` recognise
+    have exact derivatives.
     """
     aval = aval_of(values)
     count = aval.shape[-1] if aval.shape else 0
@@ -529,6 +530,6 @@ def _svd_jvp(
 
 
 def _outside(basis: Any, moved: Any, values: Any) -> Any:
-    """Returns the component of moved singular vectors outside their span, divided by the values."""
+    """Returns the component of ``moved`` outside the span of ``basis``, divided by ``values``."""
     rest = lax.sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     return lax.div(rest, _columns(values, rest))

@@ -535,7 +535,7 @@ def _inverted(
     operands: ScanOperands[Any],
     start: _Cotangents,
 ) -> list[Any]:
-    """Pulls cotangents back through a loop, whose iterations an inverse step undoes."""
+    """Pulls cotangents back through a loop. An inverse step undoes each iteration of the loop."""
     inverse = loop.checkpoints.inverse
     assert inverse is not None
 

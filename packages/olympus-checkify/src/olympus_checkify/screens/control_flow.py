@@ -70,9 +70,10 @@ class _Branches(Step):
 
 
 def _where_same(shown: Sequence[bool], outer: Sequence[Fact], inner: Sequence[Fact]) -> list[bool]:
-    """Returns the flags ``shown``, cleared for values whose infinities are bad on one side only.
+    """Returns the flags ``shown``, cleared where only one of two facts has infinities.
 
-    The two sides are the inside and the outside of a nested program.
+    The two facts are about one value, outside and inside a nested program. If only one of them
+    allows infinities, an infinity is a bad element on one side only.
     """
     return [yes and a.infinite == b.infinite for yes, a, b in zip(shown, outer, inner, strict=True)]
 
@@ -190,7 +191,7 @@ class _While(_Loop):
         self.condition.cover([False])
         _, carried = self._cover(self.body, shown, (), self.num_consts)
         first = _where_same(carried, self.first, self.carry)
-        # The body may never run, so bad elements of its constants may not propagate.
+        # The body may never run. Bad elements of its constants then do not propagate.
         consts = len(self.equation.invars) - len(first)
         return [*[Way.NONE] * consts, *map(_way, first)]
 

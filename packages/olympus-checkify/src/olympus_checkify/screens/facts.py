@@ -42,7 +42,7 @@ def joined(facts: Iterable[Fact]) -> Fact:
 
 
 def is_inexact(aval: AbstractValue) -> bool:
-    """Returns whether a type is that of floats or complex numbers, with at least one element."""
+    """Returns whether a type has elements, and these are floats or complex numbers."""
     return (
         isinstance(aval, ShapedArray)
         and dtypes.issubdtype(aval.dtype, np.inexact)

@@ -152,7 +152,7 @@ def filter_exception(error: BaseException) -> None:
 
 
 def _unchain(error: BaseException, shown: TracebackType | None) -> None:
-    """Removes the previous error from an error's chain, if it never left the library.
+    """Removes the previous error from an error's chain, if the previous one never left the library.
 
     Args:
         error: the error.

@@ -73,7 +73,11 @@ def deviance(mu: Any) -> Any:
 
 
 def _temme(a: Any, mu: Any) -> tuple[Any, Any]:
-    """Returns ``eta * sqrt(a / 2)``, and the sum of ``c_k(eta) / a**k`` over ``sqrt(2 pi a)``."""
+    """Returns the two quantities of Temme's expansion.
+
+    These are ``eta * sqrt(a / 2)``, and the sum of ``c_k(eta) / a**k`` divided by
+    ``sqrt(2 pi a)``.
+    """
     ratio = lax.sqrt(2.0 * deviance(mu))
     eta = mu * ratio
     orders, terms = (8, 16) if is_double(a) else (3, 8)
@@ -117,7 +121,7 @@ def power_over_gamma(a: Any, x: Any) -> Any:
     exponent = where(near, near_mu * near_mu * deviance(near_mu), far)
     smooth = lax.exp(-big * exponent - stirling_remainder(big)) * lax.rsqrt(2.0 * math.pi * big)
     small = where(large, 1.0, a)
-    # For larger x the exponential is zero, and the power must stay finite.
+    # Above this bound on x, the exponential is zero, and the power must stay finite.
     bounded = lax.min(where(large, 1.0, x), full(x, 1e4 if is_double(x) else 1e3))
     # Multiply in two halves: the exponential may underflow although the product does not.
     root = lax.exp(-0.5 * (bounded + lax.lgamma(small + 1.0)))

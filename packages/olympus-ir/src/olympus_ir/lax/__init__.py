@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set: a primitive, a function that binds it and a shape rule per operation."""
+"""The instruction set: each operation has a primitive, a shape rule and a function to bind it."""
 
 import typing as _typing
 

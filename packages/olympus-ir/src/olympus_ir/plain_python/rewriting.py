@@ -280,9 +280,9 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _place(node: ast.AST, like: ast.AST) -> None:
-    """Gives a node the position of another node or its condition, limited to one line.
+    """Gives a node the position of a statement, or of its condition, limited to one line.
 
-    For calls of attributes, Python shows the last line.
+    Without the limit, Python would show the last line for a call of an attribute.
     """
     like = getattr(like, "test", None) or getattr(like, "iter", None) or like
     ast.copy_location(node, like)

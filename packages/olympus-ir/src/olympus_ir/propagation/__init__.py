@@ -3,7 +3,7 @@
 
 The table is `olympus_ir.programs.propagation.propagation_rules`. Each file holds the rules of one
 family of primitives. The table imports a file at the first operation on an operand with a layout.
-Primitives of higher packages have their rules there.
+Higher packages define the rules of their own primitives.
 
 May import `lax` and below.
 """

@@ -349,7 +349,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
 
 def build_tree(treedef: PyTreeDef, subtrees: Any) -> Any:
-    """Returns the pytree of a structure; its leaves come from nested iterables of the same shape.
+    """Returns the pytree of a structure with leaves from nested iterables of the same shape.
 
     Example:
         >>> build_tree(tree_structure((0, [0])), (1, [2]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory spaces: the kinds of memory that can hold a value. They are part of its type."""
+"""Memory spaces: the kinds of memory that can hold a value. A value's type includes its space."""
 
 from __future__ import annotations
 

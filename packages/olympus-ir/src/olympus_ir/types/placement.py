@@ -405,7 +405,7 @@ class AbstractMesh(BaseMesh):
     )
 
     abstract_device: AbstractDevice | None
-    # The C++ sharding reads this attribute, which holds the device list of meshes of devices.
+    # The C++ sharding reads this attribute. In a mesh of devices it holds the list of devices.
     _internal_device_list = None
 
     def __new__(

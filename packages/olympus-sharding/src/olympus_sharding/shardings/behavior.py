@@ -2,8 +2,8 @@
 """Methods of shardings: which device holds which part of an array.
 
 `SingleDeviceSharding` and `NamedSharding` are C++ types, records that the compiled call paths
-recognise by identity. Subclasses would lose these paths, so this module attaches their methods.
-olympus-xla attaches the translation for XLA, which only the runtime needs.
+recognise by identity. These paths would not recognise subclasses, so this module attaches methods
+to the types themselves. olympus-xla attaches the translation for XLA, which only the runtime needs.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ class _ProductOfBatch:
         dense_start = n_batch + n_sparse
         place = {dim: position for position, dim in enumerate(rhs_dims)}
         contracted, batch = pairs.contracted, pairs.batch
-        # Pairs of dimensions whose coordinates select elements of rhs, and sparse dimensions of the
-        # result.
+        # First the pairs of dimensions whose coordinates select elements of rhs, then the sparse
+        # dimensions that the result keeps.
         looked_up = [(l, r) for l, r in (*contracted, *batch) if l in sparse]
         self.look_up_columns = [l - n_batch for l, _ in looked_up]
         self.added = [d for d in sparse if d not in dict(contracted)]

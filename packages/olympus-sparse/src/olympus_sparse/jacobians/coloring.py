@@ -2,8 +2,8 @@
 """Colorings of patterns: columns or rows of one color are computed by one derivative.
 
 The colorings are greedy heuristics; see Gebremedhin, Manne and Pothen, "What Color Is Your
-Jacobian? Graph Coloring for Computing Derivatives", SIAM Review 47 (2005). Sets of colors are the
-bits of integers, so that a set costs one operation.
+Jacobian? Graph Coloring for Computing Derivatives", SIAM Review 47 (2005). A set of colors is
+stored as the bits of an integer, so an operation on sets is one operation on integers.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
 
     This is a star coloring: neighbors differ, and each path over four vertices has three colors.
     Each entry can then be read from the product of the matrix with the sum of the columns of one
-    color, in the row of the entry or in the row of its mirror image. It is a greedy heuristic: the
-    best of a periodic coloring and of two orders of the vertices.
+    color, in the row of the entry or in the row of its mirror image. It is a heuristic: the best of
+    periodic colorings and of greedy colorings in two orders of the vertices.
     """
     count = pattern.shape[0]
     if pattern.nnz in (0, count * count):

@@ -199,7 +199,7 @@ class Plan:
         return np.where(self._parts.by_row, self.jvps * self.shape[0] + from_vjps, from_jvps)
 
     def _places_in_sums(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Returns for each entry its place in the products, followed by the sums over subtrees."""
+        """Returns each entry's position in the result of `_with_sums`."""
         found = self._substitution = substitution_of(self.pattern, self.column_colors)
         on_diagonal = self.column_colors[columns] * self.shape[0] + rows
         of_sums = self.jvps * self.shape[0] + found.sum_of_entry

@@ -100,7 +100,7 @@ def color_acyclic(pattern: Pattern) -> np.ndarray:
 
 
 def _closes_cycle(forests: _Forests, neighbors: list[int], colors: list[int], color: int) -> bool:
-    """Returns whether two neighbors of one color are in one tree of this color and another."""
+    """Returns whether two neighbors of the same color share a tree of that color and ``color``."""
     trees = set()
     for each in neighbors:
         root = forests.root((each, color))

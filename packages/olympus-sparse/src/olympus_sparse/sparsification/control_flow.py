@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse rules of calls, branches and loops: their programs run on sparse arrays.
 
-Sparse arrays are pytrees, so branches and loops take them as they are. Results of branches and the
-carry of a loop need one structure. If structures differ only in whether entries are known to be
-sorted or unique, these properties are dropped.
+Sparse arrays are pytrees, so branches and loops take them as they are. All branches must return one
+structure, and so must all steps of a loop. If structures differ only in whether entries are known
+to be sorted or unique, these properties are dropped.
 """
 
 from __future__ import annotations

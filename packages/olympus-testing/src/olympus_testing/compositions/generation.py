@@ -94,7 +94,7 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
         devices=devices,
     )
     over_devices = any("jax.shard_map(" in each.template for each in draft.statements)
-    # An exported program needs the same number of devices.
+    # An exported program runs only on as many devices as it was exported for.
     if over_devices and stack and stack[-1].name == "export":
         stack = stack[:-1]
     return Program(function, tuple(elements(chooser, kind) for kind in kinds), stack, wide, smooth)

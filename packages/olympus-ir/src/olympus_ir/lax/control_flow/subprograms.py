@@ -178,7 +178,7 @@ def listed(differences: Sequence[str]) -> str:
 
 
 def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tree: Any) -> None:
-    """Raises if the structure of the carry that a loop's body returns differs from its input.
+    """Raises if a loop's body returns a carry of another structure than it takes.
 
     Raises:
       TypeError: if the structures differ.
@@ -211,7 +211,7 @@ def check_carry_types(
     in_avals: Sequence[AbstractValue],
     out_avals: Sequence[AbstractValue],
 ) -> None:
-    """Raises if the types of the carry that a loop's body returns differ from its input.
+    """Raises if a loop's body returns a carry of other types than it takes.
 
     Raises:
       TypeError: if a type differs.

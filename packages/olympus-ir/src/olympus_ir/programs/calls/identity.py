@@ -402,7 +402,7 @@ class _Visitor:
 
 
 def _is_of_library(value: Any) -> bool:
-    """Returns whether the library itself defines an attribute of one of its modules."""
+    """Returns whether a value from a module of the library is defined by the library."""
     if isinstance(value, types.ModuleType):
         return False
     if isinstance(value, types.FunctionType):
