@@ -204,10 +204,18 @@ isolated_sessions = generate(isolated, requires=["wheels"])
 generate(minimums, requires=["wheels"])
 
 
+# A PJRT plugin for CPUs, which a C++ program loads: XLA as a shared library, without Python code.
+PJRT_PLUGIN = "fastatomstruct-xla-cpu==2026.6.23"
+
+
 @nox.session(reuse_venv=True)
 def integration(session: nox.Session) -> None:
     """Runs the tests of the packages together (integration_tests/)."""
     install_workspace(session, *test_requirements())
+    try:
+        session.install("--no-deps", PJRT_PLUGIN)
+    except CommandFailed:
+        session.log("no PJRT plugin for this platform: tests of the C++ program are skipped")
     run_pytest(session, "integration_tests")
 
 
