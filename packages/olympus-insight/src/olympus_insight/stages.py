@@ -74,7 +74,7 @@ def _keyed_by_lines() -> Iterator[None]:
 
 
 def compiled_of(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
-    """Returns the executable of a function for arguments; returns a compiled stage as it is."""
+    """Returns the executable of a function for arguments; returns a compiled stage unchanged."""
     if isinstance(fun, Compiled):
         return fun
     if isinstance(fun, Lowered):

@@ -63,8 +63,8 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
 class AxisNameError(NameError, TypeError):
     """Error for a name in place of an axis, in functions that take no named axes.
 
-    It is both a NameError and a TypeError, because some functions of JAX raise the former and
-    others the latter.
+    It is both a NameError and a TypeError, because some functions of JAX raise a NameError for such
+    a name, and others raise a TypeError.
     """
 
 

@@ -432,7 +432,7 @@ def promote_dtypes_inexact(*args: Any) -> list[Array]:
 
 
 def promote_shapes(function: str, *args: Any) -> list[Array]:
-    """Brings operands to equal rank; dtypes and scalars stay as they are."""
+    """Brings operands to equal rank; dtypes and scalars do not change."""
     shapes = [np.shape(arg) for arg in args]
     rank = len(_common_shape(function, shapes))
     return [
@@ -518,7 +518,7 @@ _ready_types: set[type] = set()  # a cache of subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Array:
-    """Converts a NumPy array to an array. While a program is traced, a scalar becomes a literal.
+    """Converts a NumPy array to an OLYMPUS array. In a traced program, a scalar becomes a literal.
 
     Compilation reads literals without a transfer from a device.
     """

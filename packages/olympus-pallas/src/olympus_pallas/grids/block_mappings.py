@@ -52,7 +52,7 @@ class BlockMapping:
       origin: name of the operand, for messages.
       transforms: transforms of the block in memory.
       pipeline_mode: number of buffers, and other settings of the pipeline.
-      debug: whether to print the result.
+      debug: whether to print the mapping.
     """
 
     block_shape: tuple[BlockDim, ...]

@@ -47,7 +47,7 @@ class GridMapping:
       num_outputs: the number of outputs.
       get_grid_indices: source of the index maps' indices, if they do not come from this grid.
       local_grid_env: the grid that `program_id` sees, if it is not this grid.
-      debug: whether to print the result.
+      debug: whether to print the mapping.
     """
 
     grid: tuple[Any, ...]

@@ -156,19 +156,27 @@ class BufferedRefBase:
         raise TypeError(f"{type(self).__name__} cannot change its block specification")
 
     def advance_copy_in_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand with the next buffer to fill."""
+        """Returns the operand after the start of a copy in. By default, this is the same
+        operand.
+        """
         return self
 
     def advance_wait_in_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand with the next buffer to read."""
+        """Returns the operand after the wait for a copy in. By default, this is the same
+        operand.
+        """
         return self
 
     def advance_copy_out_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand with the next buffer to copy out."""
+        """Returns the operand after the start of a copy out. By default, this is the same
+        operand.
+        """
         return self
 
     def advance_wait_out_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand with the next buffer to wait for."""
+        """Returns the operand after the wait for a copy out. By default, this is the same
+        operand.
+        """
         return self
 
 
@@ -413,19 +421,19 @@ class BufferedRef(BufferedRefBase):
         return dataclasses.replace(self, **{name: lax.add(value, step)})
 
     def advance_copy_in_slot(self, predicate: Any = True) -> BufferedRef:
-        """Returns the operand with the next buffer to fill, if a predicate holds."""
+        """Returns the operand with ``copy_in_slot`` increased by one, if a predicate holds."""
         return self._advanced("copy_in_slot", predicate)
 
     def advance_wait_in_slot(self, predicate: Any = True) -> BufferedRef:
-        """Returns the operand with the next buffer to read, if a predicate holds."""
+        """Returns the operand with ``wait_in_slot`` increased by one, if a predicate holds."""
         return self._advanced("wait_in_slot", predicate)
 
     def advance_copy_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """Returns the operand with the next buffer to copy out, if a predicate holds."""
+        """Returns the operand with ``copy_out_slot`` increased by one, if a predicate holds."""
         return self._advanced("copy_out_slot", predicate)
 
     def advance_wait_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """Returns the operand with the next buffer to wait for, if a predicate holds."""
+        """Returns the operand with ``wait_out_slot`` increased by one, if a predicate holds."""
         return self._advanced("wait_out_slot", predicate)
 
     def with_spec(self, spec: BlockSpec) -> BufferedRef:

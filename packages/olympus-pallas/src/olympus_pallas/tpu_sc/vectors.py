@@ -195,7 +195,7 @@ def bitcast(x: Any, dtype: Any) -> Any:
 
 
 class PackFormat(enum.Enum):
-    """Order of the elements of two packed arrays: one array after the other, or interleaved."""
+    """Order of packed elements: pairs along a second dimension, or alternating in one dimension."""
 
     COMPRESSED = "compressed"
     INTERLEAVED = "interleaved"

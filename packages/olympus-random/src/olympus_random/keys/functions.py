@@ -289,7 +289,7 @@ def key_data(keys: ArrayLike) -> Array:
     """Returns the data of keys.
 
     Args:
-      keys: typed keys, or data, which is returned as it is.
+      keys: typed keys, or data, which is returned unchanged.
 
     Returns:
       A uint32 array of shape (*keys.shape, k), with k = 2 for ``"threefry2x32"``.

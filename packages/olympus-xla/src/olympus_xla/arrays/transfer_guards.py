@@ -66,7 +66,8 @@ def _set_thread_guard(value: bool | None) -> None:
     update_thread_guard(bool(value))
 
 
-# The runtime guards all threads on behalf of the one that has set the flag.
+# `update_thread_guard` applies to all threads, so a thread-local setting has the same effect as a
+# global setting.
 config_states.thread_guard.add_global_hook(_set_thread_guard)
 config_states.thread_guard.add_local_hook(_set_thread_guard)
 

@@ -40,7 +40,7 @@ from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
 # These modules are imported late for a fast import of OLYMPUS. `stages` loads MLIR and the lowering
-# rules, and the others load the rules of all transformations.
+# rules, and the other modules load the rules of all transformations.
 if TYPE_CHECKING:
     from olympus_ir import plain_python
     from olympus_ir.programs import mutable_types

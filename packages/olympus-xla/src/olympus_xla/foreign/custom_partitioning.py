@@ -100,10 +100,11 @@ class custom_partitioning:
         """Sets the rules by which the function is partitioned.
 
         Args:
-          partition: takes ``(mesh, arg_shapes, result_shape)``. The latter two are types with
-            shardings in the structure of arguments and result. It returns the mesh, the function
-            that each device runs on its shards, the shardings of the result, and the shardings of
-            the arguments. The function may use collectives over the axes of the mesh.
+          partition: takes ``(mesh, arg_shapes, result_shape)``. ``arg_shapes`` and ``result_shape``
+            are types with shardings, in the structures of the arguments and of the result.
+            ``partition`` returns the mesh, the function that each device runs on its shards, the
+            shardings of the result, and the shardings of the arguments. The function may use
+            collectives over the axes of the mesh.
           infer_sharding_from_operands: takes the same arguments, and returns the sharding of the
             result; used if there is no ``sharding_rule``.
           propagate_user_sharding: takes ``(mesh, result_shape)``, where ``result_shape`` has the

@@ -25,7 +25,7 @@ _INT64 = np.dtype(np.int64)
 def storage_dtype(dtype: Any) -> Any:
     """Returns the dtype of elements in memory.
 
-    A boolean takes a byte. Numbers narrower than a byte share one.
+    A boolean takes a byte. Two or more numbers narrower than a byte share a byte.
     """
     return np.dtype(np.int8) if dtype == BOOL or bit_width(dtype) < 8 else np.dtype(dtype)
 

@@ -49,7 +49,7 @@ _CANDIDATE_PERIODS = 8
 # Families of operations that the compiler fuses.
 _FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
 # The parameters by which equations of these primitives are compared. Lowering does not use the
-# others.
+# other parameters.
 _PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
 
 _PLAIN = frozenset({bool, int, str, type(None)})

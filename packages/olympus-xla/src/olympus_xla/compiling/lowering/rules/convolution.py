@@ -77,9 +77,9 @@ def _convolution(
         for number, geometry in enumerate(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
-            if _is_taken_for_a_group(*geometry):
+            if _is_taken_for_a_batch(*geometry):
                 # This padding adds one more window, so that XLA no longer takes the dimension for a
-                # group.
+                # batch.
                 pads[number] = (0, window_strides[number])
                 shape[out_spec[number + 2]] += 1
     count = len(pads)
@@ -118,7 +118,7 @@ def _is_longer(length: Any, size: Any) -> bool:
     return type(length) is int and type(size) is int and length > size
 
 
-def _is_taken_for_a_group(
+def _is_taken_for_a_batch(
     size: int,
     window: int,
     stride: int,
@@ -126,7 +126,7 @@ def _is_taken_for_a_group(
     lhs_dilation: int,
     rhs_dilation: int,
 ) -> bool:
-    """Returns whether XLA mistakes a spatial dimension for a group, which may crash the process.
+    """Returns whether XLA mistakes a spatial dimension for a batch, which may crash the process.
 
     A batch of products can be written as a convolution over a spatial dimension whose size equals
     that of the window, with this dilation and stride. If the kernel is larger than the input, XLA's
