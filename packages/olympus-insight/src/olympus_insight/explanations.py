@@ -207,7 +207,7 @@ class _Explain:
     __name__ = __qualname__ = "explain"
 
     def __init__(self) -> None:
-        # `help` and public modules read and set them as those of a function.
+        # `help` and the public modules read and set these attributes, as they do for functions.
         self.__module__ = __name__
         self.__doc__ = type(self).__doc__
 

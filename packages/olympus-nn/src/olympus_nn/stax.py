@@ -219,7 +219,7 @@ Identity = _identity()
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Makes a layer that sets random elements to zero and divides the others by their probability.
+    """Makes a layer that sets random elements to zero, and divides the kept elements by ``rate``.
 
     Args:
       rate: the probability with which an element is kept.

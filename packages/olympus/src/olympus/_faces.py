@@ -72,7 +72,7 @@ def _publish_docstrings(*values: Any) -> None:
     """Lets the examples in docstrings import from the public modules."""
     for value in values:
         docstring = getattr(value, "__doc__", None)
-        # The search is a fraction of a microsecond; few docstrings pass it.
+        # This test takes a fraction of a microsecond, and few docstrings have such imports.
         if isinstance(docstring, str) and " olympus_" in docstring:
             # The docstring of a compiled function cannot be replaced.
             with contextlib.suppress(AttributeError, TypeError):

@@ -104,7 +104,9 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._nodes_left = len(data)  # a node that is referred to once takes several bytes
+        # A node takes several bytes, so more visits than bytes mean that nodes are referred to
+        # repeatedly.
+        self._nodes_left = len(data)
 
     def node(self, position: int) -> Any:
         data = self._data

@@ -127,7 +127,7 @@ def asarray(
     device: Any = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
-    """Returns a value as an array. An array of the requested dtype is returned as is.
+    """Returns a value as an array. An array of the requested dtype is returned unchanged.
 
     Args:
       a: a value that `array` accepts.

@@ -66,7 +66,7 @@ _bool = np.dtype(bool)
 
 
 def _add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Returns the sum of two arrays, elementwise; for booleans, whether one is true.
+    """Returns the sum of two arrays, elementwise; for booleans, whether at least one is true.
 
     Args:
       x: an array or scalar.

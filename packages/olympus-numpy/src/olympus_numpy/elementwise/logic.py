@@ -218,7 +218,7 @@ def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Returns whether one of the elements is true, or not zero.
+    """Returns whether at least one of the elements is true, or not zero.
 
     Args:
       x: an array or scalar.
@@ -520,7 +520,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 # ---- closeness and equality ----
 
 
-# Tolerances relative to the second operand, and beside it.
+# The default relative and absolute tolerances.
 _RTOL, _ATOL = 1e-05, 1e-08
 
 

@@ -86,7 +86,10 @@ class MaskedPart(NamedTuple):
         return where(mask, new, old)
 
     def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
-        """Replaces the dimension of selected elements by a dimension of size 1 per mask axis."""
+        """Returns the values in a shape that broadcasts to the array.
+
+        A dimension of size 1 for each axis of the mask replaces the dimension of selected elements.
+        """
         leading = values.ndim - self.trailing - 1
         if leading >= 0:
             if values.shape[leading] != 1:

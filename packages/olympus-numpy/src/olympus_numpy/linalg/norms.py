@@ -38,7 +38,10 @@ def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _root(squares: Any) -> Any:
-    """Returns the square root; with strong zeros, all its derivatives at zero are zero."""
+    """Returns the square root.
+
+    Under the flag `olympus_strong_zeros`, all derivatives at zero are zero.
+    """
     if not config_states.strong_zeros.value:
         return sqrt(squares)
     is_zero = squares == 0

@@ -43,7 +43,10 @@ _int32 = np.dtype(np.int32)
 
 
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """Flattens the reduced axes into the last; returns the result's other sizes, too."""
+    """Flattens the reduced axes into one, the last; also returns the shape without these axes.
+
+    With ``keepdims``, the shape has them with size one.
+    """
     axes = canonical_axes(axis, a.ndim)
     others = [dim for dim in range(a.ndim) if dim not in axes]
     kept = tuple(

@@ -41,7 +41,7 @@ def _pallas_call_types(*avals: Any, out_avals: Any, jaxpr: Olympuspr, **params: 
 
 
 class CompilerParams:
-    """Base of the parameters of a platform's compiler; see `triton` and `tpu`."""
+    """Base class of the parameters of a platform's compiler; see `triton` and `tpu`."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ __all__ = ["Mesh"]
 
 
 class Mesh:
-    """Base of meshes of cores, as `kernel` and `core_map` use them."""
+    """Base class of meshes of cores, which `kernel` and `core_map` use."""
 
     @property
     def shape(self) -> OrderedDict[Any, int]:

@@ -306,7 +306,7 @@ _rules: dict[Primitive, Callable[..., Any]] = {
 
 
 def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
-    """Defines the rule of a primitive whose nested programs read indices of the grid."""
+    """Registers the function that binds a primitive whose nested programs read grid indices."""
     _rules[primitive] = rule
 
 

@@ -20,7 +20,7 @@ from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
-    """Returns the new values of an equation's operands, the first of which is the reference."""
+    """Returns the new array for the reference, the first operand, and None for other operands."""
     return [array, *[None] * (len(operands) - 1)]
 
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Transform:
-    """Base of transforms between a reference's memory and its view."""
+    """Base class of transforms between the memory of a reference and a view of it."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
         """Returns the type of the view of an array."""
@@ -207,7 +207,7 @@ define_view(SwizzleTransform, lambda transform, array: array)
 
 
 class _Elsewhere(Transform):
-    """Base of views of the buffer of the same name on another block or device."""
+    """Base class of views of the same buffer in another block or on another device."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
         """Returns the type of the buffer, which is the same everywhere."""

@@ -139,7 +139,7 @@ def _shape(num_barriers: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _BarrierType:
-    """Base of barriers."""
+    """Base class of the types of barriers."""
 
     def _dtype(self) -> BarrierDType:
         raise TypeError("a kind of barrier says what its dtype is")

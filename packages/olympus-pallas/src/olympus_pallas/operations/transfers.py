@@ -380,8 +380,8 @@ def make_async_remote_copy(
 
     All devices run the same kernel, so ``dst_ref`` and ``recv_sem`` name the buffer and the
     semaphore of the other device. ``wait_send()`` waits until the source on this device has been
-    read. ``wait_recv()`` waits until that number of elements has arrived on this device, from any
-    sender. ``wait()`` does both.
+    read. ``wait_recv()`` waits until as many elements as the copy moves have arrived on this
+    device, from any sender. ``wait()`` does both.
 
     Args:
       src_ref: source of the copy.
@@ -428,8 +428,8 @@ def async_remote_copy(
 def get_barrier_semaphore() -> Any:
     """Returns the barrier semaphore of the devices that run kernels of one ``collective_id``.
 
-    The semaphore outlives the kernel. So each device must subtract as much as the others have
-    added.
+    The semaphore outlives the kernel. So each device must subtract as much as the other devices
+    have added to its semaphore.
     """
     return get_barrier_semaphore_p.bind()
 

@@ -56,7 +56,7 @@ def _size(dim: Any) -> int:
 
 
 class BufferedRefBase:
-    """Base of operands of pipelines."""
+    """Base class of operands of pipelines."""
 
     is_trivial_windowing: bool = False
     has_allocated_buffer: bool = False
@@ -156,27 +156,19 @@ class BufferedRefBase:
         raise TypeError(f"{type(self).__name__} cannot change its block specification")
 
     def advance_copy_in_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand after the start of a copy in. By default, this is the same
-        operand.
-        """
+        """Returns the operand after the start of a copy in; by default the same operand."""
         return self
 
     def advance_wait_in_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand after the wait for a copy in. By default, this is the same
-        operand.
-        """
+        """Returns the operand after the wait for a copy in; by default the same operand."""
         return self
 
     def advance_copy_out_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand after the start of a copy out. By default, this is the same
-        operand.
-        """
+        """Returns the operand after the start of a copy out; by default the same operand."""
         return self
 
     def advance_wait_out_slot(self, predicate: Any = True) -> Any:
-        """Returns the operand after the wait for a copy out. By default, this is the same
-        operand.
-        """
+        """Returns the operand after the wait for a copy out; by default the same operand."""
         return self
 
 
@@ -441,7 +433,7 @@ class BufferedRef(BufferedRefBase):
         return dataclasses.replace(self, _spec=spec)
 
     def with_next_fetch(self, next_fetch: Sequence[Any] | None = None) -> BufferedRef:
-        """Returns the operand with another grid index to fetch next."""
+        """Returns the operand with another grid index of the next block to copy in."""
         return dataclasses.replace(self, next_fetch=next_fetch)
 
     # ---- references ----

@@ -30,7 +30,7 @@ def get_sparse_core_info() -> SparseCoreInfo:
 
 
 class _SubcoreMesh(Mesh):
-    """Base of meshes of subcores."""
+    """Base class of meshes of subcores."""
 
     @property
     def size(self) -> int:

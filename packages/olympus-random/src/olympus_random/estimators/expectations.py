@@ -34,10 +34,10 @@ def score_function(
     """Makes an estimator of expectations whose derivatives use the score of the draws.
 
     The draws may be integers or booleans, and ``f`` need not be differentiable. The derivative is
-    the mean of ``f(draw)`` times that of ``log_prob``: the score-function estimator, or REINFORCE
-    (Williams 1992; Mohamed and others 2020), with the mean of the other draws as baseline (Kool,
-    van Hoof and Welling 2019). It is unbiased in both modes and for any order (Foerster and others
-    2018). Parameters that ``f`` itself closes over are differentiated, too.
+    the mean of ``f(draw)`` times the derivative of ``log_prob``: the score-function estimator, or
+    REINFORCE (Williams 1992; Mohamed and others 2020), with the mean of the other draws as baseline
+    (Kool, van Hoof and Welling 2019). It is unbiased in both modes and for any order (Foerster and
+    others 2018). Parameters that ``f`` itself closes over are differentiated, too.
 
     Args:
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.

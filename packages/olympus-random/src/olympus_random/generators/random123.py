@@ -138,7 +138,10 @@ def _bits_of(high: Any, low: Any, others: Sequence[Any], bit_width: int) -> Any:
 def _four_word_generator(
     cipher: Callable[..., Any], key_size: int, seed: Callable[[Any], Any], name: str, tag: str
 ) -> PRNGImpl:
-    """Returns the generator for a cipher of four words. A key is the first words of a block."""
+    """Returns the generator for a cipher of four words.
+
+    Its keys consist of ``key_size`` words.
+    """
     # Bits use one half of the counters, and keys use the other half.
     folded = name.startswith("threefry")
 

@@ -238,7 +238,7 @@ def _joined_words(high: Any, low: Any) -> Any:
 
 
 def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Returns bits from one sequence of counters. Each pair takes a counter of each half."""
+    """Returns bits from one sequence of counters. Each pair takes one counter from each half."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:

@@ -391,8 +391,9 @@ def _polar_of(
 def _tall_polar(max_iterations: int | None, eps: float | None) -> Callable[[Any], Any]:
     """Returns the decomposition of a tall matrix, with derivatives of any order.
 
-    With z = u^H da, the change x = u^H du is skew and solves h x + x h = z - z^H. The derivative is
-    defined where a has full rank, also at equal singular values.
+    The decomposition is a = u h. With z = u^H da, the matrix x = u^H du is skew-Hermitian. It
+    solves h x + x h = z - z^H. The derivative is defined where a has full rank, also at equal
+    singular values.
     """
 
     @custom_jvp

@@ -45,7 +45,7 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
 
 
 def _ratio(x: Any, y: Any) -> Any:
-    """Returns ``x / y``; with strong zeros, zero where ``x`` is zero."""
+    """Returns ``x / y``; under the flag `olympus_strong_zeros`, zero where ``x`` is zero."""
     if not config_states.strong_zeros.value:
         return x / y
     return onp.where(x == 0, 0, x / onp.where(x == 0, 1, y))

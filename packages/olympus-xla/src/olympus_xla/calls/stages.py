@@ -104,7 +104,7 @@ class ArgInfo:
 
 
 class Stage:
-    """Base of the stages: the types and structures of arguments and results."""
+    """Base class of the stages, with the types and structures of arguments and results."""
 
     __slots__ = ("_in_tree", "_program")
 

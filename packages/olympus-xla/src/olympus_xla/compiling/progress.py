@@ -17,7 +17,8 @@ __all__ = ["shown", "watching_threads"]
 _SHOWN_AFTER = 3.0
 _REFRESHED_EVERY = 1.0
 
-# The running compilations, in the order of their start: the name with the size, and the start time.
+# The running compilations by thread, in the order of their start. Each has a text with the name and
+# the size of the program, and the start time.
 _running: dict[int, tuple[str, float]] = {}
 _began = threading.Event()
 _watcher: threading.Thread | None = None
@@ -88,7 +89,7 @@ def _watch() -> None:
 
 
 def _line() -> str:
-    """Returns the text to show: the longest compilation, and the number of others."""
+    """Returns the text to show: the earliest compilation, and the number of other compilations."""
     now = time.monotonic()
     slow = [(now - began, name) for name, began in list(_running.values())]
     slow = sorted((each for each in slow if each[0] >= _SHOWN_AFTER), reverse=True)

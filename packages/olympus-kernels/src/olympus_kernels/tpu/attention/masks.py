@@ -143,7 +143,7 @@ def _check_chunk(chunk_size: int) -> None:
 
 
 class Mask:
-    """Base of masks. They are compared by content, so that heads with equal masks share blocks."""
+    """Base class of masks. Masks are compared by content, so that equal masks share blocks."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def reduce_axis(
 
 
 def _combiner(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[[Any], Any]:
-    """Returns the function of two elements for a dtype."""
+    """Returns a function from a dtype to the function that combines two elements of the dtype."""
 
     def of_dtype(dtype: Any) -> Combine:
         name = for_floats if is_float(dtype) else signed

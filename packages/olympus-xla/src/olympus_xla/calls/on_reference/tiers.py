@@ -110,7 +110,10 @@ class _Compiler:
         self._is_running = False
 
     def submit(self, compilation: _Compilation, delay: float) -> None:
-        """Compiles a program after a delay in seconds; without a delay, before all waiting ones."""
+        """Compiles a program after a delay in seconds.
+
+        Without a delay, the program is compiled before all waiting programs.
+        """
         reference = weakref.ref(compilation) if delay else lambda: compilation
         with self._changed:
             entry = (time.monotonic() + delay if delay else 0.0, next(self._numbers), reference)

@@ -286,6 +286,6 @@ def _scan(
 def _linear_solve(
     context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
 ) -> list[Any]:
-    """Lowers the solver. The other programs only serve derivatives."""
+    """Lowers the program of the solver. The other programs in ``jaxprs`` only serve derivatives."""
     consts, right_hand_sides = split_operands(operands, const_lengths)
     return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])
