@@ -183,7 +183,11 @@ def _is_float0(value: Any) -> bool:
 def _with_unbatched_placeholders(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Returns the values with symbolic zeros and ``float0`` arrays of one example, unbatched."""
+    """Returns values and batch dimensions, with placeholders of the type of one example.
+
+    Placeholders are symbolic zeros and ``float0`` arrays. They hold no data, so the examples can
+    share them, and they need no batch dimension.
+    """
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
         if dim is None:
@@ -201,8 +205,8 @@ def _with_unbatched_placeholders(
 def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
     """Returns a tangent or cotangent with its batch dimension at ``wanted``.
 
-    If ``wanted`` is None, sums over the batch dimension. The cotangent of a constant that a
-    function closes over is None.
+    If ``wanted`` is None, sums over the batch dimension. Returns None unchanged: it is the
+    cotangent of a constant that a function closes over.
     """
     if dim == wanted or value is None:
         return value

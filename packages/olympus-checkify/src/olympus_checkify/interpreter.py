@@ -91,7 +91,7 @@ def run(
 
 
 def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
-    """Returns an equation, with the source of a call if the equation has no line of the user."""
+    """Returns an equation with a line of user code: its own line, or else that of the call."""
     key = ("equation", id(equation))
     found = numbers.get(key)
     if found is None:

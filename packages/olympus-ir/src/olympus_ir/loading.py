@@ -12,8 +12,8 @@ uses it::
         logging = deferred("logging", milliseconds=1.5)
 
 All late imports in OLYMPUS have this form. `deferred_modules` lists them, and
-`tools/deferred_imports.py` measures the time that each saves. A deferral never hides an import
-cycle: the repository's import contracts ignore deferrals.
+`tools/deferred_imports.py` measures the time that each saves. A deferral must not hide an import
+cycle: the import contracts in ``pyproject.toml`` do not see deferred imports.
 """
 
 from __future__ import annotations

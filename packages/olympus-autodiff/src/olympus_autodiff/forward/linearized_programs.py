@@ -2,7 +2,7 @@
 """Linearization of programs: splits a program into a primal and a linear program.
 
 The linearization rules of calls and control flow use these programs. The primal program computes
- the results and the residuals: the intermediate values that the linear program needs.
+the results and the residuals. Residuals are the intermediate values that the linear program needs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of collectives: sums and exchanges are linear across the named axis."""
+"""Derivative rules of collectives. Sums and exchanges over a named axis are linear."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _cotangent_of_kernel(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """Returns the kernel's cotangent: convolves the input with the cotangent, over the batch."""
+    """Returns the kernel's cotangent: a convolution of input and cotangent, which sums examples."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
     for size, window, count, stride, (low, _), base, dilation in zip(

@@ -119,9 +119,9 @@ def apply_to_arrays(
 def _batched_transforms(
     axis_size: int, args: Sequence[Any], dims: Sequence[BatchDim], first: int, tree: Any
 ) -> tuple[list[Any], Any, int]:
-    """Returns the transforms of all examples, as leaves and structure, and the batch dimension.
+    """Returns the transforms of all examples, as leaves and structure, and a batch dimension.
 
-    The batch dimension belongs to the view.
+    It is the batch dimension of the view that the transforms give.
 
     Args:
       axis_size: the number of examples.

@@ -70,7 +70,7 @@ def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:
 
 @curried
 def olympuspr_as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """Runs a program on operands, or without operands returns it as a function."""
+    """Runs a program on operands. Without operands, returns a function that runs the program."""
     return eval_olympuspr(closed_olympuspr.jaxpr, closed_olympuspr.consts, *args)
 
 

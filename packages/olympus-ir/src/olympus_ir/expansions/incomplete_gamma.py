@@ -123,7 +123,8 @@ def power_over_gamma(a: Any, x: Any) -> Any:
     small = where(large, 1.0, a)
     # Above this bound on x, the exponential is zero, and the power must stay finite.
     bounded = lax.min(where(large, 1.0, x), full(x, 1e4 if is_double(x) else 1e3))
-    # Multiply in two halves: the exponential may underflow although the product does not.
+    # Multiply twice by the root of the exponential, which may underflow although the product does
+    # not.
     root = lax.exp(-0.5 * (bounded + lax.lgamma(small + 1.0)))
     direct = root * lax.pow(bounded, small) * root
     return where(large, smooth, direct)
@@ -155,7 +156,8 @@ def _continued_fraction(a: Any, x: Any) -> Any:
 
     All denominators are positive. For integer a, a factor of the terms becomes zero and the
     fraction ends, but the derivative of the fraction with respect to a does not end there. The
-    iteration therefore stops by a bound of the terms that has no zero factors.
+    iteration therefore stops when a bound of the terms is small enough; this bound has no zero
+    factors.
     """
     limit = 0.1 * epsilon(a)
 

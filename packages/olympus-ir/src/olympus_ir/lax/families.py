@@ -33,7 +33,8 @@ AnythingExtended = (np.generic, dtypes.extended)
 DTypeRule = Callable[..., Any]
 
 
-# Advice for bitwise operations on floats, whose cause is often operator precedence.
+# Advice in errors about bitwise operations on floats. A wrong operator precedence often causes
+# these errors.
 _PRECEDENCE = (
     " In Python `&`, `|` and `^` bind more tightly than comparisons: write `(x > 0) & (x < 2)`."
 )

@@ -369,7 +369,8 @@ def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primit
     return None
 
 
-# Primitive, neutral element of a dtype, and an infinity that is neutral in all dtypes.
+# For each function: its primitive, a function from a dtype to the neutral element, and a number
+# that is neutral for every dtype.
 _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any], float]] = {
     elementwise.add: (reduce_window_sum_p, lambda dtype: 0, 0.0),
     elementwise.max: (reduce_window_max_p, lowest, -np.inf),

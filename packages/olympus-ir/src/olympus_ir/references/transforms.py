@@ -217,7 +217,7 @@ def read_view(array: Any, transforms: Sequence[Any]) -> Any:
 
 
 def written(array: Any, transforms: Sequence[Any], view: Any) -> Any:
-    """Returns the array after ``view`` replaces the view through a chain of transforms."""
+    """Returns the array in which ``view`` replaces the view that a chain of transforms gives."""
     if not transforms:
         return view
     first, *rest = transforms

@@ -281,7 +281,7 @@ class StagingRefTracer(RefMethods, StagingTracer):  # pyright: ignore[reportInco
 
 tracer_types[AbstractRef] = StagingRefTracer
 
-# Types of references list the members of references, like types of arrays.
+# The type of references declares the members of references, as types of arrays do for arrays.
 for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
     setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
 for _name in ("T", "at"):

@@ -59,7 +59,7 @@ def _with_zeros(given: Sequence[Any], nonzero: Sequence[bool], results: Sequence
 @define_axis_rule(shard_map_p)
 def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
     if axis.layout is not None:
-        # Types say how examples are split, inside and outside of the function.
+        # Inside of the function, the mesh has more manual axes. Examples keep their explicit axes.
         mesh = mesh_inside(params["mesh"], tuple(manual_axes(params)))
         axis = axis._replace(layout=(mesh, axis.layout[1]))
     local_axis = axis
@@ -133,7 +133,7 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
 def _spread_scalars(
     program: ClosedOlympuspr, first: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """Returns the program with scalar results from index ``first`` reshaped to vectors."""
+    """Returns the program, whose scalar results at index ``first`` and later become vectors."""
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)

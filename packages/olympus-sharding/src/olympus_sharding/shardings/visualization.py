@@ -14,7 +14,7 @@ __all__ = ["sharding_text", "visualize_sharding"]
 Color = Sequence[float]
 ColorMap = Callable[[float], Color]
 
-# The ratio of the height of a character to its width, about.
+# The approximate ratio of the height of a character to its width.
 _ASPECT_OF_CHARACTERS = 2.5
 _LINES = 10
 

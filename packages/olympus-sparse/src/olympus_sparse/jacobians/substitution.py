@@ -48,13 +48,16 @@ class Substitution(NamedTuple):
 
 
 class _Forests:
-    """Disjoint sets of pairs of a vertex and another color: the trees of two colors."""
+    """Trees whose vertices have two colors, as disjoint sets.
+
+    An element of a set is a pair of a vertex and the other color of the vertex's tree.
+    """
 
     def __init__(self) -> None:
         self._parents: dict[tuple[int, int], tuple[int, int]] = {}
 
     def root(self, node: tuple[int, int]) -> tuple[int, int] | None:
-        """Returns the set of a pair; None if the vertex has no neighbor of this color yet."""
+        """Returns the pair that represents a pair's tree; None if the pair is in no tree yet."""
         parents = self._parents
         if node not in parents:
             return None

@@ -71,7 +71,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 def _marked(value: Any) -> Any:
-    """Returns a copy of a sparse argument whose coordinates have a fresh identity."""
+    """Returns a copy of a sparse argument, marked as the only array with its coordinates."""
     if not is_sparse(value):
         return value
     copy = value._with_data(value.data)

@@ -116,5 +116,5 @@ def checked_number(function: str, argument: str, value: Any) -> int:
 
 
 def _even(number: int) -> int:
-    """Returns an even number of slots, because thinning drops every second checkpoint."""
+    """Rounds up to an even number of checkpoints, because thinning drops every second one."""
     return number + number % 2

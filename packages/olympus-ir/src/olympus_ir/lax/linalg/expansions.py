@@ -243,7 +243,7 @@ def hessenberg(a: Any) -> list[Any]:
 
 @one_by_one(2)
 def tridiagonal(a: Any, *, lower: bool) -> list[Any]:
-    """Reflects a Hermitian matrix to tridiagonal form through its Hessenberg form."""
+    """Reduces a Hermitian matrix to tridiagonal form, by reducing it to Hessenberg form."""
     flipped = a if lower else lax.rev(a, (0, 1))
     below = tril(flipped, -1)
     diagonal = lax.sub(tril(flipped), below)

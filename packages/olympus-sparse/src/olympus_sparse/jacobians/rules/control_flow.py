@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of branches and loops.
 
-Short loops are followed step by step, so that counters and indices are known. The carry of a long
-loop is united over all steps.
+Short loops are followed step by step, so that counters and indices are known. In a long loop, the
+pattern of the carry is the union of its patterns in all steps.
 """
 
 from __future__ import annotations
