@@ -41,7 +41,7 @@ _TUPLE = 13
 
 
 class Shape(NamedTuple):
-    """The type of an instruction.
+    """The type of an instruction's result.
 
     Attributes:
       dtype: the name of the dtype; ``"tuple"`` for tuples.

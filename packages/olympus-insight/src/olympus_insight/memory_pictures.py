@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of memory: the bytes of each kind over the order of the program."""
+"""Pictures of memory: the bytes of each kind at each instruction of a program."""
 
 from __future__ import annotations
 

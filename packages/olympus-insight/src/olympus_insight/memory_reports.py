@@ -130,7 +130,7 @@ class MemoryReport:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """Returns a picture of the bytes over the order of the program."""
+        """Returns a picture of the bytes in use at each instruction of the program."""
         return memory_pictures.timeline(self.timeline, self._order, self.peak_place)
 
     def _repr_html_(self) -> str:

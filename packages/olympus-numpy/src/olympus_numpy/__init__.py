@@ -72,7 +72,7 @@ if _typing.TYPE_CHECKING:
 ndarray = Array
 bool = bool_  # noqa: F405
 
-if not _typing.TYPE_CHECKING:  # checkers know the names from the imports above
+if not _typing.TYPE_CHECKING:  # type checkers know the names from the imports above
     __getattr__, __dir__ = _lazy_exports(__name__, _module_of, ("fft", "linalg"))
 
 _attach()

@@ -146,7 +146,7 @@ refuse_jax()
 refuse_later_import()
 
 if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-    absl_set_min_log_level(1)  # At other levels, each new client logs its devices.
+    absl_set_min_log_level(1)  # at level 0, each new client logs its devices
 
 # ---- names that are the same in all supported versions ----
 
@@ -239,7 +239,7 @@ _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 class _Deferred:
     collect = staticmethod(_jax.collect_garbage)
-    start = stop = property(operator.methodcaller("collect"))  # the phases of a collection
+    start = stop = property(operator.methodcaller("collect"))  # the phases of a garbage collection
 
 
 # C++ may drop Python references while it does not hold the interpreter's lock. It releases them

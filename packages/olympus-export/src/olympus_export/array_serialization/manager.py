@@ -114,7 +114,7 @@ class AsyncManager:
             if on_commit_callback is not None and backends.process_index() == 0:
                 on_commit_callback()
             self._wait_for_processes(f"olympus/checkpoint/{number}/committed")
-        except BaseException as error:  # `check_for_errors` raises it
+        except BaseException as error:  # `check_for_errors` raises the exception
             self._error = error
 
     def _wait_for_processes(self, name: str) -> None:

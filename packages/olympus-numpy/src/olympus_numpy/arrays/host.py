@@ -355,7 +355,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
-    """Returns the shape of an array, or of a sequence with a warning."""
+    """Returns the shape of an array; for a sequence, warns and then returns the shape."""
     if isinstance(a, int | float | complex):  # Python numbers may be of any size.
         return ()
     a = to_array(a)

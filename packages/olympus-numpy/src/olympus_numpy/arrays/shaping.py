@@ -109,7 +109,7 @@ def reshaped(
 
 
 def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
-    """Returns a requested shape in which -1 is replaced by the size that follows from the others.
+    """Returns a requested shape, with -1 replaced by the size that follows from the other sizes.
 
     Raises:
       TypeError: if the numbers of elements differ.

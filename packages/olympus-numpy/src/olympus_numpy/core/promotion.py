@@ -96,8 +96,8 @@ def to_array(value: Any) -> Array:
 
 # ---- descriptions of operands, the keys of plans ----
 
-# Whether some thread may have set a mode other than the default. In that case each call makes a new
-# plan, since stored plans do not depend on modes.
+# Whether some thread may have set a promotion mode other than the default. In that case each call
+# makes a new plan, since stored plans do not depend on modes.
 _modes = {"special": False}
 
 
@@ -263,8 +263,7 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
         return None
     if not weak_type or description.__class__ is tuple:
         if dtypes.issubdtype(dtype, np.inexact):
-            # The conversion is by float64, which overflows to infinity at the same values as the
-            # dtype.
+            # Numbers beyond the range of the dtype become infinite, without a warning.
             return lambda value: _inexact_scalar(value, dtype)
         own_dtype = aval.dtype
         return lambda value: _integer_scalar(value, own_dtype, dtype)

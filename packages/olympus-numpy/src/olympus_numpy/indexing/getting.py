@@ -374,7 +374,8 @@ class _Planner:
         # The result's dimensions in order: ("arrays",), ("window", size, backwards),
         # ("stride", size, backwards), ("new",).
         self.dimensions: list[tuple] = []
-        # (dimension of the array, integers, the result dimension along which they run).
+        # For each component of the indices: the dimension of the array, the integers, and the
+        # result dimension along which the integers run.
         self.components: list[tuple[int, Any, Any]] = []
         arrays = [operand for operand, kind in self._operand_kinds(operands) if kind == ARRAY]
         flags = [(entry[1],) for entry in layout if entry[0] == FLAG]

@@ -36,7 +36,7 @@ COMPUTED = 3  # (COMPUTED,): an integer that is an operand, maybe negative
 SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
 WINDOW = 5  # (WINDOW, size, step): a slice whose `start` is an operand
 ARRAY = 6  # (ARRAY,): an array of integers that is an operand
-FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
+FLAG = 7  # (FLAG, n): a single truth value, which adds a dimension of size n, one or zero
 GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
 
 # In slices a negative step means that the elements come in falling order.

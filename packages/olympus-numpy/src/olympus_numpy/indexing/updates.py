@@ -61,8 +61,8 @@ def _scatter_at(
 ) -> Any:
     """Applies an update to the elements of an array at a parsed index."""
     if operation in ("divide", "power"):
-        # Compute the factor (exponent) of each element: the product of all its values, or 1 if it
-        # has none.
+        # Compute the factor, or the exponent, of each element: the product of all its values, or 1
+        # if it has none.
         factors = _scatter_at(
             lax.full_like(x, 1),
             values,
@@ -291,7 +291,7 @@ class IndexedUpdate:
             )
         constant: Any = fill_value
         if hasattr(constant, "item"):
-            constant = constant.item()  # a constant of the program
+            constant = constant.item()  # a Python number becomes a constant of the program
         options = (mode, constant, unique_indices, indices_are_sorted, wrap_negative_indices)
         if out_sharding is None:
             return (taken if eager else take_at)(array, layout, operands, *options)

@@ -43,9 +43,9 @@ _int32 = np.dtype(np.int32)
 
 
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """Flattens the reduced axes into one, the last; also returns the shape without these axes.
+    """Flattens the reduced axes into one last axis; also returns the shape of a reduction's result.
 
-    With ``keepdims``, the shape has them with size one.
+    With ``keepdims``, this shape keeps the reduced axes with size one.
     """
     axes = canonical_axes(axis, a.ndim)
     others = [dim for dim in range(a.ndim) if dim not in axes]

@@ -50,7 +50,7 @@ def _core_map_types(*avals: Any, jaxpr: Olympuspr, mesh: Any, **params: Any) -> 
 
 
 def _outside(effects: Any, meshes: Sequence[Any]) -> list[Any]:
-    """Returns the effects that are visible outside of the kernel: no mesh discharges them."""
+    """Returns the effects that no mesh discharges, which are visible outside of the kernel."""
     return [
         effect for effect in effects if not any(mesh.discharges_effect(effect) for mesh in meshes)
     ]

@@ -114,7 +114,7 @@ class GPUMemoryRef(memory.MemoryRef):
 
 
 class BarrierDType(memory.SemaphoreDType):
-    """The dtype of barriers that count a number of arrivals."""
+    """The dtype of barriers that open after a number of arrivals."""
 
     __slots__ = ("collective_axes", "num_arrivals")
 

@@ -278,7 +278,7 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 def _letter_sizes(
     left: list[list[str]], shape: tuple[int, ...], sizes: dict[str, int]
 ) -> dict[str, int]:
-    """Returns the size of each letter, given or determined by the shape."""
+    """Returns the size of each letter's dimension, as given or as determined by the shape."""
     known = dict(sizes)
     for group, size in zip(left, shape, strict=True):
         unknown = [name for name in group if name not in known]

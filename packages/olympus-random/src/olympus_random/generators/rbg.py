@@ -20,8 +20,8 @@ from olympus_ir import lax
 from .implementations import PRNGImpl, register_prng
 from .threefry import threefry_implementation
 
-# The number of blocks of bits for each key. One block becomes the key; the others are dropped, to
-# keep keys apart.
+# The number of blocks of bits for each key. One block becomes the key; the other blocks are
+# dropped, to keep keys apart.
 _BLOCKS_A_KEY = 10
 
 

@@ -117,7 +117,7 @@ def _hash(key: Any, count1: Any, count2: Any) -> tuple[Any, Any]:
 
 
 def _hash_flat(key: Any, counts: Any) -> Any:
-    """Encrypts a vector. Each pair takes one word from each half of the vector."""
+    """Encrypts a vector of words in pairs. A pair has one word from each half of the vector."""
     size = counts.shape[0]
     if size % 2:
         counts = lax.pad(counts, np.uint32(0), ((0, 1, 0),))
@@ -238,7 +238,7 @@ def _joined_words(high: Any, low: Any) -> Any:
 
 
 def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Returns bits from one sequence of counters. Each pair takes one counter from each half."""
+    """Returns bits: an encrypted sequence of counters; see `_hash_flat`."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:

@@ -196,8 +196,8 @@ def randint(
 def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Samples integers of 32 or 64 bits."""
     limits = dtypes.iinfo(dtype)
-    # An end just past the largest integer does not fit the dtype. A flag keeps this case, and the
-    # span is extended by one.
+    # An end just past the largest integer does not fit the dtype, so it is clipped. A flag records
+    # this, and the span is extended by one.
     largest = min(int(limits.max), int(dtypes.iinfo(maxval.dtype).max))
     past_the_end = lax.gt(maxval, np.asarray(largest, maxval.dtype))
     minval, maxval = clipped_to(minval, dtype), clipped_to(maxval, dtype)
@@ -213,8 +213,8 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     span = lax.select_n(lax.le(maxval, minval), span, lax.full(np.shape(span), 1, word))
     is_full = lax.bitwise_and(past_the_end, lax.gt(maxval, minval))
     span = lax.select_n(_like(is_full, span), span, lax.add(span, one))
-    # The offset is a number of twice the width modulo the span; the weight of its higher half is
-    # 2**width. A span of zero means the full range; rem then returns its operand.
+    # The offset is a random number of twice the width, modulo the span. The weight of the number's
+    # higher half is 2**width. A span of zero means the full range; rem then returns its operand.
     factor = lax.rem(np.asarray(1 << (width // 2), word), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     offset = lax.add(lax.mul(lax.rem(high, span), factor), lax.rem(low, span))

@@ -211,7 +211,7 @@ def _rsf2csf_of(t: Any, z: Any) -> Any:
     rows = jnp.arange(size)
 
     def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Makes a 2x2 diagonal block triangular by a rotation, from the last block to the first."""
+        """Makes a 2x2 diagonal block triangular by a rotation; step 0 takes the last block."""
         t, z = state
         k = size - 2 - step
         block = lax.dynamic_slice(t, (k, k), (2, 2))

@@ -280,8 +280,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     size = a.shape[-1]
     if size < 2:
         return a.reshape(*a.shape[:-1], size, size)
-    # The number of the coefficient at each position, counted from 1; -1 stands for the constant
-    # one.
+    # The number of the coefficient at each position, counted from 1; -1 stands for the constant 1.
     places = np.zeros((size, size), int)
     places[0, 0] = 1
     places[1, 0] = -1

@@ -131,7 +131,7 @@ def staged_module(
 def _key_of_module(
     platforms: tuple[str, ...], placement: Placement, options: JitOptions
 ) -> tuple[Any, ...]:
-    """Returns everything but the program on which a lowered module depends."""
+    """Returns everything on which a lowered module depends, except the program."""
     return (platforms, options.keep_unused, options.compile_budget, placement.key_of_module())
 
 

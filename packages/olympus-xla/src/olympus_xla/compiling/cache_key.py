@@ -37,7 +37,7 @@ else:
     # Programs that the program cache finds on disk need no MLIR.
     mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
-# Must change if the format or the use of entries changes.
+# This number must change if the format or the use of entries changes.
 _FORMAT_VERSION = 2
 
 # Calls that embed addresses of this process in a program.

@@ -111,7 +111,8 @@ def compile_module(
     def compile_with(options: Any) -> Any:
         nonlocal compiled
         compiled = True
-        # Not part of the key on disk: folders do not change what is compiled.
+        # These options are not part of the key on disk, because folders do not change what is
+        # compiled.
         use_gpu_caches(options, devices[0].platform)
         try:
             return _compile(module, devices, options, host_callbacks)

@@ -521,7 +521,7 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
 
 
 def check_constrained(what: str, shardings: Sequence[Any]) -> None:
-    """Checks that all shardings of a jitted function's operands or results are constrained.
+    """Checks that no sharding of a jitted function's operands or results is unconstrained.
 
     Args:
       what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.

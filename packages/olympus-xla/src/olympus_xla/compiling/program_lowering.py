@@ -337,7 +337,7 @@ def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]], program: Olym
 
 
 def _uses_of_constants(variables: Sequence[Any], program: Olympuspr) -> str:
-    """Lists the largest constants and the user's lines that first use them, if a flag asks."""
+    """Lists the largest constants with the user's lines that use them, if a flag requests it."""
     frames = captured_constants_report_frames.value
     arrays = [var for var in variables if isinstance(var.aval, ShapedArray)]
     if not frames:

@@ -79,7 +79,7 @@ def _logger() -> Any:
     return logging.getLogger(logger_name("xla_bridge"))
 
 
-# "gpu" stands for the available one of these platforms.
+# "gpu" stands for whichever of these platforms is available.
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 

@@ -384,7 +384,8 @@ def shutdown() -> None:
 
 
 def _leave_at_exit() -> None:
-    # After an exception, this process leaves without waiting, so the others learn of it at once.
+    # After an exception, this process leaves without waiting, so the other processes learn of it at
+    # once.
     _leave(wait=getattr(sys, "last_value", None) is None)
 
 

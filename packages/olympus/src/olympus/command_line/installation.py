@@ -282,7 +282,7 @@ def problems() -> list[Problem]:
 
 
 def machine() -> dict[str, str]:
-    """Returns the interpreter and the system."""
+    """Returns facts about the interpreter and the system, by name."""
     return {
         "python": platform.python_version(),
         "executable": sys.executable,

@@ -51,5 +51,5 @@ __all__ = [
     "user_checks",
 ]
 
-# JAX's spellings.
+# These functions find names in JAX's spelling.
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

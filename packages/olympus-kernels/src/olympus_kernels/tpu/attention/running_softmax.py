@@ -47,7 +47,7 @@ class RunningSoftmax(NamedTuple):
         self.values[...] = jnp.zeros_like(self.values)
 
     def add(self, scores: Any, shown: Any, v: Any) -> None:
-        """Adds keys.
+        """Adds the scores and the values of more keys.
 
         Args:
           scores: products of queries and keys, [queries, keys].

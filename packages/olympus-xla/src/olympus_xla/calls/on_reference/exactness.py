@@ -22,13 +22,13 @@ __all__ = ["Exactness", "exactness_rules", "is_narrow"]
 
 
 class Exactness(enum.IntEnum):
-    """Class of exact equations by their use of floats."""
+    """Kind of an exact equation, by its use of floats."""
 
     #: Moves or selects elements, or computes with integers and bools.
     MOVES = 0
     #: Compares floats, changes their signs, or rounds them to whole numbers.
     COMPARES = 1
-    #: Returns one of several floats after comparison, with equal zeros of both signs.
+    #: Returns one of several floats after a comparison. Zeros of both signs are equal.
     PICKS = 2
     #: Rounds each result once, to the nearest representable number.
     ROUNDS = 3

@@ -118,8 +118,8 @@ class ModuleLowering:
     def mesh_symbol(self, mesh: Any) -> str:
         """Returns the symbol of a mesh over the module's devices. Declares the mesh on first use.
 
-        The first mesh is that of operands and results. Other meshes arrange the same devices
-        differently, in the same order.
+        The first mesh is that of operands and results. Other meshes have the same devices in the
+        same order, but other axes.
         """
         symbol = self._mesh_symbols.get(mesh.shape_tuple)
         if symbol is None:

@@ -264,7 +264,7 @@ class _Sizes:
 
 
 def is_fused(primitive: Primitive) -> bool:
-    """Returns whether the compiler may fuse operations of a primitive, depending on parameters."""
+    """Returns whether the compiler fuses a primitive's operations, at least sometimes."""
     return (
         primitive.family in _FUSED_FAMILIES
         or primitive is lax.dot_general_p

@@ -111,7 +111,7 @@ def _is_plain(aval: Any) -> bool:
 
 
 def _dynamic(equation: Equation, starts: dict[int, Var]) -> Equation:
-    """Returns a slice that takes its starts from variables, which it adds to ``starts``."""
+    """Returns a slice that takes its starts from variables; adds new variables to ``starts``."""
     stack, (window,) = equation.invars[0], equation.outvars
     indices: list[Any] = []
     for start, size, whole in zip(

@@ -130,7 +130,7 @@ def _is_below_half(x: Any) -> Any:
 
 
 def _reduced_by_half_turns(x: Any, shift: float, angle_below_half: Any) -> tuple[Any, Any]:
-    """Reduces an angle, the absolute value of a float32 plus half turns, by the nearest half turns.
+    """Subtracts from ``abs(x)``, plus a number of half turns, the nearest number of half turns.
 
     Args:
       x: the float32, in radians.

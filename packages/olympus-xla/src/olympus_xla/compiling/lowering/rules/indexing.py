@@ -255,7 +255,7 @@ def _scatter(combine: str | None) -> Any:
         scalar = mlir.tensor_type((), physical.dtype)
         inner = context.region(operation, 0, [scalar, scalar])
         current, update = inner.block.arguments
-        # `scatter_apply` traces programs of this form.
+        # Only `scatter_apply` has a program and no combining operation.
         if combine is None and update_jaxpr is not None:
             results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
             inner.end_region(results)
