@@ -113,7 +113,7 @@ _named_sharding_checks: list[Callable[[Any, Any], None]] = []
 
 
 def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
-    """Registers ``check(mesh, spec)`` for each new `NamedSharding`; once per process."""
+    """Registers ``check(mesh, spec)``, which is called for each new `NamedSharding`."""
     _named_sharding_checks.append(check)
 
 

@@ -58,7 +58,7 @@ class _TimedImport:
             self.seconds += time.perf_counter() - self.started
 
     def add_since_loading(self) -> None:
-        """Adds the time since this module was loaded. This module is among the first."""
+        """Adds the time since this module was loaded, early in the import of OLYMPUS."""
         self.seconds = time.perf_counter() - _loaded_at
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 __all__ = ["CHANGES", "damaged"]
 
-# Numbers that readers must not accept as lengths: small numbers, and limits of integers.
+# Numbers that are written in place of lengths: small numbers, and limits of integers.
 _NUMBERS = (0, 1, 2**7, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**64 - 1)
 _DIGITS = tuple(range(ord("0"), ord("9") + 1))
 

@@ -228,7 +228,7 @@ def _assert_tangents_close(
 
 
 def pairing(cotangents: Any, tangents: Any) -> float:
-    """Returns the real part of the sum of all products."""
+    """Returns the real part of the sum of the products of all cotangents with their tangents."""
     total = 0.0
     for cotangent, tangent in zip(
         pytrees.tree_leaves(cotangents), pytrees.tree_leaves(tangents), strict=True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives around tokens and sinks, which carry no data."""
+"""Derivative rules of tokens and sinks, which carry no data."""
 
 from __future__ import annotations
 

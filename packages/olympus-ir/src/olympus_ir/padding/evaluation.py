@@ -62,7 +62,7 @@ def evaluate_padded(
       operands: the padded operands.
 
     Returns:
-      The padded results. Their padding holds any values.
+      The padded results. The elements of their padding are unspecified.
 
     Raises:
       NotImplementedError: the padding would change the result of an operation.

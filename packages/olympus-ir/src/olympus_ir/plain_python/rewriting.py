@@ -173,7 +173,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _carry(self, statements: Sequence[ast.stmt]) -> list[str]:
-        """Returns the variables that a statement assigns."""
+        """Returns the variables that statements assign."""
         names = [name for name in assigned_names(statements) if not name.startswith(TEMPORARY)]
         self.carried.update(dict.fromkeys(names))
         return names
@@ -181,7 +181,7 @@ class _Rewriter(ast.NodeTransformer):
     def _read_elsewhere(self, names: list[str], conditional: ast.If) -> list[str]:
         """Returns the variables of a conditional that other statements may read after it.
 
-        In a loop these are all variables, because the conditional reads them in the next iteration.
+        In a loop, returns all variables, because the conditional reads them in the next iteration.
         """
         if self.loops:
             return names

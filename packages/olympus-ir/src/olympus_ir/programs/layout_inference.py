@@ -210,7 +210,7 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
 
 
 def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
-    """Returns the axes over which the result is reduced, as all operands are."""
+    """Returns the axes over which all operands, and so the result, are reduced."""
     wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)

@@ -347,7 +347,7 @@ def types_of_call(
 
 
 def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function without keeping it alive, for caches under the function."""
+    """Wraps a function without keeping it alive, for values in a cache of the function."""
     try:
         reference: Any = (
             weakref.WeakMethod(fun) if hasattr(fun, "__self__") else weakref.ref(fun)  # type: ignore[arg-type]

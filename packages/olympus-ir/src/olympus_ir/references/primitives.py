@@ -171,7 +171,7 @@ def check_no_memory_space(memory_space: Any) -> None:
 
 
 def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
-    """Returns the underlying reference, and the transforms of its view followed by the index."""
+    """Returns the reference of a view, and the view's transforms, followed by the index."""
     transforms = getattr(ref, "transforms", None)
     if isinstance(transforms, tuple):
         ref = ref.ref

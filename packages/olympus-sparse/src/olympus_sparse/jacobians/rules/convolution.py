@@ -66,7 +66,7 @@ def _pairs(
     batch_group_count: int,
     **_: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns pairs of elements: of the result, and of ``x`` that the result depends on."""
+    """Returns pairs of an element of the result and an element of ``x`` on which it depends."""
     x_ids = x.ids.transpose(dimension_numbers.lhs_spec)  # [batch, channel, ...]
     known = None if kernel.known is None else kernel.known.transpose(dimension_numbers.rhs_spec)
     shape = [kernel.shape[axis] for axis in dimension_numbers.rhs_spec]
