@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import lax
+from olympus_ir import ShapeDtypeStruct, lax
 from olympus_xla.calls.jit import jit
 
 X = np.ones((3, 4), np.float32)
@@ -185,3 +185,13 @@ def test_accuracy_of_results(function):
     assert "ulps = 2" in text and "TOLERANCE" in text
     with pytest.raises(NotImplementedError, match="Accuracy fast not supported"):
         jit(lambda x: function(x, accuracy="fast")).lower(1.0)
+
+
+def test_sorts_have_the_order_that_xla_recognises():
+    # For this order of floats XLA calls a radix sort on GPUs: both comparisons that look for zeros
+    # and NaNs take the numbers themselves.
+    kind = ShapeDtypeStruct((8,), np.float32)
+    text = jit(lambda x: lax.sort(x)).trace(kind).lower(lowering_platforms=("cuda",)).as_text()
+    for number in ("%arg1", "%arg2"):
+        assert f"stablehlo.compare NE, {number}, {number}" in text
+        assert re.search(rf"stablehlo.compare EQ, {number}, %cst\S*, FLOAT", text)

@@ -406,6 +406,7 @@ def set_effort(build: Any, name: str, effort: float) -> None:
 
 def load_pjrt_plugin(name: str, path: str) -> Any:
     """Loads the library of a PJRT plugin, and enables profiles of its devices."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # the library logs each device otherwise
     api = _plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
     _profiler.register_plugin_profiler(api)
     return api
@@ -575,6 +576,17 @@ def register_called_routines(program: bytes) -> None:
     """
     if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
         register_lapack()
+    if b"hybrid_" in program:
+        prepare_hybrid_routines()
+
+
+@functools.cache
+def prepare_hybrid_routines() -> None:
+    """Gives the routines of GPU plugins that compute on the host LAPACK's routines.
+
+    Loads SciPy, if a plugin is installed. Without this call, these routines end the process.
+    """
+    gpu_solver.initialize_hybrid_kernels()
 
 
 def register_gpu_kernels() -> None:

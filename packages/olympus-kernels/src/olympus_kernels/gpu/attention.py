@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from olympus_pallas.triton import CompilerParams
 __all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
 
 _NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of masked keys
+_LOG2_E = math.log2(math.e)  # processors compute exponentials to base 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +152,8 @@ class _Attention:
     def rows(self, ref: Any, start: Any, size: int, length: int) -> Any:
         """Loads the rows of a block, with zeros beyond the array."""
         part = ref[...] if start is None else ref[ds(start, size), :]
+        if length % size == 0 and self.width == self.depth:
+            return part  # a product then reads the memory that the load has filled
         places = lax.broadcasted_iota(np.int32, (size, self.width), 0)
         first = program_id(0) * size if start is None else start
         inside = (places + first < length) & (
@@ -157,18 +161,53 @@ class _Attention:
         )
         return jnp.where(inside, part, jnp.zeros((), part.dtype))
 
-    def scores(self, q: Any, k: Any, q_start: Any, k_start: Any, segment_ref: Any) -> Any:
-        """Computes the scaled products of queries and keys, and their mask."""
-        shape = (q.shape[0], k.shape[0])
-        queries = lax.broadcasted_iota(np.int32, shape, 0) + q_start
+    def numbers(self, ref: Any, start: Any, size: int) -> Any:
+        """Loads one number for each query of a block, with zeros beyond the array."""
+        part = ref[...] if start is None else ref[ds(start, size)]
+        if self.num_queries % size == 0:
+            return part
+        first = program_id(0) * size if start is None else start
+        return jnp.where(jnp.arange(size) + first < self.num_queries, part, 0.0)
+
+    def scores(self, q: Any, k: Any) -> Any:
+        """Computes the scaled products of queries and keys, as logarithms to base 2."""
+        return dot(q, k.T) * np.float32(self.options.sm_scale * _LOG2_E)
+
+    def seen(self, shape: tuple[int, int], q_start: Any, k_start: Any, segment_ref: Any) -> Any:
+        """Returns which keys of a block each query attends to."""
         keys = lax.broadcasted_iota(np.int32, shape, 1) + k_start
-        seen = (queries < self.num_queries) & (keys < self.num_keys)
+        seen = keys < self.num_keys
         if self.options.causal:
+            queries = lax.broadcasted_iota(np.int32, shape, 0) + q_start
             seen = seen & (queries >= keys)
         if self.has_segments:
             of_queries = segment_ref[ds(q_start, shape[0])]
             seen = seen & segment_mask(of_queries, segment_ref[ds(k_start, shape[1])])
-        return dot(q, k.T) * np.float32(self.options.sm_scale), seen
+        return seen
+
+    def over_keys(self, step: Any, q_start: Any, block_q: int, block_k: int, carry: Any) -> Any:
+        """Runs a loop over blocks of keys: first those without a mask, then those with one."""
+        last: Any = cdiv(self.num_keys, block_k)
+        complete: Any = 0 if self.has_segments else self.num_keys // block_k
+        if self.options.causal:
+            last = jnp.minimum(last, cdiv(q_start + block_q, block_k))
+            if not self.has_segments:
+                complete = jnp.minimum(complete, lax.div(q_start + 1, np.int32(block_k)))
+        carry = loop(0, complete, functools.partial(step, masked=False), carry)
+        return loop(complete, last, functools.partial(step, masked=True), carry)
+
+    def over_queries(self, step: Any, k_start: Any, block_q: int, block_k: int, carry: Any) -> Any:
+        """Runs a loop over blocks of queries: first those with a mask, then those without one."""
+        last: Any = cdiv(self.num_queries, block_q)
+        first: Any = 0
+        complete: Any = last if self.has_segments else 0
+        if self.options.causal:
+            first = jnp.minimum(last, lax.div(k_start, np.int32(block_q)))
+            if not self.has_segments:
+                # All later queries see all keys of the block.
+                complete = jnp.minimum(last, cdiv(k_start + block_k - 1, block_q))
+        carry = loop(first, complete, functools.partial(step, masked=True), carry)
+        return loop(complete, last, functools.partial(step, masked=False), carry)
 
     def forward(self, q: Any, k: Any, v: Any, segment_ids: Any) -> tuple[Any, Any]:
         """Returns the result, and the logarithms of the sums of exponentials."""
@@ -179,31 +218,32 @@ class _Attention:
             q_start = program_id(0) * block_q
             q = self.rows(q_ref, None, block_q, self.num_queries)
 
-            def step(number, carry):
+            def step(number, carry, masked):
                 total, largest, sums = carry
                 k_start = number * block_k
                 k = self.rows(k_ref, k_start, block_k, self.num_keys)
                 v = self.rows(v_ref, k_start, block_k, self.num_keys)
-                scores, seen = self.scores(q, k, q_start, k_start, segment_ref)
-                scores = jnp.where(seen, scores, _NEVER)
+                scores = self.scores(q, k)
+                seen = self.seen(scores.shape, q_start, k_start, segment_ref) if masked else None
+                if masked:
+                    scores = jnp.where(seen, scores, _NEVER)
                 higher = jnp.maximum(largest, jnp.max(scores, axis=1))
-                weights = jnp.where(seen, jnp.exp(scores - higher[:, None]), 0.0)
-                shrunk = jnp.exp(largest - higher)
+                weights = jnp.exp2(scores - higher[:, None])
+                if self.has_segments:  # a query may have seen no key so far
+                    weights = jnp.where(seen, weights, 0.0)
+                shrunk = jnp.exp2(largest - higher)
                 total = total * shrunk[:, None] + dot(weights.astype(v.dtype), v)
                 return total, higher, sums * shrunk + jnp.sum(weights, axis=1)
 
-            last = cdiv(self.num_keys, block_k)
-            if self.options.causal:
-                last = jnp.minimum(last, cdiv(q_start + block_q, block_k))
             start = (
                 jnp.zeros((block_q, self.width), np.float32),
                 jnp.full(block_q, _NEVER, np.float32),
                 jnp.zeros(block_q, np.float32),
             )
-            total, largest, sums = lax.fori_loop(0, last, step, start)
+            total, largest, sums = self.over_keys(step, q_start, block_q, block_k, start)
             sums = jnp.where(sums == 0.0, 1.0, sums)
             o_ref[...] = (total / sums[:, None]).astype(o_ref.dtype)
-            sums_ref[...] = largest + jnp.log(sums)
+            sums_ref[...] = largest / np.float32(_LOG2_E) + jnp.log(sums)
 
         sums = ShapeDtypeStruct((self.batch, self.heads, self.num_queries), np.dtype(np.float32))
         keys = self.all_rows(self.num_keys, block_k)
@@ -219,12 +259,12 @@ class _Attention:
             *(q, k, v, segment_ids),
         )
 
-    def change(self, q: Any, k: Any, v: Any, do: Any, sums: Any, along: Any, *places: Any) -> Any:
-        """Returns the weights, and the cotangents of the scores before scaling."""
-        scores, seen = self.scores(q, k, *places)
-        weights = jnp.where(seen, jnp.exp(scores - sums[:, None]), 0.0)
-        changed = weights * (dot(do, v.T) - along[:, None]) * np.float32(self.options.sm_scale)
-        return weights, changed
+    def change(self, q: Any, k: Any, v: Any, do: Any, sums: Any, along: Any, seen: Any) -> Any:
+        """Returns the weights, and the cotangents of the scores after scaling."""
+        weights = jnp.exp2(self.scores(q, k) - sums[:, None])
+        if seen is not None:
+            weights = jnp.where(seen, weights, 0.0)
+        return weights, weights * (dot(do, v.T) - along[:, None])
 
     def backward_queries(self, q, k, v, segment_ids, do, sums, along) -> Any:
         """Returns the cotangent of the queries."""
@@ -236,23 +276,21 @@ class _Attention:
             q_start = program_id(0) * block_q
             q = self.rows(q_ref, None, block_q, self.num_queries)
             do = self.rows(do_ref, None, block_q, self.num_queries)
-            inside = jnp.arange(block_q) + q_start < self.num_queries
-            sums = jnp.where(inside, sums_ref[...], 0.0)
-            along = jnp.where(inside, along_ref[...], 0.0)
+            sums = self.numbers(sums_ref, None, block_q) * np.float32(_LOG2_E)
+            along = self.numbers(along_ref, None, block_q)
 
-            def step(number, dq):
+            def step(number, dq, masked):
                 k_start = number * block_k
                 k = self.rows(k_ref, k_start, block_k, self.num_keys)
                 v = self.rows(v_ref, k_start, block_k, self.num_keys)
-                places = (q_start, k_start, segment_ref)
-                _, changed = self.change(q, k, v, do, sums, along, *places)
+                shape = (block_q, block_k)
+                seen = self.seen(shape, q_start, k_start, segment_ref) if masked else None
+                _, changed = self.change(q, k, v, do, sums, along, seen)
                 return dq + dot(changed.astype(k.dtype), k)
 
-            last = cdiv(self.num_keys, block_k)
-            if self.options.causal:
-                last = jnp.minimum(last, cdiv(q_start + block_q, block_k))
             start = jnp.zeros((block_q, self.width), np.float32)
-            dq_ref[...] = lax.fori_loop(0, last, step, start).astype(dq_ref.dtype)
+            dq = self.over_keys(step, q_start, block_q, block_k, start)
+            dq_ref[...] = (dq * np.float32(self.options.sm_scale)).astype(dq_ref.dtype)
 
         own, numbers = self.own_rows(block_q), self.own_sums(block_q)
         keys = self.all_rows(self.num_keys, block_k)
@@ -278,24 +316,22 @@ class _Attention:
             k = self.rows(k_ref, None, block_k, self.num_keys)
             v = self.rows(v_ref, None, block_k, self.num_keys)
 
-            def step(number, carry):
+            def step(number, carry, masked):
                 dk, dv = carry
                 q_start = number * block_q
                 q = self.rows(q_ref, q_start, block_q, self.num_queries)
                 do = self.rows(do_ref, q_start, block_q, self.num_queries)
-                inside = jnp.arange(block_q) + q_start < self.num_queries
-                sums = jnp.where(inside, sums_ref[ds(q_start, block_q)], 0.0)
-                along = jnp.where(inside, along_ref[ds(q_start, block_q)], 0.0)
-                places = (q_start, k_start, segment_ref)
-                weights, changed = self.change(q, k, v, do, sums, along, *places)
+                sums = self.numbers(sums_ref, q_start, block_q) * np.float32(_LOG2_E)
+                along = self.numbers(along_ref, q_start, block_q)
+                shape = (block_q, block_k)
+                seen = self.seen(shape, q_start, k_start, segment_ref) if masked else None
+                weights, changed = self.change(q, k, v, do, sums, along, seen)
                 dk = dk + dot(changed.T.astype(q.dtype), q)
                 return dk, dv + dot(weights.T.astype(do.dtype), do)
 
-            first = lax.div(k_start, np.int32(block_q)) if self.options.causal else 0
             zeros = jnp.zeros((block_k, self.width), np.float32)
-            last = cdiv(self.num_queries, block_q)
-            dk, dv = lax.fori_loop(first, last, step, (zeros, zeros))
-            dk_ref[...] = dk.astype(dk_ref.dtype)
+            dk, dv = self.over_queries(step, k_start, block_q, block_k, (zeros, zeros))
+            dk_ref[...] = (dk * np.float32(self.options.sm_scale)).astype(dk_ref.dtype)
             dv_ref[...] = dv.astype(dv_ref.dtype)
 
         own, numbers = self.own_rows(block_k), self.all_sums(self.num_queries, block_q)
@@ -309,6 +345,13 @@ class _Attention:
             [(ShapeDtypeStruct(each.shape, each.dtype), own) for each in (k, v)],
             *(q, k, v, segment_ids, do, sums, along),
         )
+
+
+def loop(first: Any, last: Any, step: Any, carry: Any) -> Any:
+    """Runs a loop, unless it is known to have no steps."""
+    if isinstance(first, int) and isinstance(last, int) and first >= last:
+        return carry
+    return lax.fori_loop(first, last, step, carry)
 
 
 def dot(x: Any, y: Any) -> Any:

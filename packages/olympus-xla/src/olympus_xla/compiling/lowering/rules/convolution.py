@@ -16,6 +16,8 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..context import LoweringContext
 from ..cpu import convolutions
+from ..cpu.choice import is_static
+from ..gpu.convolutions import sum_of_products
 from ..tables import define_for_platform, lower_with, lowering_rules
 from .contractions import precision_attribute
 
@@ -161,12 +163,18 @@ def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 _lower_parts = lower_with(_of_parts)
+_lower_integers = lower_with(sum_of_products)
 
 
 def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-    """Lowers a convolution on GPUs, whose libraries only support real numbers."""
-    is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
-    rule = _lower_parts if is_complex else _conv_general_dilated
+    """Lowers a convolution on GPUs, whose libraries only support real floating-point numbers."""
+    dtype = context.aval_out.dtype
+    shapes = [aval.shape for aval in context.avals_in]
+    rule = _conv_general_dilated
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        rule = _lower_parts
+    elif dtypes.issubdtype(dtype, np.integer) and all(map(is_static, shapes)):
+        rule = _lower_integers
     return rule(context, *operands, **params)
 
 

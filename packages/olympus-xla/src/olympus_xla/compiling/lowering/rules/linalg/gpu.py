@@ -12,11 +12,12 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
-from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_ir.lax.linalg.matrices import adjoint, swap_last
 from olympus_ir.lax.linalg.spectral import complex_dtype
 from olympus_ir.settings import config_flags
 from olympus_ir.types.avals import get_aval
 
+from ..... import _jaxlib
 from ...tables import define_for_platform, lower_with
 from .cpu import empty_svd, part_of_spectrum, part_of_svd, tridiagonal_results
 from .kernels import INT32, kernel, nan_unless, parts, succeeded, ui8
@@ -65,8 +66,8 @@ def _cholesky_update(gpu: str, r: Any, w: Any) -> Any:
 @gpu_rule(linalg.symmetric_product_p)
 def _symmetric_product(gpu: str, a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     batch, shape, dtype = parts(c, 2)
-    factors = [lax.full(batch, np.array(factor, dtype)) for factor in (alpha, beta)]
-    return kernel(
+    factors = [np.array(factor, dtype) for factor in (alpha, beta)]
+    (updated,) = kernel(
         f"{gpu}solver_syrk_ffi",
         [a, c, *factors],
         [((*batch, *shape), dtype)],
@@ -74,7 +75,12 @@ def _symmetric_product(gpu: str, a: Any, c: Any, *, alpha: float, beta: float) -
         aliases={1: 0},
         column_major=False,
         transpose=False,
-    )[0]
+    )
+    # The routine computes the lower triangle only.
+    rows, columns = (
+        lax.broadcasted_iota(np.int32, updated.shape, updated.ndim - axis) for axis in (2, 1)
+    )
+    return lax.select(lax.ge(rows, columns), updated, swap_last(updated))
 
 
 @gpu_rule(linalg.lu_p)
@@ -116,6 +122,7 @@ def _magma(use_magma: bool | None) -> str:
 @gpu_rule(linalg.geqp3_p)
 def _geqp3(gpu: str, x: Any, jpvt: Any, *, use_magma: bool | None) -> Any:
     batch, shape, dtype = parts(x, 2)
+    _jaxlib.prepare_hybrid_routines()
     return kernel(
         f"{gpu}hybrid_geqp3",
         [x, jpvt],
@@ -182,6 +189,7 @@ def _eig(
     wants_magma = (
         None if implementation is None else implementation is linalg.EigImplementation.MAGMA
     )
+    _jaxlib.prepare_hybrid_routines()
     *found, left, right, info = kernel(
         f"{gpu}hybrid_eig_{'comp' if dtype == wide else 'real'}",
         [x],

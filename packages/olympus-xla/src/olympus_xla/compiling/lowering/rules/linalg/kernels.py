@@ -128,6 +128,8 @@ def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int
     shared = [factor(size) for size in avals_in[0].shape[:batch]]
 
     def dimensions(aval: Any) -> str:
+        if not aval.shape:  # one number for all examples
+            return "[]"
         return f"[{', '.join([*shared, *map(factor, aval.shape[batch:])])}]"
 
     operands = ", ".join(map(dimensions, avals_in))

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowerings for GPUs that replace operations which their libraries lack.
+
+Each file belongs to one family of primitives. This package imports the modules of `lowering`, and
+`rules` imports this package.
+"""
