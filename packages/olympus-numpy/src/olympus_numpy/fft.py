@@ -384,7 +384,9 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Returns the transform of real numbers along several dimensions; keeps half of the last one.
+    """Returns half of the transform of real numbers along several dimensions.
+
+    The second half of the last dimension is left out, because it follows from the first half.
 
     Args:
       a: an array of real numbers.

@@ -61,7 +61,7 @@ class Sums(NamedTuple):
         )
 
     def add(self, scores: Any, shown: Any, v: Any) -> Sums:
-        """Returns the sums with more keys.
+        """Returns the sums that also include a further block of keys.
 
         Args:
           scores: products of queries and keys, [queries, keys].

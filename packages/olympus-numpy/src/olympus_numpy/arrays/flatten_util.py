@@ -36,7 +36,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
       The vector, and a function from a vector of the same length to a pytree of the same structure.
       If all dtypes are equal, the function accepts vectors of any dtype and keeps that dtype.
       Otherwise it accepts only vectors of the common dtype. The functions of pytrees with equal
-      structures, shapes and dtypes are equal.
+      structures, shapes and dtypes compare equal.
 
     Example:
       >>> import numpy as np

@@ -394,7 +394,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Splits an array along a dimension into parts, the first ones larger if necessary.
+    """Splits an array along a dimension into parts; the first parts are larger if necessary.
 
     Args:
       ary: an array.

@@ -562,7 +562,7 @@ minimum = ufunc(
 
 @outlined()
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Returns the larger of two numbers, elementwise. If one number is NaN, returns the other one.
+    """Returns the larger of two numbers, elementwise. If one is NaN, returns the other number.
 
     Args:
       x1: an array or scalar.
@@ -584,7 +584,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @outlined()
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Returns the smaller of two numbers, elementwise. If one number is NaN, returns the other one.
+    """Returns the smaller of two numbers, elementwise. If one is NaN, returns the other number.
 
     Args:
       x1: an array or scalar.

@@ -81,7 +81,7 @@ class MaskedPart(NamedTuple):
         return self.choose(convert(_OPERATIONS[operation](old, values), dtype, weak_type), x)
 
     def choose(self, new: Any, old: Any) -> Any:
-        """Returns the new elements where the mask is true, and the old ones elsewhere."""
+        """Returns the new elements where the mask is true, and the old elements elsewhere."""
         mask = self.mask.reshape((1,) * self.axis + self.mask.shape + (1,) * self.trailing)
         return where(mask, new, old)
 

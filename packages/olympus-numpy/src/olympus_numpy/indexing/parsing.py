@@ -99,7 +99,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """Returns an index that is not a tuple. Raises TypeError for sequences other than arrays."""
+    """Checks that an index other than a tuple is no sequence, and returns the index."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):

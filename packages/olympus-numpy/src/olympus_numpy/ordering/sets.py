@@ -85,7 +85,7 @@ def _sort_keys(rows: Any) -> tuple[Any, ...]:
 
 
 def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
-    """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows.
+    """Returns the permutation that sorts rows, a mask of first occurrences, and the sorted rows.
 
     The permutation of single elements is None if it is not requested.
     """

@@ -179,8 +179,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     near = onp.abs(p - q) < 0.25 * q
     difference = onp.where(near, p - q, 0.0)
     excess = difference / onp.where(near, q, 1.0)
-    # It is q ((1 + e) log1p(e) - e) with e = (p - q) / q. Here log1p(e) is e minus e^2 times a
-    # smooth function.
+    # The divergence is q ((1 + e) log1p(e) - e) with e = (p - q) / q. The function log1p(e) is e
+    # minus e^2 times a smooth function.
     close = difference * excess * (1.0 - (1.0 + excess) * deviance(excess))
     return onp.where(near, close, rel_entr(p, q) - p + q)
 

@@ -22,7 +22,8 @@ def infer_argnums_and_argnames(
       argnames: the names of arguments.
 
     Returns:
-      The positions and the names, as tuples. Those that the signature lacks stay unchanged.
+      The positions and the names, as tuples. Given positions and names that the signature lacks are
+      kept.
 
     Example:
       >>> infer_argnums_and_argnames(inspect.signature(lambda x, y: x), 1, None)

@@ -13,7 +13,7 @@ from .masks import MultiHeadMask
 
 __all__ = ["FULL", "NONE", "PARTIAL", "MaskBlocks", "mask_blocks"]
 
-# The part of a block's pairs of a query and a key that a mask admits.
+# Kinds of blocks: a mask admits none, some or all of a block's pairs of a query and a key.
 NONE, PARTIAL, FULL = 0, 1, 2
 
 

@@ -468,7 +468,7 @@ def attention_reference(
       sinks: the score of a key without value, or None.
       mask_value: the score of masked pairs of a query and a key.
       save_residuals: whether the logarithms of sums are also returned.
-      custom_type: ignored: derivatives are those of the operations.
+      custom_type: ignored; the derivatives are those of the operations.
       attn_logits_soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
 
     Returns:
@@ -509,7 +509,7 @@ def make_attention_reference(
     Args:
       mask: a mask of all heads: `Mask` or array, [heads, queries, keys].
       is_mqa: whether keys and values have no dimension of heads.
-      backward_impl: ignored: derivatives are those of the operations.
+      backward_impl: ignored; the derivatives are those of the operations.
       **params: further arguments of `attention_reference`.
 
     Returns:

@@ -66,7 +66,10 @@ class _Marking:
 
 
 def context_class(plain: type) -> type:
-    """Returns the class of contexts. If there are marks, the class adds their attributes."""
+    """Returns the given class of contexts, or a subclass that adds the attributes of marks.
+
+    The subclass is returned if the process has marks.
+    """
     return _marking(plain) if Mark.are_used else plain
 
 

@@ -50,7 +50,7 @@ _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(7)]
 
 # Coefficients of (sin(t)/t - 1)/t^2 in t^2 for t up to pi/2. They interpolate at Chebyshev's
-# points. The error of the sine is 2^-41 of it.
+# points. The relative error of the sine is 2^-41.
 _LONG_SINE = [
     -0.16666666666658467,
     0.008333333330940365,

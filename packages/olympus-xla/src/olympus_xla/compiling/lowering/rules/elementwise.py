@@ -234,7 +234,8 @@ def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> An
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
     kind = mlir.aval_type(context.aval_out)
     if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
-        # The difference of squares may overflow even if the product of sum and difference does not.
+        # The real part is x^2 - y^2. These squares may overflow where (x + y) (x - y), which
+        # `chlo.square` computes, does not.
         return context.create("chlo.square", kind, (operand,))
     return context.create("stablehlo.multiply", kind, (operand, operand))
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of partial sums over manual axes. Casts only change types; sums are collectives."""
+"""Lowering of partial sums over manual axes.
+
+A cast changes only the type of an operand, so it lowers to no operation. Sums and gathers lower to
+collective operations.
+"""
 
 from __future__ import annotations
 
