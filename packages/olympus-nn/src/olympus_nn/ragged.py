@@ -208,8 +208,8 @@ def ragged_attention(
       value: rows of values, with the lengths of ``key``.
       scale: factor of the logits; ``1 / sqrt(H)`` if None.
       is_causal: whether a position attends only to itself and to earlier positions of its row.
-      row_size: an upper bound of the lengths. With it the time and memory are those of rows of this
-        size, and grow with rows * row_size ** 2; without, with total ** 2.
+      row_size: an upper bound of the lengths. With a bound, time and memory grow as
+        ``rows * row_size ** 2``. Without a bound, they grow as ``total ** 2``.
 
     Returns:
       A ragged batch of the shape of ``query``.

@@ -176,7 +176,8 @@ def _rounded_up_to_power(x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = onp.right_shift(bits, 23)
     mantissa = onp.bitwise_and(bits, (1 << 23) - 1)
-    # Subnormal numbers up to half of the smallest normal number become the power of exponent zero.
+    # Subnormal numbers up to 2^-127, half of the smallest normal number, become 2^-127. Its
+    # exponent bits are zero.
     rounded_down = (exponent == 0) & (mantissa <= 1 << 22)
     is_larger = (mantissa > 0) & (exponent != 254) & ~rounded_down
     return onp.where(is_larger, exponent + 1, exponent).astype(np.uint8)

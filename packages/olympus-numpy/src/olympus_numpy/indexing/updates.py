@@ -261,8 +261,8 @@ class IndexedUpdate:
         Args:
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: ``"fill"`` gives ``fill_value`` for indices out of range, ``"clip"`` and the default
-            the nearest elements.
+          mode: ``"fill"`` gives ``fill_value`` for indices out of range; ``"clip"`` and the default
+            give the nearest elements.
           fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
             integers.
           out_sharding: the sharding of the result.

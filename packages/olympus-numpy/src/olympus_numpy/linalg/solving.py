@@ -250,7 +250,7 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
     Args:
       a: matrices.
       rtol: singular values up to this fraction of the largest one count as zero. The default is ten
-        times the larger of the two sizes, in units of the dtype's precision.
+        times the dtype's precision times the larger of the two sizes.
       hermitian: whether ``a`` is Hermitian, which makes the computation quicker.
       rcond: another name for ``rtol``.
 
@@ -369,8 +369,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices.
-      rtol: singular values up to this bound count as zero. The default is the largest singular
-        value times the larger of the two sizes, in units of the dtype's precision.
+      rtol: singular values up to this bound count as zero. The default is the product of the
+        largest singular value, the larger of the two sizes, and the dtype's precision.
       hermitian: whether ``M`` is Hermitian, which makes the computation quicker.
       tol: another name for ``rtol``.
 
@@ -412,7 +412,8 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 
     Args:
       x: matrices.
-      p: the norm, as the order of `norm`; the ratio of singular values by default.
+      p: the order of the norm, as in `norm`. By default, the condition number is the ratio of the
+        largest singular value to the smallest.
 
     Returns:
       A real array of shape ``x.shape[:-2]``.

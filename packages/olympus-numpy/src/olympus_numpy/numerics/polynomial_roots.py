@@ -40,8 +40,8 @@ def _roots_with_zeros(p: Any) -> Any:
     # The zero polynomial has no roots.
     shifted = lax.dynamic_slice(lax.concatenate([p, p], 0), (count % p.size,), (p.size,))
     found = _roots_without_zeros(selection.where(zero.all(), 1, shifted))
-    # Leading zeros, moved to the end, add roots that are zero: they are moved to the end and
-    # replaced by NaN.
+    # The leading zeros are now the last coefficients, and add roots that are zero. The roots that
+    # are zero are moved to the end, and as many of them as there were leading zeros become NaN.
     _, found = lax.sort((found == 0, found), num_keys=1)
     places = lax.iota(np.int32, found.size)
     return selection.where(places < found.size - count, found, np.array(complex(np.nan, np.nan)))

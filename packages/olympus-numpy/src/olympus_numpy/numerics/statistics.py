@@ -301,7 +301,8 @@ def histogramdd(
 
     Args:
       sample: points, an array of shape [points, dimensions].
-      bins: the number of bins, or one number or the edges for each dimension.
+      bins: the number of bins of every dimension; or a sequence with, for each dimension, the
+        number of bins or their edges.
       range: for each dimension, the lowest and highest edge.
       weights: the weight of each point.
       density: whether the result is divided so that its integral is 1.
@@ -374,7 +375,8 @@ def histogram2d(
     Args:
       x: the points' first coordinates.
       y: the points' second coordinates.
-      bins: the number of bins, or one number or the edges for each dimension, or edges for both.
+      bins: the number of bins or the edges, for both dimensions; or a pair with, for each
+        dimension, the number of bins or their edges.
       range: for each dimension, the lowest and highest edge.
       weights: the weight of each point.
       density: whether the result is divided so that its integral is 1.

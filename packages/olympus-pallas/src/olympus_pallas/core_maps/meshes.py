@@ -45,7 +45,10 @@ class Mesh:
         return math.prod(self.shape.values())
 
     def axes_of(self, number: int) -> dict[Any, tuple[int, int]]:
-        """Returns the index of a core along each axis, in row-major order, and the axis's size."""
+        """Returns, for each axis, the index of a core and the size of the axis.
+
+        The cores are numbered in row-major order.
+        """
         axes = {}
         for name, size in reversed(self.shape.items()):
             axes[name] = (number % size, size)

@@ -117,7 +117,7 @@ class TpuInfo:
     Args:
       chip_version: the chip.
       generation: the number of the generation.
-      num_cores: the tensor cores of the device.
+      num_cores: the number of tensor cores of the device.
       num_lanes: the length of a row of a vector register.
       num_sublanes: the number of rows of a vector register.
       mxu_column_size: the size of the matrix unit.

@@ -30,7 +30,8 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
     Args:
       ref: the reference.
       indices: for each dimension an array of indices; all arrays have one shape.
-      mask: boolean array, true for the elements to read; the others are uninitialized.
+      mask: boolean array, true for the elements to read. The other elements of the result are
+        uninitialized.
 
     Returns:
       An array of the indices' shape and of the reference's dtype.

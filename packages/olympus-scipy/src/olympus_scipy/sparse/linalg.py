@@ -351,7 +351,7 @@ def gmres(
       tol: as in `cg`.
       atol: as in `cg`.
       restart: the dimension of the Krylov space, after which the iteration restarts.
-      maxiter: the greatest number of restarts; as in `cg`.
+      maxiter: the greatest number of restarts; ten times the number of unknowns if None.
       M: as in `cg`.
       solve_method: ``"batched"`` or ``"incremental"``. Both do the same; the residual is examined
         when the basis is complete.

@@ -571,7 +571,8 @@ def bernoulli(n: int) -> Array:
 
 
 # The index of the last number that is finite in double precision. Later numbers are zero, or
-# infinite with alternating signs. The index is a multiple of four, so its number is negative.
+# infinite with alternating signs. The index is a multiple of four, so the last finite number is
+# negative.
 _LAST_FINITE_BERNOULLI = 300
 
 

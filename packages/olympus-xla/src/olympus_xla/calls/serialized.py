@@ -146,7 +146,7 @@ def load(
 
 
 def _opened(sealed: bytes) -> bytes:
-    """Returns the contents of bytes that `serialize` made, after checking the digest.
+    """Returns the contents of bytes that `serialized_bytes` made, after checking the digest.
 
     Raises:
       ValueError: the bytes are no compiled function, or they are damaged.

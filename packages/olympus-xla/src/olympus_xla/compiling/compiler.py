@@ -34,7 +34,7 @@ class CompiledModule(NamedTuple):
     Attributes:
       loaded: the executable. It cannot run on compile-only devices.
       serialized: the bytes of an executable that was found on disk, else None. They are kept
-        because jaxlib would serialize it without the machine code.
+        because jaxlib would serialize the executable without its machine code.
     """
 
     loaded: Any

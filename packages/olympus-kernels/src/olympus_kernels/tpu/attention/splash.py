@@ -199,7 +199,7 @@ class SplashAttentionKernel:
           this array and ``(logarithms of sums,)``, of shape [heads, queries].
 
         Raises:
-          ValueError: the shapes are not consistent, or do not match that of the mask.
+          ValueError: the shapes are not consistent, or do not match the shape of the mask.
         """
         _check_operands(q, k, v, segment_ids, sinks, self)
         if segment_ids is not None:

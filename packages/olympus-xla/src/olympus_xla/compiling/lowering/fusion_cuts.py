@@ -10,7 +10,7 @@ This pass estimates the total number of operations in the fused functions. If th
 larger than the number of operations in the program, the pass puts optimization barriers after
 values with several uses, which limits the size of fused functions. XLA has a pass that removes
 barriers before fusion; it is disabled for such programs (`DISABLED_PASSES`). The benchmarks of the
-group "unrolled" guard this. docs/decisions/043-cut-fusions.md has the measurements.
+group "unrolled" cover this module. docs/decisions/043-cut-fusions.md has the measurements.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ store it. A value that passes between calls of blocks (see repetition.py) must b
 in memory from the layer that computes it to the gradient of this layer, at the other end of the
 program. Before blocks become calls, this pass therefore finds values that take only a few cheap
 operations on stored values, and computes them again where they are used. The benchmark "memory:
-gradient of 80 layers" guards this.
+gradient of 80 layers" covers this module.
 """
 
 from __future__ import annotations

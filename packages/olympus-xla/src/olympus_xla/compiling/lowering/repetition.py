@@ -5,7 +5,7 @@ XLA's CPU compiler fuses elementwise operations across layers, and recomputes va
 operations use. The compile time grows as the cube of the number of equal layers or worse, and the
 compiled program becomes slower, too. XLA does not fuse across calls with ``inlineable = false``, so
 this pass replaces consecutive equal blocks by calls of one function. The benchmark "gradient of 80
-layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
+layers" covers this module; docs/decisions/040-repeated-blocks.md has the measurements.
 
 Each equation gets a number, which is equal for equal operations on equal types. Runs of numbers
 that repeat with some period are cut into blocks. Blocks whose values are connected in the same way

@@ -9,7 +9,7 @@ views at once, and copying them into the array is 4 to 6 times as fast.
 
 This pass puts an optimization barrier before such updates. As with the cuts of fusion_cuts.py, the
 pass of XLA that removes barriers is switched off. The application "heat on a grid" of the
-benchmarks guards this.
+benchmarks covers this module.
 """
 
 from __future__ import annotations

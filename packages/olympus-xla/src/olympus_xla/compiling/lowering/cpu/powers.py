@@ -9,7 +9,7 @@ last place, as in the C library.
 The logarithm is the series of the inverse hyperbolic tangent of (m - 1) / (m + 1), where the
 mantissa m is between the roots of 1/2 and 2. Special operands follow C's ``pow``.
 
-The power in the group ``elementwise`` of the benchmarks guards this module.
+The power in the group ``elementwise`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations

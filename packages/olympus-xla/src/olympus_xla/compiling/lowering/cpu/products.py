@@ -7,7 +7,7 @@ dimensions by several threads. So the rows of the matrix are divided among the t
 batch. The elements of the result have the same bits, because each is computed as before.
 
 The product of a matrix and a vector, and the application "Jacobi iterations" of the benchmarks
-guard this module.
+cover this module.
 """
 
 from __future__ import annotations

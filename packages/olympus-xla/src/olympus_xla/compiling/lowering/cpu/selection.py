@@ -8,7 +8,7 @@ elements, whereas a sort takes 10 to 40 ms.
 
 The bounds are a guess that is checked. Where a bound is wrong, NumPy selects from the whole line.
 
-The median in the group ``sorting`` of the benchmarks guards this module.
+The median in the group ``sorting`` of the benchmarks covers this module.
 """
 
 from __future__ import annotations

@@ -125,12 +125,15 @@ def _rounded(angle: Any, sign: Any, x: Any, dtype: Any) -> Any:
 
 
 def _is_below_half(x: Any) -> Any:
-    """Returns whether a reduction would need digits before the table's start."""
+    """Returns whether magnitudes are below 1/2, too small for a reduction.
+
+    The reduction of such numbers would need digits before the start of the table.
+    """
     return lax.lt(lax.abs(x), lax.full_like(x, 0.5))
 
 
 def _reduced_by_half_turns(x: Any, shift: float, angle_below_half: Any) -> tuple[Any, Any]:
-    """Subtracts from ``abs(x)``, plus a number of half turns, the nearest number of half turns.
+    """Adds ``shift`` half turns to ``abs(x)``, then subtracts the nearest number of half turns.
 
     Args:
       x: the float32, in radians.
