@@ -78,7 +78,8 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> An
         _gamma(each, parameter, shape=shape, dtype=dtype, log_space=True)
         for each, parameter in zip(keys, (a, b), strict=True)
     )
-    # This is a / (a + b), computed from logarithms since both may be too small for the dtype.
+    # A sample is a / (a + b) for gamma samples a and b. It is computed from their logarithms, since
+    # both may be too small for the dtype.
     largest = lax.max(log_a, log_b)
     gamma_a = lax.exp(lax.sub(log_a, largest))
     gamma_b = lax.exp(lax.sub(log_b, largest))

@@ -195,7 +195,7 @@ def maxwell(
 
 @compiled("shape", "dtype")
 def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    # This is the length of a normally distributed vector in three dimensions.
+    # A sample is the length of a normally distributed vector in three dimensions.
     vectors = _normal_real(key, shape=(*shape, 3), dtype=dtype)
     return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 

@@ -56,7 +56,7 @@ def _cholesky_of(a: Any, lower: bool) -> Any:
     if lower:
         return lax_linalg.cholesky(a, symmetrize_input=False)
     if a.ndim < 2:
-        return lax_linalg.cholesky(a, symmetrize_input=False)  # this raises the error
+        return lax_linalg.cholesky(a, symmetrize_input=False)  # this raises an error
     return adjoint(lax_linalg.cholesky(adjoint(a), symmetrize_input=False))
 
 

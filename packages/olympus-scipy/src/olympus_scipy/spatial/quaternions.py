@@ -61,7 +61,7 @@ def of_vector(v: Any) -> Any:
     square = onp.sum(v * v, axis=-1, keepdims=True)
     small = square < 1e-6
     angle = lax.sqrt(onp.where(small, 1.0, square))
-    # Near zero, this is the series of sin(angle / 2) / angle.
+    # Near zero, the scale is the series of sin(angle / 2) / angle.
     scale = onp.where(
         small, 0.5 - square / 48.0 + square * square / 3840.0, lax.sin(0.5 * angle) / angle
     )
@@ -77,7 +77,7 @@ def vector(q: Any) -> Any:
     small = square < 1e-6
     size = lax.sqrt(onp.where(small, 1.0, square))
     angle = 2.0 * lax.atan2(size, real)
-    # Near zero, this is the series of 2 asin(size) / size.
+    # Near zero, the scale is the series of 2 asin(size) / size.
     scale = onp.where(small, 2.0 + square / 3.0 + 0.15 * square * square, angle / size)
     return imaginary * scale
 

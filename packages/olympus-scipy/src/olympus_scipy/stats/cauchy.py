@@ -184,7 +184,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def _angle(y: Any) -> Any:
-    """Returns the angle whose cotangent is a number, between zero and pi."""
+    """Returns the angle between zero and pi whose cotangent is ``y``."""
     if is_complex(y):
         return 0.5 * math.pi - lax.atan(y)
     return lax.atan2(onp.ones_like(y), y)
