@@ -66,7 +66,7 @@ class Zero:
 
     @classmethod
     def of(cls, primal: Any) -> Zero:
-        """Returns the zero tangent of a value, whose type is computed on first use."""
+        """Returns the zero tangent of a value. The tangent's type is computed on first use."""
         self = cls.__new__(cls)
         self._aval = None
         self._primal = primal

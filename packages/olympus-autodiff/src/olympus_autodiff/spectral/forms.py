@@ -100,7 +100,7 @@ class Form:
 
 
 def product(f: Callable[[Any], Any], g: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns the product of two functions; a real result is converted for a complex one."""
+    """Returns the product of two functions, in the common dtype of their values."""
 
     def multiplied(x: Any) -> Any:
         first, second = f(x), g(x)

@@ -166,7 +166,7 @@ def _is_of_types(sharding: Any) -> bool:
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
-    """Fills an array of an extended dtype by repeating one element, or from its representation."""
+    """Fills an array of an extended dtype with an element, or its plain array with a number."""
     if isinstance(fill_value, Array) and fill_value.dtype == dtype:
         return broadcast(fill_value, shape)
     element = dtype.physical_element_aval()

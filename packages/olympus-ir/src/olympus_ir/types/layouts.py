@@ -169,7 +169,8 @@ def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
     """Returns the layout restricted to the first ``ndim`` dimensions.
 
-    For the layout of a physical array, the result is the layout of the array of an extended dtype.
+    It gives the layout of an array of an extended dtype, which has fewer dimensions than its
+    physical array, from the layout of the physical array.
     """
     if layout is None:
         return None

@@ -172,7 +172,10 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 
 def _start(start: Any, size: int, full: int) -> Any:
-    """Returns the start of a slice, with negative values counted from the end and clamped."""
+    """Returns the start of a slice, clamped so that the slice fits.
+
+    Negative values count from the end.
+    """
     start = jnp.where(start < 0, start + np.array(full, start.dtype), start)
     return jnp.clip(start, np.array(0, start.dtype), np.array(full - size, start.dtype))
 

@@ -159,7 +159,7 @@ class Draft:
         )
 
     def like(self, kind: Kind, category: str = "any") -> Value:
-        """Returns a value that broadcasts against a type to the same shape."""
+        """Returns a value that broadcasts to the shape of a type."""
         fitting = [
             value
             for value in self.values

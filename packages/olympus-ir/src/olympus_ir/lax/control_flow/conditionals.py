@@ -307,8 +307,8 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # Traced programs are cached by function. Their combination is cached by one of the functions
-    # and the identity of all programs.
+    # Traced programs are cached by function. The cache of one function also holds their
+    # combination, under the identities of all programs.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
     choice = known.get(key)

@@ -161,10 +161,11 @@ def _long_scan(
     jaxpr: ClosedOlympuspr,
     length: int,
 ) -> list[Flow]:
-    """Unites the carry over all steps; results follow their own slices of the operands.
+    """Returns the flows of the results of a scan, without following it step by step.
 
-    The body is propagated a second time, with a column for each element of a slice. These columns
-    say which elements of the slice a result of the same step depends on.
+    The pattern of the carry is the union of its patterns in all steps. A stacked result depends on
+    the carry, and on elements of the slices that its own step takes. To find these elements, the
+    body is propagated a second time, with a column for each element of a slice.
     """
     consts, init, xs = layout.operands(operands)
     whole = [_any_slice(x) for x in xs]
