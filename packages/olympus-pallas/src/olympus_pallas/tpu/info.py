@@ -199,9 +199,15 @@ class Tiling(enum.Enum):
         return (8, 128) if self is Tiling.COMPACT else (8,)
 
 
-# Columns of a row: generation, MXU columns, MXUs, accumulators, VMEM MiB, CMEM, SMEM KiB; then for
-# a chip HBM, bandwidth, operations in bfloat16, int8, fp8, int4; then for its sparse cores number,
-# lanes, VMEM.
+# The columns of a row, in this order:
+# - the generation;
+# - for a core: the size and the number of matrix units, the number of accumulators, and MiB of
+#   vector memory;
+# - for the chip: bytes of the memory that the cores share;
+# - for a core: KiB of scalar memory;
+# - for the chip: bytes of HBM, bytes per second, and operations per second in bfloat16, int8, fp8
+#   and int4;
+# - for the sparse cores: the number, the length of a vector, and KiB of vector memory.
 _G, _T = 10**9, 10**12
 _CHIPS: dict[ChipVersion, tuple] = {
     ChipVersion.TPU_V2: (2, 128, 1, 0, 16, 0, 16, 16 * _G, 716 * _G, 46 * _T, 0, 0, 0, None),

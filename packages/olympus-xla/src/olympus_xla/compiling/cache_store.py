@@ -51,7 +51,7 @@ class DirectoryContents:
     """Entries of a cache directory, with their total size in bytes.
 
     Attributes:
-      entries: triples of the time of the last use, in nanoseconds, the size, and the path.
+      entries: triples: the time of the last use in nanoseconds, the size, and the path.
       size: the sum of the sizes.
     """
 

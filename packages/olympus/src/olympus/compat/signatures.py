@@ -22,8 +22,8 @@ def infer_argnums_and_argnames(
       argnames: the names of arguments.
 
     Returns:
-      The positions and the names, as tuples. Given positions and names that the signature lacks are
-      kept.
+      The positions and the names, as tuples. Positions and names that the caller gives are not
+      changed, even if the signature lacks them.
 
     Example:
       >>> infer_argnums_and_argnames(inspect.signature(lambda x, y: x), 1, None)
