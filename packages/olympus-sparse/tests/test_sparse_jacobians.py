@@ -12,8 +12,9 @@ import olympus_numpy as jnp
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
-from olympus_ir.programs.make import ShapeDtypeStruct
+from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
 from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
 from olympus_sparse import BCOO, BCSR, CSR, plan, sparse_hessian, sparse_jacobian
 from olympus_sparse.jacobians.coloring import color_columns, color_symmetric, recovery_of_symmetric
 from olympus_sparse.jacobians.substitution import color_acyclic
@@ -172,6 +173,86 @@ def test_equal_to_the_dense_jacobian(name):
     np.testing.assert_allclose(np.asarray(made(x).todense()), dense, rtol=1e-12, atol=1e-13)
     flat = dense.reshape(made.shape)
     assert not np.any(flat[made.pattern.toarray() == 0])
+
+
+# Cases whose programs have loops, branches, solutions or long contractions.
+BY_PRODUCTS = {
+    *("scan", "loop with indices", "branches", "batched solutions", "map"),
+    "unknown indices",
+}
+MORE_CASES = {
+    "sum over rows": (lambda x: x.sum(axis=1) * x[:, 0], point(5, 40)),
+    "mean of few": (lambda x: x - x.mean(axis=1, keepdims=True) ** 2, point(6, 3)),
+    "padding inside": (lambda x: lax.pad(x, 0.0, [(-1, 2, 1)]) ** 2, point(9)),
+    "repeated rows": (lambda x: jnp.repeat(x, 3) * jnp.tile(x, 3), point(7)),
+    "repeated sums": (lambda x: jnp.repeat(x.reshape(2, 40).sum(axis=1), 2), point(80)),
+    "choice by values": (lambda x: jnp.where(x > 1, x**2, jnp.roll(x, 1)), point(11)),
+    "indices out of bounds": (
+        lambda x: x.at[np.array([0, 9, 2])].get(mode="fill", fill_value=0) ** 2,
+        point(5),
+    ),
+    "repeated indices": (lambda x: jnp.zeros(3).at[np.array([0, 1, 0, 7])].add(x**2), point(4)),
+    "several results": (lambda x: (x[:3] ** 2, {"a": x[::-1] * x}), point(6)),
+    "stacks and splits": (lambda x: jnp.stack(jnp.split(x**2, 3))[1:], point(9)),
+    "two channels": (
+        lambda x: lax.conv(x**2, np.arange(36.0).reshape(2, 2, 3, 3), (2, 1), "VALID"),
+        point(2, 2, 6, 5),
+    ),
+    "windows of two dimensions": (
+        lambda x: lax.reduce_window(x**2, 0.0, lax.add, (2, 3), (1, 2), "SAME"),
+        point(4, 6),
+    ),
+    "zero weights": (lambda x: jnp.dot(np.diag([1.0, 0, 2]), x.reshape(3, 4)) ** 2, point(12)),
+    "quotient": (lambda x: x[1:] / (1 + x[:-1]), point(8)),
+    "single precision inside": (lambda x: x.astype(np.float32) ** 2, point(5)),
+    "constant of zero": (lambda x: x[1:] * np.array([1.0, 0, 2]), point(4)),
+    "scalars": (lambda x: x**2, point()),
+    "no elements": (lambda x: x[:0], point(3)),
+}
+
+
+@pytest.mark.parametrize("name", [*CASES, *MORE_CASES])
+def test_terms_and_products_give_the_same_entries(name):
+    fun, x, *_ = (CASES | MORE_CASES)[name]
+    made = plan(fun, x)
+    assert made.evaluation == ("products" if name in BY_PRODUCTS else "terms")
+    by_products = made._entries_from_products([x], [])
+    np.testing.assert_allclose(made._entries([x], []), by_products, rtol=1e-6, atol=1e-12)
+    dense = autodiff.jacfwd(fun)(x)
+    pytrees.tree_map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12),
+        made(x, format="dense"),
+        dense,
+    )
+
+
+def test_long_programs_are_evaluated_by_products():
+    def fun(x):
+        for _ in range(20):
+            x = jnp.sin(x[1:-1] * x[2:] - x[:-2])
+        return x
+
+    made = plan(fun, point(100))
+    assert made.evaluation == "products"
+    assert plan(lambda x: fun(x)[:0], point(100)).pattern.nnz == 0
+
+
+def test_other_arguments_of_new_types():
+    def fun(x, y):
+        return x[1:] * y + x[:-1]
+
+    x = point(5)
+    made = plan(fun, x, 2.0)
+    assert made.evaluation == "terms"
+    for y in (3.0, np.float32(3), point(4)):
+        np.testing.assert_allclose(made(x, y).todense(), autodiff.jacfwd(fun)(x, y), rtol=1e-6)
+
+
+def test_entries_are_computed_without_products():
+    x = point(1000)
+    text = str(make_olympuspr(lambda x: plan(neighbors, x)(x).data)(x))
+    assert "gather" not in text
+    assert "f64[3,1000]" not in text
 
 
 @pytest.mark.parametrize("name", ["tridiagonal", "arrow", "grid in two dimensions", "few results"])

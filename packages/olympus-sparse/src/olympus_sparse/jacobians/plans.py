@@ -12,17 +12,22 @@ import numpy as np
 import olympus_autodiff as autodiff
 import olympus_numpy as jnp
 from olympus_batching import vmap
+from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, olympusprs_in_params
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .coloring import color_columns, color_symmetric, recovery_of_symmetric
+from .elimination import eliminate
 from .formats import Block, blocks_of
 from .patterns import Flow, Pattern, identity, relation, stacked_rows
 from .propagation import propagate
+from .recovery import entries_of
 from .substitution import Substitution, color_acyclic, substitution_of
+from .terms import Linear, Term, Unsupported
 
 __all__ = ["FlatFunction", "Parts", "Plan", "hessian_plan", "jacobian_plan"]
 
@@ -99,11 +104,13 @@ class Plan:
     Attributes:
       pattern: the pattern, a `scipy.sparse.csr_array` of booleans. Its rows are the elements of the
         results and its columns the elements of the argument, each in row-major order.
-      colors: the number of derivatives that one evaluation takes.
+      colors: the number of derivatives that an evaluation by compressed products takes.
       jvps: the number of derivatives in forward mode.
       vjps: the number of derivatives in reverse mode.
       column_colors: the color of each column, -1 for columns without a jvp.
       row_colors: the color of each row, -1 for rows without a vjp.
+      evaluation: "terms" if each entry is computed by itself, in a program that computes no zeros;
+        "products" for compressed products, where that program would be long.
 
     Example:
       >>> import numpy as np
@@ -125,8 +132,11 @@ class Plan:
         parts: Parts,
         recovery: str,
         format: str,
+        by_terms: ClosedOlympuspr | None = None,
     ) -> None:
         self._flat = flat
+        self._by_terms = by_terms
+        self.evaluation = "products" if by_terms is None else "terms"
         self._out_avals = list(out_avals)
         self._parts = parts
         self.pattern = pattern
@@ -215,6 +225,15 @@ class Plan:
         return jnp.concatenate([products, sums])
 
     def _compute_entries(self, leaves: Sequence[Any], others: Sequence[Any]) -> Any:
+        program = self._by_terms
+        if program is not None:
+            operands = [*leaves, *pytrees.tree_leaves(others)]
+            types = [(aval.shape, aval.dtype) for aval in map(get_aval, operands)]
+            if types == [(aval.shape, aval.dtype) for aval in program.in_avals]:
+                return eval_olympuspr(program.olympuspr, program.consts, *operands)[0]
+        return self._entries_from_products(leaves, others)
+
+    def _entries_from_products(self, leaves: Sequence[Any], others: Sequence[Any]) -> Any:
         """Computes all products of one mode at once, and reads the entries from them."""
         products = []
 
@@ -261,13 +280,25 @@ def _joined(products: Sequence[Any]) -> Any:
     return (flat[0] if len(flat) == 1 else jnp.concatenate(flat, axis=1)).ravel()
 
 
-# ---- patterns of functions ----
+# ---- programs and patterns of functions ----
 
 
-def _pattern_of(
+class _Derivative(NamedTuple):
+    """Program that is linear in its first operands, and its pattern.
+
+    Attributes:
+      program: the program.
+      pattern: the pattern, with a row for each element of the results.
+    """
+
+    program: ClosedOlympuspr
+    pattern: Pattern
+
+
+def _derivative_of(
     function: Callable[..., Any], linear: Sequence[ShapedArray], around: Sequence[Any]
-) -> tuple[Pattern, list[Any]]:
-    """Returns the pattern and the result types of a function that is linear in its first argument.
+) -> _Derivative:
+    """Returns the program and pattern of a function that is linear in its first argument.
 
     Args:
       function: the function.
@@ -285,14 +316,14 @@ def _pattern_of(
         inputs.append(flow)
     pattern = stacked_rows(propagate(closed, inputs), width)
     pattern.sort_indices()
-    return pattern, closed.out_avals
+    return _Derivative(closed, pattern)
 
 
-def _forward_pattern(flat: FlatFunction) -> tuple[Pattern, list[Any]]:
+def _forward_derivative(flat: FlatFunction) -> _Derivative:
     def push(tangents: Any, leaves: Any, others: Any) -> Any:
         return autodiff.jvp(lambda values: flat(values, others), (leaves,), (tangents,))[1]
 
-    return _pattern_of(push, flat.avals, (list(flat.avals), flat.others))
+    return _derivative_of(push, flat.avals, (list(flat.avals), flat.others))
 
 
 def _reverse_pattern(flat: FlatFunction) -> tuple[Pattern, list[Any]]:
@@ -301,10 +332,49 @@ def _reverse_pattern(flat: FlatFunction) -> tuple[Pattern, list[Any]]:
     def pull(cotangents: Any, leaves: Any, others: Any) -> Any:
         return autodiff.vjp(lambda values: flat(values, others), leaves)[1](cotangents)[0]
 
-    mirrored, _ = _pattern_of(pull, out_avals, (list(flat.avals), flat.others))
+    mirrored = _derivative_of(pull, out_avals, (list(flat.avals), flat.others)).pattern
     pattern = mirrored.T.tocsr()
     pattern.sort_indices()
     return pattern, out_avals
+
+
+# Programs of terms have at most about this many operations, so that they compile fast.
+_MOST_OPERATIONS = 2000
+
+
+def _equation_count(program: Olympuspr) -> int:
+    inner = (sub for equation in program.eqns for sub in olympusprs_in_params(equation.params))
+    return len(program.eqns) + sum(map(_equation_count, inner))
+
+
+def _by_terms(
+    flat: FlatFunction, push: ClosedOlympuspr, pattern: Pattern
+) -> ClosedOlympuspr | None:
+    """Returns a program that computes the entries term by term; None if there is none.
+
+    Args:
+      flat: the function.
+      push: the program of its jvp, of the tangents, the leaves and the other arguments.
+      pattern: the pattern of the entries.
+    """
+    degree = pattern.nnz / max(pattern.shape[0], 1)
+    if degree * _equation_count(push.olympuspr) > _MOST_OPERATIONS:
+        return None
+    tangents, start = [], 0
+    for aval in flat.avals:
+        columns = np.arange(start, start + math.prod(aval.shape)).reshape(aval.shape)
+        tangents.append(Linear(aval, (Term(columns, np.ones((), aval.dtype)),)))
+        start += columns.size
+    dtype = np.result_type(*(aval.dtype for aval in push.out_avals))
+
+    def entries(leaves: Any, others: Any) -> Any:
+        operands = [*tangents, *leaves, *pytrees.tree_leaves(others)]
+        return entries_of(eliminate(push, operands), pattern, dtype)
+
+    try:
+        return make_olympuspr(entries)(list(flat.avals), flat.others)
+    except Unsupported:
+        return None
 
 
 # ---- plans of derivatives ----
@@ -319,9 +389,15 @@ def jacobian_plan(flat: FlatFunction, mode: str, format: str) -> Plan:
         both: vjps for a few dense rows and jvps for the others, or the other way round.
       format: the format of the matrix.
     """
-    pattern, out_avals = (_reverse_pattern if mode == "reverse" else _forward_pattern)(flat)
+    program = None
+    if mode == "reverse":
+        pattern, out_avals = _reverse_pattern(flat)
+    else:
+        push, pattern = _forward_derivative(flat)
+        out_avals, program = push.out_avals, _by_terms(flat, push, pattern)
     shapes = [aval.shape for aval in flat.avals], [aval.shape for aval in out_avals]
-    return Plan(flat, out_avals, pattern, _parts(pattern, mode, *shapes), "direct", format)
+    parts = _parts(pattern, mode, *shapes)
+    return Plan(flat, out_avals, pattern, parts, "direct", format, program)
 
 
 def hessian_plan(flat: FlatFunction, coloring: str, format: str) -> Plan:
@@ -332,12 +408,13 @@ def hessian_plan(flat: FlatFunction, coloring: str, format: str) -> Plan:
       coloring: "star" or "acyclic".
       format: the format of the matrix.
     """
-    pattern, out_avals = _forward_pattern(flat)
+    push, pattern = _forward_derivative(flat)
     pattern = pattern.multiply(pattern.T).tocsr()  # the Hessian is symmetric
     pattern.sort_indices()
     colors = (color_acyclic if coloring == "acyclic" else color_symmetric)(pattern)
     parts = Parts(colors, _none(pattern.shape[0]), np.zeros(pattern.nnz, bool))
-    return Plan(flat, out_avals, pattern, parts, coloring, format)
+    program = _by_terms(flat, push, pattern)
+    return Plan(flat, push.out_avals, pattern, parts, coloring, format, program)
 
 
 def _none(count: int) -> np.ndarray:

@@ -28,6 +28,8 @@ from .patterns import Flow, Pattern, broadcast_rows, merged, select_rows, stacke
 
 __all__ = [
     "flow_rules",
+    "folded",
+    "known_constant",
     "moved_elements",
     "numbered",
     "propagate",
@@ -141,7 +143,7 @@ _everything = within_blocks(0)
 def propagate(closed: ClosedOlympuspr, inputs: Sequence[Flow]) -> list[Flow]:
     """Returns the flows of the results of a program from the flows of its inputs."""
     consts = [
-        Flow(var.aval, _known_constant(value))
+        Flow(var.aval, known_constant(value))
         for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)
     ]
     return run_program(closed.jaxpr, [*consts, *inputs])
@@ -153,7 +155,7 @@ def run_program(program: Olympuspr, inputs: Sequence[Flow]) -> list[Flow]:
 
     def read(atom: Any) -> Flow:
         if atom.__class__ is Literal:
-            return Flow(atom.aval, _known_constant(atom.val))
+            return Flow(atom.aval, known_constant(atom.val))
         return environment[atom]
 
     for equation in program.eqns:
@@ -163,7 +165,7 @@ def run_program(program: Olympuspr, inputs: Sequence[Flow]) -> list[Flow]:
     return list(map(read, program.outvars))
 
 
-def _known_constant(value: Any) -> np.ndarray | None:
+def known_constant(value: Any) -> np.ndarray | None:
     if isinstance(value, Tracer) or (not hasattr(value, "dtype") and not np.isscalar(value)):
         return None
     if dtypes.is_extended(getattr(value, "dtype", None)) or np.size(value) > _LARGEST_CONSTANT:
@@ -177,7 +179,7 @@ def _apply(equation: Equation, operands: list[Flow]) -> list[Flow]:
     if rule in flow_rules:
         return rule(results, *operands, **equation.params)
     if all(each.pattern is None for each in operands):
-        return _folded(equation, operands, results)
+        return folded(equation, operands, results)
     patterns = rule(results, *operands, **equation.params)
     if not isinstance(patterns, list):
         patterns = [patterns]
@@ -193,7 +195,7 @@ def _without_empty(aval: Any, pattern: Pattern) -> Pattern:
     return pattern if inexact and pattern is not None and pattern.nnz else None
 
 
-def _folded(equation: Equation, operands: Sequence[Flow], results: Sequence[Any]) -> list[Flow]:
+def folded(equation: Equation, operands: Sequence[Flow], results: Sequence[Any]) -> list[Flow]:
     """Evaluates an equation whose operands are all known."""
     unknown = [Flow(aval) for aval in results]
     primitive = equation.primitive

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of calls: the pattern of the called program."""
+"""Patterns and terms of calls: those of the called program."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from olympus_ir.lax import calls
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
+from ..elimination import call_rules, eliminate, run_terms, term_rules
 from ..patterns import Flow
 from ..propagation import flow_rules, propagate, run_program, sparsity_rules
 
@@ -24,6 +25,17 @@ def _call(key: str) -> Callable[..., list[Flow]]:
     return rule
 
 
+def _call_terms(key: str) -> Callable[..., list[Any]]:
+    def rule(results: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        program = params[key]
+        if isinstance(program, ClosedOlympuspr):
+            return eliminate(program, operands)
+        return run_terms(program, operands)
+
+    call_rules.add(rule)
+    return rule
+
+
 for _primitive, _key in (
     (calls.jit_p, "jaxpr"),
     (calls.checkpoint_p, "jaxpr"),
@@ -32,6 +44,9 @@ for _primitive, _key in (
     (calls.custom_vjp_call_p, "call_jaxpr"),
 ):
     sparsity_rules.define(_primitive, _call(_key))
+
+for _primitive, _key in ((calls.jit_p, "jaxpr"), (calls.closed_call_p, "call_jaxpr")):
+    term_rules.define(_primitive, _call_terms(_key))
 
 
 @sparsity_rules.define(calls.optimization_barrier_p)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of products of arrays; zeros of a constant factor are left out."""
+"""Patterns and terms of products of arrays; zeros of a constant factor are left out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from olympus_ir import lax
 
+from ..elimination import term_rules
 from ..patterns import Flow, Pattern, merged, relation, select_rows, united_rows
 from ..propagation import sparsity_rules
+from ..terms import MOST_SUMMED, Linear, Term, Unsupported, added, filled, is_known, times
 
 
 @sparsity_rules.define(lax.dot_general_p)
@@ -32,9 +34,7 @@ def _dot_general(
     )
 
 
-def _as_batch_of_matrices(
-    ids: np.ndarray, batch: Sequence[int], contracted: Sequence[int]
-) -> np.ndarray:
+def _as_batch_of_matrices(ids: Any, batch: Sequence[int], contracted: Sequence[int]) -> Any:
     free = [axis for axis in range(ids.ndim) if axis not in (*batch, *contracted)]
     shape = [math.prod(ids.shape[axis] for axis in part) for part in (batch, free, contracted)]
     return ids.transpose(*batch, *free, *contracted).reshape(shape)
@@ -66,3 +66,41 @@ def _factor(
     outputs = out_ids[b, :, column]  # [nonzero, row]
     inputs = ids[b, :, k]
     return relation(outputs, inputs, (out_ids.size, factor.size)) @ factor.pattern
+
+
+@term_rules.define(lax.dot_general_p)
+def _dot_general_terms(
+    results: Sequence[Any], lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any
+) -> list[Term]:
+    """Makes a term of each summand of the contraction."""
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    is_left = isinstance(lhs, Linear)
+    x, other = (lhs, rhs) if is_left else (rhs, lhs)
+    own, others = ((left_batch, left), (right_batch, right))[:: 1 if is_left else -1]
+    factors = _as_batch_of_matrices(other, *others)  # [batch, free, contracted]
+    if factors.shape[2] > MOST_SUMMED or any(term.rows is not None for term in x.terms):
+        raise Unsupported("a long contraction")
+    ids = _as_batch_of_matrices(np.empty(x.shape, bool), *own)
+    batch, rows, count = ids.shape
+    full = (batch, rows, factors.shape[1])
+
+    def in_result(value: Any) -> Any:  # from [batch, own free, other free]
+        return (value if is_left else value.swapaxes(1, 2)).reshape(results[0].shape)
+
+    terms = []
+    for term in x.terms:
+        columns = _as_batch_of_matrices(term.columns, *own)
+        coefficients = term.coefficient
+        if np.ndim(coefficients):
+            coefficients = _as_batch_of_matrices(filled(coefficients, x.shape), *own)
+        for place in range(count):
+            factor = factors[:, None, :, place]
+            chosen = np.broadcast_to(columns[:, :, place, None], full)
+            if is_known(factor):
+                chosen = np.where(factor != 0, chosen, -1)
+            coefficient = coefficients
+            if np.ndim(coefficient):
+                coefficient = coefficient[:, :, place, None]
+            product = filled(times(coefficient, factor), full)
+            terms.append(Term(in_result(chosen), in_result(product)))
+    return added(terms)

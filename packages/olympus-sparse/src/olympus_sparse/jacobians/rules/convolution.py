@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of convolutions; zeros of a constant kernel are left out."""
+"""Patterns and terms of convolutions; zeros of a constant kernel are left out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.reference import reference_rules
 
+from ..elimination import term_rules
 from ..patterns import Flow, Pattern, merged, relation, united_rows
 from ..propagation import sparsity_rules
+from ..terms import MOST_SUMMED, Linear, Term, Unsupported, added, filled, is_known, times
 
-__all__ = ["taps"]
+__all__ = ["taps", "window_term"]
 
 
 def taps(
@@ -105,3 +108,94 @@ def _pairs(
         outputs.append(target.ravel())
         inputs.append(source.ravel())
     return np.concatenate(outputs), np.concatenate(inputs)
+
+
+# ---- terms ----
+
+
+def window_term(
+    term: Term,
+    shape: Sequence[int],
+    starts: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+) -> Term:
+    """Returns the part of a sum over windows that comes from one place in the window.
+
+    Args:
+      term: a term of the padded array.
+      shape: the shape of the result.
+      starts: the place in the window, in each dimension.
+      strides: the steps between windows.
+      padding: the padding before and after each dimension.
+    """
+    if term.rows is not None:
+        raise Unsupported("a window over sums")
+    config = [(low, high, 0) for low, high in padding]
+    limits = [
+        start + (size - 1) * stride + 1
+        for start, size, stride in zip(starts, shape, strides, strict=True)
+    ]
+    window = tuple(map(slice, starts, limits, strides))
+    pad = reference_rules[lax.pad_p]
+    columns = pad(term.columns, np.array(-1), padding_config=tuple(config))[window]
+    coefficient = term.coefficient
+    if np.ndim(coefficient):
+        zero = np.zeros((), coefficient.dtype)
+        if is_known(coefficient):
+            padded = pad(coefficient, zero, padding_config=tuple(config))
+        else:
+            padded = lax.pad(coefficient, zero, config)
+        coefficient = padded[window]
+    return Term(columns, coefficient)
+
+
+@term_rules.define(lax.conv_general_dilated_p)
+def _convolution_terms(
+    results: Sequence[Any],
+    x: Any,
+    kernel: Any,
+    *,
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **_: Any,
+) -> list[Term]:
+    """Makes a term of each place in the window and each channel of the input."""
+    if not isinstance(x, Linear) or isinstance(kernel, Linear):
+        raise Unsupported("a kernel that depends on the argument")
+    if feature_group_count * batch_group_count != 1 or any(each != 1 for each in lhs_dilation):
+        raise Unsupported("a grouped or dilated convolution")
+    numbers = dimension_numbers
+    kernel = kernel.transpose(numbers.rhs_spec)
+    in_channels, *window = kernel.shape[1:]
+    out_shape = tuple(results[0].shape[axis] for axis in numbers.out_spec)
+    if in_channels * math.prod(window) > MOST_SUMMED:
+        raise Unsupported("a large window")
+    back = tuple(np.argsort(numbers.out_spec))
+    terms = []
+    for term in x.terms:
+        if term.rows is not None:
+            raise Unsupported("a window over sums")
+        columns, coefficient = term.columns.transpose(numbers.lhs_spec), term.coefficient
+        if np.ndim(coefficient):
+            coefficient = coefficient.transpose(numbers.lhs_spec)
+        for channel, *place in itertools.product(range(in_channels), *map(range, window)):
+            moved = window_term(
+                Term(columns, coefficient),
+                (out_shape[0], 1, *out_shape[2:]),
+                [0, channel, *(a * b for a, b in zip(place, rhs_dilation, strict=True))],
+                [1, 1, *window_strides],
+                [(0, 0), (0, 0), *padding],
+            )
+            weights = kernel[(slice(None), channel, *place)].reshape(-1, *[1] * len(window))
+            chosen = np.broadcast_to(moved.columns, out_shape)
+            if is_known(weights):
+                chosen = np.where(weights != 0, chosen, -1)
+            product = filled(times(moved.coefficient, weights), out_shape)
+            terms.append(Term(chosen.transpose(back), product.transpose(back)))
+    return added(terms)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of elementwise operations whose results do not depend on all operands."""
+"""Patterns of elementwise operations whose results do not depend on all operands, and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+import olympus_numpy as jnp
 from olympus_ir import lax
 
+from ..elimination import term_rules
 from ..patterns import Flow, Pattern, broadcast_rows, merged, select_rows
 from ..propagation import numbered, sparsity_rules
+from ..terms import Linear, Term, Unsupported, added, broadcast, filled, is_known, picked, times
 
 define = sparsity_rules.define
 
@@ -55,3 +58,99 @@ for _primitive in (lax.convert_element_type_p, lax.copy_p, lax.reduce_precision_
 @define(lax.clamp_p)
 def _clamp(results: Sequence[Any], low: Flow, x: Flow, high: Flow, **_: Any) -> Pattern:
     return merged(broadcast_rows(each, results[0].shape) for each in (low, x, high))
+
+
+# ---- terms ----
+
+
+def _scaled(
+    x: Linear, factor: Any, shape: tuple[int, ...], apply: Callable[..., Any]
+) -> list[Term]:
+    """Returns the terms with ``apply(coefficient, factor)`` in place of each coefficient."""
+    terms = []
+    for term in broadcast(x, shape):
+        of_entries = factor
+        if term.rows is not None and np.ndim(factor):
+            of_entries = picked(filled(factor, shape), term.rows)
+        coefficient = apply(term.coefficient, of_entries)
+        if np.ndim(coefficient):
+            coefficient = filled(coefficient, term.columns.shape)
+        terms.append(term._replace(coefficient=coefficient))
+    return terms
+
+
+@term_rules.define(lax.mul_p)
+def _mul_terms(results: Sequence[Any], x: Any, y: Any, **_: Any) -> list[Term]:
+    x, y = (x, y) if isinstance(x, Linear) else (y, x)
+    return _scaled(x, y, results[0].shape, times)
+
+
+@term_rules.define(lax.div_p)
+def _div_terms(results: Sequence[Any], x: Linear, y: Any, **_: Any) -> list[Term]:
+    def divided(one: Any, other: Any) -> Any:
+        return (
+            np.divide(one, other) if is_known(one) and is_known(other) else jnp.divide(one, other)
+        )
+
+    return _scaled(x, y, results[0].shape, divided)
+
+
+def _negated(terms: Sequence[Term]) -> list[Term]:
+    return [term._replace(coefficient=-term.coefficient) for term in terms]
+
+
+@term_rules.define(lax.neg_p)
+def _neg_terms(results: Sequence[Any], x: Linear, **_: Any) -> list[Term]:
+    return _negated(x.terms)
+
+
+def _terms_of(x: Any, shape: tuple[int, ...]) -> list[Term]:
+    """Returns the terms of a summand. Summands that are not linear are zero."""
+    return broadcast(x, shape) if isinstance(x, Linear) else []
+
+
+@term_rules.define(lax.sub_p)
+def _sub_terms(results: Sequence[Any], x: Any, y: Any, **_: Any) -> list[Term]:
+    shape = results[0].shape
+    return added([*_terms_of(x, shape), *_negated(_terms_of(y, shape))])
+
+
+def _add_terms(results: Sequence[Any], x: Any, y: Any, **_: Any) -> list[Term]:
+    return added([*_terms_of(x, results[0].shape), *_terms_of(y, results[0].shape)])
+
+
+for _primitive in (lax.add_p, lax.add_any_p):
+    term_rules.define(_primitive, _add_terms)
+
+
+@term_rules.define(lax.copy_p)
+def _copy_terms(results: Sequence[Any], x: Linear, **_: Any) -> Sequence[Term]:
+    return x.terms
+
+
+@term_rules.define(lax.convert_element_type_p)
+def _convert_terms(results: Sequence[Any], x: Linear, **_: Any) -> list[Term]:
+    dtype = results[0].dtype
+    if not np.issubdtype(dtype, np.floating):
+        raise Unsupported("a conversion to another kind of numbers")
+    return [term._replace(coefficient=term.coefficient.astype(dtype)) for term in x.terms]
+
+
+@term_rules.define(lax.select_n_p)
+def _select_n_terms(results: Sequence[Any], which: Any, *cases: Any, **_: Any) -> list[Term]:
+    """Selects columns where the choice is known, and zero coefficients elsewhere."""
+    shape = results[0].shape
+    terms = []
+    for place, case in enumerate(cases):
+        for term in case.terms if isinstance(case, Linear) else ():
+            if term.rows is not None:
+                raise Unsupported("a choice among sums")
+            chosen = which == place if which.dtype != bool else which == bool(place)
+            if is_known(which):
+                columns = np.where(chosen, term.columns, -1)
+                terms.append(Term(np.broadcast_to(columns, shape), term.coefficient))
+            else:
+                zero = np.zeros((), term.coefficient.dtype)
+                coefficient = filled(jnp.where(chosen, term.coefficient, zero), shape)
+                terms.append(Term(term.columns, coefficient))
+    return added(terms)

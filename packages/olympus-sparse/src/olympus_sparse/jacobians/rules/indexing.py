@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of slices, gathers and scatters. Constant indices keep the patterns sparse."""
+"""Patterns and terms of slices, gathers and scatters. Constant indices keep them sparse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.gathering import GatherScatterMode
 
+from ..elimination import moved_terms, term_rules
 from ..patterns import Flow, Pattern, merged, relation, select_rows, united_rows
 from ..propagation import moved_elements, sparsity_rules, within_blocks
+from ..terms import Linear, Term, Unsupported, expanded, filled, is_known, picked
 
 define = sparsity_rules.define
 
 define(lax.slice_p, moved_elements(lax.slice_p))
+term_rules.define(lax.slice_p, moved_terms(lax.slice_p))
 define(lax.dynamic_slice_p, moved_elements(lax.dynamic_slice_p, 1))
 define(lax.dynamic_update_slice_p, moved_elements(lax.dynamic_update_slice_p, 2))
 
@@ -87,20 +90,24 @@ def _gather(
         if batching:
             return _batched_gather(results[0].shape, operand, indices, numbers, batching)
         return _mixed(results, operand)
+    ids = _gathered_ids(operand.shape, indices.known, numbers, slice_sizes, mode)
+    return select_rows(operand.pattern, ids)
+
+
+def _gathered_ids(
+    shape: Sequence[int], indices: np.ndarray, numbers: Any, slice_sizes: Sequence[int], mode: Any
+) -> np.ndarray:
+    """Returns for each element of a gather's result the number of the operand's element."""
     ids = _window_ids(
-        operand.shape,
-        indices.known,
+        shape,
+        indices,
         numbers.start_index_map,
-        batching,
+        list(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)),
         slice_sizes,
         mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     )
-    return select_rows(operand.pattern, _to_result(ids, indices, operand, numbers))
-
-
-def _to_result(ids: np.ndarray, indices: Flow, operand: Flow, numbers: Any) -> np.ndarray:
-    """Moves the dimensions of windows to their positions in the result of a gather."""
-    places = len(indices.shape) - 1
+    # the dimensions of windows have their positions in the result
+    places = indices.ndim - 1
     removed = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     ids = ids.squeeze(tuple(places + axis for axis in sorted(removed)))
     kept = range(places, ids.ndim)
@@ -186,3 +193,63 @@ def _scatter_targets(
 define(lax.scatter_p, _scatter(accumulates=False))
 for _primitive in (lax.scatter_add_p, lax.scatter_sub_p, lax.scatter_mul_p):
     define(_primitive, _scatter(accumulates=True))
+
+
+# ---- terms ----
+
+
+@term_rules.define(lax.gather_p)
+def _gather_terms(
+    results: Sequence[Any],
+    operand: Any,
+    indices: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    mode: Any,
+    **_: Any,
+) -> list[Term]:
+    if not is_known(indices):
+        raise Unsupported("indices are not known")
+    ids = _gathered_ids(operand.shape, indices, dimension_numbers, slice_sizes, mode)
+    terms = []
+    for term in operand.terms:
+        if term.rows is not None:
+            terms.append(expanded(term, ids))
+            continue
+        columns = np.where(ids >= 0, term.columns.ravel()[np.maximum(ids, 0)], -1)
+        coefficient = picked(term.coefficient, ids.ravel())
+        if np.ndim(coefficient):
+            coefficient = coefficient.reshape(ids.shape)
+        terms.append(Term(columns, coefficient))
+    return terms
+
+
+@term_rules.define(lax.scatter_add_p)
+def _scatter_add_terms(
+    results: Sequence[Any],
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    dimension_numbers: Any,
+    mode: Any,
+    **_: Any,
+) -> list[Term]:
+    if not is_known(indices):
+        raise Unsupported("indices are not known")
+    terms = list(operand.terms) if isinstance(operand, Linear) else []
+    if not isinstance(updates, Linear):
+        return terms
+    like, flow = Flow(results[0]), Flow(updates.aval)
+    targets = _scatter_targets(like, indices, flow, dimension_numbers, mode).ravel()
+    for term in updates.terms:
+        rows = targets if term.rows is None else targets[term.rows]
+        columns, coefficient = term.columns.ravel(), term.coefficient
+        if np.ndim(coefficient):
+            coefficient = filled(coefficient, term.columns.shape).reshape(-1)
+        kept = np.flatnonzero((rows >= 0) & (columns >= 0))
+        if kept.size < rows.size:
+            rows, columns, coefficient = rows[kept], columns[kept], picked(coefficient, kept)
+        terms.append(Term(columns, coefficient, rows))
+    return terms

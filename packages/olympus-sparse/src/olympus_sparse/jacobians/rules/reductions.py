@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of sums along axes, complete and cumulative."""
+"""Patterns and terms of sums along axes, complete and cumulative."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from olympus_ir import lax
 
+from ..elimination import term_rules
 from ..patterns import Flow, Pattern, relation, united_rows
 from ..propagation import sparsity_rules
+from ..terms import MOST_SUMMED, Linear, Term, added, filled
 
 
 def _reduction(results: Sequence[Any], x: Flow, *, axes: Sequence[int], **_: Any) -> Pattern:
@@ -23,6 +25,35 @@ def _reduction(results: Sequence[Any], x: Flow, *, axes: Sequence[int], **_: Any
 
 for _primitive in (lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p, lax.reduce_prod_p):
     sparsity_rules.define(_primitive, _reduction)
+
+
+@term_rules.define(lax.reduce_sum_p)
+def _sum_terms(results: Sequence[Any], x: Linear, *, axes: Sequence[int], **_: Any) -> list[Term]:
+    """Makes a term of each summand of short sums; longer sums keep a list of entries."""
+    kept = [axis for axis in range(len(x.shape)) if axis not in axes]
+    shape = [x.shape[axis] for axis in kept]
+    count = math.prod(x.shape[axis] for axis in axes)
+    sums = np.arange(math.prod(shape)).reshape(shape)
+    groups = np.broadcast_to(np.expand_dims(sums, tuple(axes)), x.shape)
+    terms = []
+    for term in x.terms:
+        if term.rows is not None:
+            terms.append(term._replace(rows=groups.ravel()[term.rows]))
+        elif count > MOST_SUMMED:
+            coefficient = term.coefficient
+            if np.ndim(coefficient):
+                coefficient = coefficient.reshape(-1)
+            terms.append(Term(term.columns.ravel(), coefficient, groups.ravel()))
+        else:
+            order = (*kept, *axes)
+            columns = term.columns.transpose(order).reshape(*shape, count)
+            coefficient = term.coefficient
+            for place in range(count):
+                if np.ndim(term.coefficient):
+                    whole = filled(term.coefficient, x.shape).transpose(order)
+                    coefficient = whole.reshape(*shape, count)[..., place]
+                terms.append(Term(columns[..., place], coefficient))
+    return added(terms)
 
 
 def _cumulative(results: Sequence[Any], x: Flow, *, axis: int, reverse: bool, **_: Any) -> Pattern:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of operations that move elements."""
+"""Patterns and terms of operations that move elements."""
 
 from __future__ import annotations
 
 from olympus_ir import lax
 
+from ..elimination import moved_terms, term_rules
 from ..propagation import moved_elements, sparsity_rules
 
 for _primitive in (
@@ -20,3 +21,4 @@ for _primitive in (
     lax.tile_p,
 ):
     sparsity_rules.define(_primitive, moved_elements(_primitive))
+    term_rules.define(_primitive, moved_terms(_primitive, fill=_primitive is lax.pad_p))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of sums over windows."""
+"""Patterns and terms of sums over windows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 
 from olympus_ir import lax
 
+from ..elimination import term_rules
 from ..patterns import Flow, Pattern, relation
 from ..propagation import sparsity_rules
-from .convolution import taps
+from ..terms import MOST_SUMMED, Linear, Term, Unsupported, added
+from .convolution import taps, window_term
 
 
 @sparsity_rules.define(lax.reduce_window_sum_p)
@@ -52,3 +54,33 @@ def _window_sum(
         inputs.append(x.ids[np.ix_(*taken)].ravel())
     pairs = relation(np.concatenate(outputs), np.concatenate(inputs), (out_ids.size, x.size))
     return pairs @ x.pattern
+
+
+@term_rules.define(lax.reduce_window_sum_p)
+def _window_sum_terms(
+    results: Sequence[Any],
+    x: Linear,
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+    **_: Any,
+) -> list[Term]:
+    """Makes a term of each place in the window."""
+    if math.prod(window_dimensions) > MOST_SUMMED or any(each != 1 for each in base_dilation):
+        raise Unsupported("a large or dilated window")
+    return added(
+        [
+            window_term(
+                term,
+                results[0].shape,
+                [tap * spread for tap, spread in zip(place, window_dilation, strict=True)],
+                window_strides,
+                padding,
+            )
+            for term in x.terms
+            for place in itertools.product(*map(range, window_dimensions))
+        ]
+    )

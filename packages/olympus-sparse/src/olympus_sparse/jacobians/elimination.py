@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of the program of a derivative with linear values as sums of terms.
+
+The result has the entries of the Jacobian as coefficients, with the operations that a person would
+write: each coefficient is computed once, and zeros never. Compressed products multiply each
+coefficient with the seeds of all colors.
+
+A rule is a function ``(results, *operands, **params)``. It takes the types of the results, and each
+operand as a `Linear` or an array, and returns the terms of the result, or a list with the terms of
+each result. It raises `Unsupported` where terms would be many. So does a primitive without a rule,
+and the plan then computes compressed products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.reference import reference_rules
+
+from .patterns import Flow
+from .propagation import folded, known_constant
+from .terms import Linear, Term, Unsupported, checked, expanded, filled, is_known, picked
+
+__all__ = ["call_rules", "eliminate", "moved_terms", "run_terms", "term_rules"]
+
+Rule = Callable[..., Any]
+
+term_rules: RuleTable[Rule] = RuleTable("terms", package="olympus_sparse", folder="jacobians.rules")
+
+# Rules of primitives that run programs: they return values, not terms.
+call_rules: set[Rule] = set()
+
+
+def eliminate(closed: ClosedOlympuspr, operands: Sequence[Any]) -> list[Any]:
+    """Returns the results of a program; those that are linear in a linear operand are `Linear`."""
+    return run_terms(closed.olympuspr, [*closed.consts, *operands])
+
+
+def run_terms(program: Olympuspr, operands: Sequence[Any]) -> list[Any]:
+    """Returns the results of a program whose first operands are its constants."""
+    environment = dict(zip([*program.constvars, *program.invars], operands, strict=True))
+    known = {
+        var: known_constant(value)
+        for var, value in environment.items()
+        if not isinstance(value, Linear)
+    }
+
+    def read(atom: Any) -> Any:
+        return atom.val if atom.__class__ is Literal else environment[atom]
+
+    def read_known(atom: Any) -> np.ndarray | None:
+        if atom.__class__ is Literal:
+            return (
+                None if known_constant(atom.val) is None else np.asarray(atom.val, atom.aval.dtype)
+            )
+        return known.get(atom)
+
+    for equation in program.eqns:
+        values = list(map(read, equation.invars))
+        constants = list(map(read_known, equation.invars))
+        if any(isinstance(each, Linear) for each in values):
+            pairs = zip(values, constants, strict=True)
+            results = _apply(equation, [v if k is None else k for v, k in pairs])
+        else:
+            flows = [
+                Flow(atom.aval, constant)
+                for atom, constant in zip(equation.invars, constants, strict=True)
+            ]
+            found = folded(equation, flows, [var.aval for var in equation.outvars])
+            known.update(
+                (var, flow.known) for var, flow in zip(equation.outvars, found, strict=True)
+            )
+            results = bind_equation(equation, values)
+        environment.update(zip(equation.outvars, results, strict=True))
+    return list(map(read, program.outvars))
+
+
+def _apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    """Applies a rule to operands, some of which are linear."""
+    rule = term_rules.find(equation.primitive)
+    if rule is None:
+        raise Unsupported(equation.primitive.name)
+    results = [var.aval for var in equation.outvars]
+    made = rule(results, *operands, **equation.params)
+    if rule in call_rules:
+        return made
+    listed = made if equation.primitive.multiple_results else [made]
+    widest = max(each.extent for each in operands if isinstance(each, Linear))
+    return [
+        Linear(aval, checked(terms, max(widest, math.prod(aval.shape))))
+        for aval, terms in zip(results, listed, strict=True)
+    ]
+
+
+# ---- rules of primitives that move elements ----
+
+
+def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
+    """Returns the rule of a primitive that only moves elements.
+
+    The columns move by the reference rule of the primitive, and the coefficients by the primitive.
+
+    Args:
+      primitive: the primitive.
+      fill: whether the second operand fills new elements, as in padding.
+    """
+
+    def rule(results: Sequence[Any], *operands: Any, **params: Any) -> Any:
+        operands, fixed = (operands[:1], operands[1:]) if fill else (operands, ())
+        if any(isinstance(each, Linear) for each in fixed):
+            raise Unsupported("padding depends on the argument")
+        missing = [np.array(-1)] if fill else []
+        reference = reference_rules[primitive]
+        starts = np.cumsum([0, *(math.prod(np.shape(_like(each))) for each in operands)])
+        numbers = [_numbers(each, start) for each, start in zip(operands, starts[:-1], strict=True)]
+        ids = _listed(primitive, reference(*numbers, *missing, **params))
+        made: list[list[Term]] = [[] for _ in results]
+        for aligned in _aligned(operands):
+            columns = np.concatenate([term.columns.ravel() for term in aligned])
+            moved = _moved(primitive, aligned, operands, ids, params, fill)
+            for place, coefficient in enumerate(moved):
+                chosen = np.where(ids[place] >= 0, columns[ids[place]], -1)
+                made[place].append(Term(chosen.reshape(results[place].shape), coefficient))
+        for operand, start in zip(operands, starts[:-1], strict=True):
+            for term in operand.terms if isinstance(operand, Linear) else ():
+                if term.rows is not None:
+                    shifted = term._replace(rows=term.rows + start)
+                    for place, each in enumerate(ids):
+                        made[place].append(expanded(shifted, each))
+        return made if primitive.multiple_results else made[0]
+
+    return rule
+
+
+def _like(operand: Any) -> Any:
+    return operand.aval if isinstance(operand, Linear) else operand
+
+
+def _numbers(operand: Any, start: int) -> np.ndarray:
+    """Returns the numbers of an operand's elements among those of all operands; -1 for zeros."""
+    if not isinstance(operand, Linear):
+        return np.full(np.shape(operand), -1)
+    return np.arange(start, start + operand.size).reshape(operand.shape)
+
+
+def _listed(primitive: Primitive, value: Any) -> list[np.ndarray]:
+    return [np.asarray(each) for each in (value if primitive.multiple_results else [value])]
+
+
+def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
+    """Returns groups of terms with one term for each operand, which is empty where it has none."""
+    of_each = [
+        [term for term in each.terms if term.rows is None] if isinstance(each, Linear) else []
+        for each in operands
+    ]
+    shapes = [
+        tuple(np.shape(each)) if not isinstance(each, Linear) else each.shape for each in operands
+    ]
+    return [
+        [
+            terms[place] if place < len(terms) else Term(np.full(shape, -1), np.zeros(()))
+            for terms, shape in zip(of_each, shapes, strict=True)
+        ]
+        for place in range(max(map(len, of_each)))
+    ]
+
+
+def _moved(
+    primitive: Primitive,
+    aligned: Sequence[Term],
+    operands: Sequence[Any],
+    ids: Sequence[np.ndarray],
+    params: dict[str, Any],
+    fill: bool,
+) -> list[Any]:
+    """Returns the coefficients of one term for each result."""
+    coefficients = [term.coefficient for term in aligned if term.columns.max(initial=-1) >= 0]
+    first = coefficients[0] if coefficients else np.zeros(())
+    if all(
+        is_known(each) and np.ndim(each) == 0 and each == first for each in coefficients
+    ):  # the same constant everywhere
+        return [first for _ in ids]
+    dtype = next(each.aval.dtype for each in operands if isinstance(each, Linear))
+    full = [filled(term.coefficient, term.columns.shape).astype(dtype) for term in aligned]
+    if all(map(is_known, full)):
+        flat = np.concatenate([each.ravel() for each in full])
+        return [picked(flat, each) for each in ids]
+    if len(full) == 1 and np.ndim(coefficients[0]) == 0:
+        return [coefficients[0] for _ in ids]
+    padding = [np.zeros((), dtype)] if fill else []
+    moved = primitive.bind(*full, *padding, **params)
+    return list(moved) if primitive.multiple_results else [moved]
