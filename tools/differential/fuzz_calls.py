@@ -8,7 +8,7 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 Each call of `calls` is changed by `olympus_testing.malformed_calls` and evaluated in both
 libraries, eagerly, compiled, batched or differentiated. A finding is one of these:
 
-- the process dies, or a call takes longer than 20 seconds;
+- the process dies, or a call takes longer than 20 seconds of processor time;
 - an internal error: an exception of a type that no caller expects, or with the words of one;
 - a traceback that shows frames of the library, or an error chained to one of the library's;
 - with ``--jax``, an outcome that differs from JAX's: an error where the other has a result, or
@@ -24,27 +24,28 @@ from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
 import fnmatch
+import functools
 import inspect
+import itertools
 import json
+import os
 import pathlib
 import random
 import re
-import resource
 import sys
+import tempfile
 import time
-import traceback
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import calls
 from explanations import explanations
-from processes import Worker
+from processes import CHEAP_COMPILATION, Answers, Worker
 
-#: Seconds that one call may take.
+#: Seconds of processor time that one call may take.
 PATIENCE = 20
-MEMORY = 24 * 2**30
+RUNNER = str(pathlib.Path(__file__).with_name("run_calls.py"))
 
 # Errors that say that a call is malformed, or that it cannot be done.
 EXPECTED = (
@@ -66,90 +67,14 @@ INTERNAL = re.compile(
 PLAIN = re.compile("has no len|cannot be interpreted as an integer|cannot unpack|not iterable")
 
 Outcome = dict[str, Any]
-
-
-# ---- in either interpreter -----------------------------------------------------------------------
-
-
-def library_frames(error: BaseException) -> list[str]:
-    """Returns the frames of a traceback that are in a package of OLYMPUS."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [
-        f"{frame.filename}:{frame.lineno} ({frame.name})"
-        for frame in frames
-        if re.search(r"[/\\\\]olympus(_\w+)?[/\\\\]", frame.filename)
-    ]
-
-
-def chained(error: BaseException) -> BaseException | None:
-    """Returns the error that the traceback shows before the given error."""
-    if error.__cause__ is not None:
-        return error.__cause__
-    return None if error.__suppress_context__ else error.__context__
-
-
-def description(error: BaseException) -> Outcome:
-    """Returns the kinds, type, text, frames and chain of an error, as a user sees them."""
-    before = chained(error)
-    kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-    return {
-        "status": "error",
-        "kinds": kinds[: kinds.index("Exception")] or ["Exception"],
-        "type": type(error).__name__,
-        "text": str(error),
-        "frames": library_frames(error),
-        "chained": f"{type(before).__name__}: {before}"[:300] if before else "",
-    }
-
-
-def type_of(leaf: Any) -> str:
-    """Returns dtype and shape of an array; other objects have names of each library's own."""
-    if not isinstance(leaf, type) and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
-        return f"{leaf.dtype}{list(leaf.shape)}"
-    return "object"
-
-
-def evaluate(library: str, expression: str, dtype: str, mode: str) -> Outcome:
-    """Evaluates an expression; returns the types of its results, or its error."""
-    names = calls.namespace(library)
-    root = names["root"]
-    operands = []
-    for name in calls.operands_of(expression):
-        value = calls.operand(name, dtype, 2 if mode == "vmap" else None)
-        value = names["jnp"].asarray(value, dtype=value.dtype)
-        operands.append(names["random"].wrap_key_data(value) if name == "key" else value)
-    fun = calls.function(expression, library)
-    try:
-        if mode == "jit":
-            results = root.jit(fun)(*operands)
-        elif mode == "vmap" and operands:
-            results = root.vmap(fun)(*operands)
-        elif mode == "grad" and operands:
-            results = root.jacrev(fun)(*operands)
-        else:
-            results = fun(*operands)
-        leaves = names["tree"].leaves(results)
-        root.block_until_ready([leaf for leaf in leaves if isinstance(leaf, root.Array)])
-    except Exception as error:
-        return description(error)
-    return {"status": "ok", "types": [type_of(leaf) for leaf in leaves][:20]}
-
-
-def answer(library: str) -> None:
-    """Evaluates the cases that arrive on standard input, one a line; one answer a line."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    warnings.simplefilter("ignore")
-    calls.namespace(library)
-    replies = sys.stdout
-    sys.stdout = sys.stderr
-    print("{}", file=replies, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(evaluate(library, *json.loads(line))), file=replies, flush=True)
+#: An expression, its dtype, and its mode.
+Case = tuple[str, str, str]
 
 
 # ---- generation ----------------------------------------------------------------------------------
 
 
+@functools.cache
 def parameters(name: str) -> list[str]:
     """Returns the names of the parameters of a function of OLYMPUS; none if it is unknown."""
     try:
@@ -163,7 +88,7 @@ def parameters(name: str) -> list[str]:
         return []
 
 
-def generated(options: argparse.Namespace) -> Any:
+def generated(options: argparse.Namespace) -> Iterator[Case]:
     """Yields cases without end: the expression, its dtype and mode."""
     from olympus_testing.malformed_calls import malformed
 
@@ -256,6 +181,104 @@ def explained(patterns: list[str], label: str, heading: str) -> bool:
     )
 
 
+class Libraries:
+    """The processes of both libraries, and what JAX answered before.
+
+    JAX traces the calls. Where that shows a difference, it computes the results.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.cache = tempfile.TemporaryDirectory(prefix="olympus-fuzz-")
+        settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": CHEAP_COMPILATION}
+        settings["OLYMPUS_COMPILATION_CACHE_DIR"] = self.cache.name
+        settings["OLYMPUS_SHOW_COMPILATION"] = "0"
+        self.ours = Worker([sys.executable, RUNNER, "olympus"], PATIENCE, settings)
+        self.theirs = self.computing = None
+        if options.jax:
+            command = [options.jax, RUNNER, "jax"]
+            self.theirs = Answers(Worker(command, PATIENCE, settings), options.keep)
+            self.computing = Worker(command, PATIENCE, settings)
+        self.every = options.compute_every
+
+    def outcomes(self, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome, Outcome | None]]:
+        """Yields each case with its outcomes, of which a few are made ahead."""
+        listed, for_us, for_them = itertools.tee(cases, 3)
+        ours = self.ours.answers((*case, True) for case in for_us)
+        theirs: Iterator[Outcome | None] = itertools.repeat(None)
+        if self.theirs:
+            numbered = enumerate(for_them, 1)
+            theirs = self.theirs.answers(
+                (*case, number % self.every == 0) for number, case in numbered
+            )
+        return zip(listed, ours, theirs, strict=False)
+
+    def computed(self, case: Case) -> Outcome | None:
+        """Returns JAX's outcome where the results are computed."""
+        return self.computing and self.computing.ask((*case, True))
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for worker in (self.ours, self.theirs and self.theirs.worker, self.computing):
+            if worker:
+                worker.close()
+        self.cache.cleanup()
+
+
+def limited(cases: Iterator[Case], options: argparse.Namespace) -> Iterator[Case]:
+    """Yields cases until the time is over, or there are enough."""
+    end = time.monotonic() + options.seconds
+    for case in itertools.islice(cases, options.count):
+        if time.monotonic() > end:
+            return
+        yield case
+
+
+def search(options: argparse.Namespace) -> int:
+    """Makes calls until the time is over, and prints what was found."""
+    libraries = Libraries(options)
+    patterns = explanations("Malformed calls")
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+    cases: Iterator[Case] = generated(options)
+    if options.replay:
+        lines = pathlib.Path(options.replay).read_text("utf-8").splitlines()
+        cases = (tuple(json.loads(line)["case"]) for line in lines)
+    count = others = 0
+    start = time.monotonic()
+    for case, ours, theirs in libraries.outcomes(limited(cases, options)):
+        count += 1
+        label = f"{case[0]}  [{case[1]}, {case[2]}]"
+
+        def left(theirs: Outcome | None, ours: Outcome = ours, label: str = label) -> list[str]:
+            headings = [group(fault, ours, theirs) for fault in faults(ours, theirs)]
+            return [each for each in headings if not explained(patterns, label, each)]
+
+        headings = left(theirs)
+        if headings and theirs:
+            theirs = libraries.computed(case)
+            headings = left(theirs)
+        if theirs and ours["status"] == theirs["status"] == "error":
+            others += not agree(ours, theirs)
+        for heading in headings:
+            groups[heading].append(label)
+        if headings and options.output:
+            finding = {"case": case, "faults": headings, "ours": ours, "theirs": theirs}
+            with open(options.output, "a", encoding="utf-8") as output:
+                print(json.dumps(finding), file=output)
+        if count % 1000 == 0:
+            rate = 60 * count / (time.monotonic() - start)
+            print(f"{count} calls, {rate:.0f} a minute, {len(groups)} kinds", flush=True)
+    libraries.close()
+    for heading, labels in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"{len(labels)} x {heading}")
+        for label in labels[:3]:
+            print(f"    {label}")
+    print(
+        f"{count} calls with seed {options.seed}, {others} with another type of error, "
+        f"{len(groups)} kinds of findings"
+    )
+    return int(bool(groups))
+
+
 def main() -> int:
     """Makes calls for the time given and lists the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -267,59 +290,11 @@ def main() -> int:
     parser.add_argument("--match", default="", help="a regular expression that valid calls contain")
     parser.add_argument("--output", help="a file for the findings, one a line")
     parser.add_argument("--replay", help="a file of findings whose calls are made again")
-    parser.add_argument("--answer", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.answer:
-        answer(options.answer)
-        return 0
-    return search(options)
-
-
-def search(options: argparse.Namespace) -> int:
-    """Makes calls until the time is over, and prints what was found."""
-    workers = [Worker([sys.executable, __file__, "--answer", "olympus"], PATIENCE)]
-    if options.jax:
-        workers.append(Worker([options.jax, __file__, "--answer", "jax"], PATIENCE))
-    patterns = explanations("Malformed calls")
-    groups: dict[str, list[str]] = collections.defaultdict(list)
-    cases: Any = generated(options)
-    if options.replay:
-        lines = pathlib.Path(options.replay).read_text("utf-8").splitlines()
-        cases = [tuple(json.loads(line)["case"]) for line in lines]
-    end = time.monotonic() + options.seconds
-    count = others = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        for case in cases:
-            if time.monotonic() > end or count >= options.count:
-                break
-            count += 1
-            outcomes = list(threads.map(lambda worker, case=case: worker.ask(case), workers))
-            ours, theirs = outcomes[0], outcomes[1] if options.jax else None
-            found = faults(ours, theirs)
-            if theirs and ours["status"] == theirs["status"] == "error":
-                others += not agree(ours, theirs)
-            label = f"{case[0]}  [{case[1]}, {case[2]}]"
-            headings = [group(fault, ours, theirs) for fault in found]
-            left = [each for each in headings if not explained(patterns, label, each)]
-            if not left:
-                continue
-            for heading in left:
-                groups[heading].append(label)
-            if options.output:
-                finding = {"case": case, "faults": found, "ours": ours, "theirs": theirs}
-                with open(options.output, "a", encoding="utf-8") as output:
-                    print(json.dumps(finding), file=output)
-    for worker in workers:
-        worker.close()
-    for heading, labels in sorted(groups.items(), key=lambda item: -len(item[1])):
-        print(f"{len(labels)} x {heading}")
-        for label in labels[:3]:
-            print(f"    {label}")
-    print(
-        f"{count} calls with seed {options.seed}, {others} with another type of error, "
-        f"{len(groups)} kinds of findings"
+    parser.add_argument("--keep", help="a file that keeps the answers of JAX")
+    parser.add_argument(
+        "--compute-every", type=int, default=20, help="JAX computes one call in so many"
     )
-    return int(bool(groups))
+    return search(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from typing import Any
 
 import fuzz_calls
 import numpy as np
+import run_calls
 
 FOLDER = pathlib.Path(__file__).with_name("mistakes")
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -65,7 +66,7 @@ def mistakes() -> Iterator[Mistake]:
 
 def names(library: str) -> dict[str, Any]:
     """Returns the names that the snippets use."""
-    found = dict(fuzz_calls.calls.namespace(library))
+    found = dict(run_calls.calls.namespace(library))
     root = found["root"]
     for name in (
         *("jit", "grad", "vmap", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev"),
@@ -99,7 +100,7 @@ def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
         try:
             eval(code, found)
         except Exception as error:
-            outcome = fuzz_calls.description(error)
+            outcome = run_calls.description(error)
             this_file = __file__
             outcome["frames"] = [frame for frame in outcome["frames"] if this_file not in frame]
             return outcome

@@ -3,19 +3,35 @@
 
 from __future__ import annotations
 
+import collections
 import json
+import os
+import pathlib
+import select
 import subprocess
-import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Worker"]
+__all__ = ["CHEAP_COMPILATION", "Answers", "Worker"]
+
+#: XLA's flags for programs that run once.
+CHEAP_COMPILATION = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)  # fmt: skip
+#: Times the patience that a process may be idle: on a busy machine it waits for its turn.
+IDLE = 10
 
 
 class Worker:
     """Process that answers requests in JSON, started again when it dies or hangs.
 
-    The process prints a line when it is ready, and then one line for each request.
+    The process prints a line when it is ready, and then one line for each request, in their order.
+
+    Args:
+      command: the command of the process.
+      patience: seconds of processor time that an answer may take.
+      environment: the variables of the process; those of this process by default.
     """
 
     def __init__(
@@ -24,44 +40,149 @@ class Worker:
         self.command = command
         self.patience = patience
         self.environment = environment
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.buffer = b""
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _started(self) -> subprocess.Popen[bytes]:
         if self.process is None:
             self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
                 env=self.environment,
+                bufsize=0,
             )
-            assert self.process.stdout is not None
-            self.process.stdout.readline()  # waits until the process is ready
+            self.buffer = b""
+            assert self._line(), "a worker ended before it was ready"
         return self.process
+
+    def _busy(self) -> float:
+        """Returns the seconds of processor time that the process has used."""
+        assert self.process is not None
+        # The number that Linux gives the clock of a process; it has no name in `time`.
+        return time.clock_gettime(~self.process.pid << 3 | 2)
+
+    def _line(self) -> bytes:
+        """Returns the next line; empty at the end. Kills a process that is out of patience."""
+        assert self.process is not None and self.process.stdout is not None
+        pipe = self.process.stdout.fileno()
+        since = time.monotonic()
+        busy = None
+        while b"\n" not in self.buffer:
+            if select.select([pipe], [], [], 1.0)[0]:
+                data = os.read(pipe, 1 << 16)
+                if not data:
+                    return b""
+                self.buffer += data
+                continue
+            busy = self._busy() if busy is None else busy
+            idle = time.monotonic() - since > IDLE * self.patience
+            if idle or self._busy() - busy > self.patience:
+                self.process.kill()
+                raise TimeoutError
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line + b"\n"
+
+    def _send(self, request: Any) -> None:
+        process = self._started()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+        except BrokenPipeError:
+            pass  # the missing answer tells
+
+    def answers(self, requests: Iterable[Any], ahead: int = 16) -> Iterator[Any]:
+        """Yields the answers to requests, of which a few are sent ahead.
+
+        A process that dies or hangs does so at the first request without an answer. Its answer is
+        a record with ``status`` "crash" or "hang"; the other requests go to a new process.
+
+        Args:
+          requests: the requests, read when they are sent.
+          ahead: the number of requests that are sent before an answer is needed.
+        """
+        waiting: collections.deque[Any] = collections.deque()
+        source = iter(requests)
+        ended = False
+        while True:
+            while not ended and len(waiting) < ahead:
+                try:
+                    request = next(source)
+                except StopIteration:
+                    ended = True
+                else:
+                    waiting.append(request)
+                    self._send(request)
+            if not waiting:
+                return
+            try:
+                line, status = self._line(), "crash"
+            except TimeoutError:
+                line, status = b"", "hang"
+            if line:
+                waiting.popleft()
+                yield json.loads(line)
+                continue
+            assert self.process is not None
+            code = self.process.wait()
+            self.process = None
+            waiting.popleft()
+            for request in waiting:
+                self._send(request)
+            yield {"status": status, "code": code}
 
     def ask(self, request: Any) -> Any:
         """Returns the answer to a request, or a record with ``status`` "hang" or "crash"."""
-        process = self._started()
-        assert process.stdin is not None and process.stdout is not None
-        hung = threading.Event()
-        timer = threading.Timer(self.patience, lambda: (hung.set(), process.kill()))
-        timer.start()
-        try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        timer.cancel()
-        if line:
-            return json.loads(line)
-        self.process = None
-        code = process.wait()
-        return {"status": "hang" if hung.is_set() else "crash", "code": code}
+        return next(self.answers([request]))
 
     def close(self) -> None:
         """Ends the process."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            self.process = None
+
+
+class Answers:
+    """Answers of a worker, kept in a file so that the same requests are not made again.
+
+    Args:
+      worker: the process that answers.
+      path: the file, one request and answer a line; None keeps nothing.
+    """
+
+    def __init__(self, worker: Worker, path: str | None) -> None:
+        self.worker = worker
+        self.path = path
+        self.known: dict[str, Any] = {}
+        if path and pathlib.Path(path).exists():
+            for line in pathlib.Path(path).read_text("utf-8").splitlines():
+                request, answer = json.loads(line)
+                self.known[json.dumps(request)] = answer
+
+    def answers(self, requests: Iterable[Any], ahead: int = 16) -> Iterator[Any]:
+        """Yields the answers to requests: the known ones, and those of the worker."""
+        marked: collections.deque[tuple[Any, Any]] = collections.deque()
+
+        def unknown() -> Iterator[Any]:
+            for request in requests:
+                known = self.known.get(json.dumps(request))
+                marked.append((request, known))
+                if known is None:
+                    yield request
+
+        fresh = self.worker.answers(unknown(), ahead)
+        for answer in fresh:
+            while marked[0][1] is not None:
+                yield marked.popleft()[1]
+            self._keep(marked.popleft()[0], answer)
+            yield answer
+        while marked:
+            yield marked.popleft()[1]
+
+    def _keep(self, request: Any, answer: Any) -> None:
+        if self.path:
+            self.known[json.dumps(request)] = answer
+            with open(self.path, "a", encoding="utf-8") as file:
+                print(json.dumps([request, answer]), file=file)
