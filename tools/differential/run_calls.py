@@ -19,7 +19,7 @@ from typing import Any
 
 import calls
 
-MEMORY = 24 * 2**30
+MEMORY = 8 * 2**30
 #: The calls after which a library forgets what it compiled.
 FORGET = 2000
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-MEMORY = 24 * 2**30
+MEMORY = 8 * 2**30
 
 Outcome = dict[str, Any]
 

@@ -67,7 +67,10 @@ def _change(
         generator.choice(changes)(node, generator, parameters)
     elif isinstance(node, ast.BinOp):
         side = generator.choice(("left", "right"))
-        setattr(node, side, _value(generator))
+        value = _value(generator)
+        # Python's own integers would fill the memory.
+        endless = isinstance(node.op, ast.Pow) and isinstance(value, ast.BinOp)
+        setattr(node, side, ast.Constant(7) if endless else value)
     elif isinstance(node, ast.Compare):
         node.comparators[0] = _value(generator)
     elif isinstance(node, ast.Subscript):
