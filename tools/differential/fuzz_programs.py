@@ -7,9 +7,9 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
 Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the ways of
 `WAYS`, with loops in place of batches, with finite differences in place of derivatives where it is
-smooth and in double precision, and in JAX. A finding is one of these:
+smooth and in double precision, and one in four in JAX. A finding is one of these:
 
-- the process dies, or a program takes longer than a minute;
+- the process dies, or a program takes longer than a minute of processor time;
 - an error where JAX has a result, a result where JAX has an error, or an error of another type;
 - results whose types or values differ, by more than rounding errors in each statement can explain.
 
@@ -36,8 +36,10 @@ from judge_programs import DEVICES, Finding, Referee
 
 from olympus_testing.compositions import Program, random_program, shrunk, source
 
-#: How OLYMPUS runs programs beside the reference.
-WAYS = (*("close",) * 3, *("jit", "tiers") * 2, "eager", "disable_jit", "cached")
+#: How OLYMPUS runs programs beside the reference: most often in ways that compile little.
+WAYS = (*("close",) * 6, *("tiers",) * 6, *("jit",) * 2, "eager", "disable_jit", "cached")
+#: The greatest numbers of operations of programs: few programs are long.
+LENGTHS = (1, 2, 2, 3, 3, 6)
 
 
 # ---- tests ---------------------------------------------------------------------------------------
@@ -109,11 +111,14 @@ def in_flight(
     for number in numbers:
         if time.monotonic() > end:
             break
-        program = random_program(options.seed, number, devices=DEVICES)
-        way = random.Random(f"{options.seed} {number}").choice(WAYS)
-        values = number % options.values_every == 0
-        pending.append((number, program, referee.started(program, way, values)))
-        if len(pending) > 3:
+        chooser = random.Random(f"{options.seed} {number}")
+        length = chooser.choice(LENGTHS)
+        program = random_program(options.seed, number, devices=DEVICES, length=length)
+        peer = ""
+        if number % options.jax_every == 0:
+            peer = "values" if number % (4 * options.jax_every) == 0 else "types"
+        pending.append((number, program, referee.started(program, chooser.choice(WAYS), peer)))
+        if len(pending) > 7:
             yield pending.popleft()
     yield from pending
 
@@ -125,6 +130,7 @@ def search(options: argparse.Namespace) -> int:
     examples: dict[str, tuple[Any, Finding]] = {}
     explained = explanations("Composed programs")
     count = refused = 0
+    start = time.monotonic()
     for number, program, started in in_flight(options, referee):
         count += 1
         found = referee.judged(program, *started)
@@ -137,6 +143,9 @@ def search(options: argparse.Namespace) -> int:
             if heading not in examples:
                 examples[heading] = program, finding
                 print(f"{number}: {heading}", flush=True)
+        if count % 500 == 0:
+            rate = 60 * count / (time.monotonic() - start)
+            print(f"{count} programs, {rate:.0f} a minute, {len(groups)} kinds", flush=True)
     report(options, referee, groups, examples)
     referee.close()
     print(
@@ -181,7 +190,10 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first program")
     parser.add_argument("--numbers", type=int, nargs="*", help="the programs to run")
     parser.add_argument(
-        "--values-every", type=int, default=4, help="JAX computes values of one program in so many"
+        "--jax-every",
+        type=int,
+        default=4,
+        help="JAX traces one program in so many, and computes the values of every fourth of them",
     )
     parser.add_argument("--shrink", type=int, default=80, help="tries to make a finding smaller")
     parser.add_argument("--tests", help="a file for the tests that show the findings")

@@ -14,12 +14,12 @@ import tempfile
 from typing import Any
 
 import numpy as np
-from processes import Worker
+from processes import CHEAP_COMPILATION, Worker
 
 from olympus_testing.compositions import Program, source
 
-#: Seconds that one program may take, in all ways together.
-PATIENCE = 120
+#: Seconds of processor time that one program may take, in all ways together.
+PATIENCE = 60
 DEVICES = 2
 #: Steps of finite differences.
 NEAR, FAR = 1e-5, 1e-4
@@ -117,12 +117,12 @@ class Referee:
     def __init__(self, jax: str | None) -> None:
         self.cache = tempfile.TemporaryDirectory(prefix="olympus-fuzz-")
         devices = f"--xla_force_host_platform_device_count={DEVICES}"
-        settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": devices}
+        flags = f"{devices} {CHEAP_COMPILATION}"
+        settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
         settings["OLYMPUS_COMPILATION_CACHE_DIR"] = self.cache.name
         settings["OLYMPUS_SHOW_COMPILATION"] = "0"
         self.ours = Worker([sys.executable, RUNNER, "olympus"], PATIENCE, settings)
-        peer = {**settings, "XLA_FLAGS": f"{devices} --xla_backend_optimization_level=0"}
-        self.theirs = None if jax is None else Worker([jax, RUNNER, "jax"], PATIENCE, peer)
+        self.theirs = None if jax is None else Worker([jax, RUNNER, "jax"], PATIENCE, settings)
         # One thread for each process, so that both libraries compute at once.
         self.our_thread = concurrent.futures.ThreadPoolExecutor(1)
         self.their_thread = concurrent.futures.ThreadPoolExecutor(1)
@@ -134,13 +134,14 @@ class Referee:
             self.theirs.close()
         self.cache.cleanup()
 
-    def started(self, program: Program, way: str, values: bool = True) -> tuple[Any, Any, Any]:
+    def started(self, program: Program, way: str, peer: str = "values") -> tuple[Any, Any, Any]:
         """Sends a program to both libraries.
 
         Args:
           program: the program.
           way: how OLYMPUS runs it, in addition to the reference.
-          values: whether the other library computes values; otherwise the types of results alone.
+          peer: "values" if the other library computes the results, "types" if it traces the
+            program, and empty if it does nothing.
         """
         # The last transformations of some programs are for concrete arrays of one library alone.
         outermost = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
@@ -160,8 +161,9 @@ class Referee:
                 requests[f"numeric {step}"] = self._request(text, "reference", program, step=step)
         ours = self.our_thread.submit(self._asked, self.ours, list(requests.values()))
         theirs = None
-        if self.theirs:
-            request = self._request(source(inner), "jit" if values else "types", program)
+        if self.theirs and peer:
+            way_there = "jit" if peer == "values" else "types"
+            request = self._request(source(inner), way_there, program)
             theirs = self.their_thread.submit(self._asked, self.theirs, [request])
         names = list(requests)
         return names, ours, theirs
