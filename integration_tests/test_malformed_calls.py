@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 
 import numpy as np
 import pytest
@@ -74,6 +75,35 @@ REFUSED = {
         TypeError,
         lambda: sparse.bcoo_slice("text", start_indices=(0, 0), limit_indices=(3, 3)),
     ),
+    "functions as shapes": (TypeError, lambda: jnp.broadcast_shapes((2, 1), lambda: 0)),
+    "numbers as shapes of structs": (TypeError, lambda: olympus.ShapeDtypeStruct(1j, "float32")),
+    "objects among numbers": (TypeError, lambda: jnp.isrealobj((None,))),
+    "arrays as promises about indices": (
+        TypeError,
+        lambda: jnp.zeros(4).at[np.arange(4)].add(X, unique_indices=np.ones(4)),
+    ),
+    "arrays as promises about segments": (
+        TypeError,
+        lambda: olympus.ops.segment_min(X, np.arange(4), 4, X),
+    ),
+    "lists as numbers of keys": (ValueError, lambda: lax.sort(X, num_keys=[1.5, 2.5])),
+    "numbers as functions": (TypeError, lambda: lax.reduce(M, 0.0, 3, (0,))),
+    "functions as axes": (TypeError, lambda: lax.reduce(M, 0.0, lax.max, lax.max)),
+    "logarithms of integers": (TypeError, lambda: lax.cumlogsumexp(np.arange(3))),
+    "matrices as edges": (ValueError, lambda: jnp.histogram_bin_edges(X, M)),
+    "arrays as tolerances": (
+        TypeError,
+        lambda: scipy.linalg.eigh_tridiagonal(X, X[:3], eigvals_only=True, tol=X),
+    ),
+    "nothing as size": (TypeError, lambda: scipy.linalg.pascal(None)),
+    "arrays as numbers of batch dimensions": (
+        TypeError,
+        lambda: sparse.BCOO.fromdense(M, n_batch=jnp.ones(7)),
+    ),
+    "matrices as flags": (
+        ValueError,
+        lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),
+    ),
 }
 
 
@@ -110,6 +140,44 @@ def test_densities_with_complex_weights():
     sums = np.array([3 + 1j, 3.0])
     expected = sums / sums.sum() / np.diff(edges)
     np.testing.assert_allclose(density, expected, rtol=1e-5)
+
+
+def test_masks_with_more_dimensions_than_the_operand():
+    x = np.ones((1, 1))
+    result = jnp.piecewise(x, [X < 2], [lambda v: -v, lambda v: v + 1])
+    np.testing.assert_array_equal(result, np.where(X < 2, -1, 2)[None])
+
+
+def test_corrections_of_nanvar_that_are_arrays():
+    t = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    ddof = np.arange(3)
+    np.testing.assert_allclose(
+        jnp.nanvar(t, axis=-1, ddof=ddof), np.nanvar(t, axis=-1, ddof=ddof), rtol=1e-6
+    )
+
+
+def test_softmax_of_nothing():
+    assert scipy.special.softmax(jnp.ones(0)).shape == (0,)
+    assert scipy.special.log_softmax(jnp.ones(0)).shape == (0,)
+
+
+def test_split_at_no_traced_places():
+    assert [part.shape for part in olympus.jit(jnp.vsplit)(M, jnp.ones(0))] == [(2, 4)]
+
+
+def test_options_of_sparsified_functions_stay_numbers():
+    assert sparse.sparsify(jnp.sum)(sparse.BCOO.fromdense(M), axis=0).shape == (4,)
+
+
+def test_errors_of_specs_and_structs_show_no_frames_of_the_library():
+    for call in (
+        lambda: olympus.sharding.PartitionSpec({}),
+        lambda: olympus.ShapeDtypeStruct(3, "float32"),
+    ):
+        with pytest.raises(TypeError) as error:
+            call()
+        frames = traceback.extract_tb(error.value.__traceback__)
+        assert {frame.filename for frame in frames} == {__file__}
 
 
 def test_flags_of_triangular_solutions_are_truth_values():

@@ -59,7 +59,7 @@ EXPECTED = (
 )
 # Words of errors that come from inside, not from a check of arguments.
 INTERNAL = re.compile(
-    "incompatible (function|constructor) arguments|truth value of an array|nanobind"
+    "incompatible (function|constructor) arguments|truth value of an (?:empty )?array|nanobind"
     "|object has no attribute|'NoneType' object|INTERNAL|RET_CHECK"
     "|unsupported operand|not subscriptable|not iterable|unhashable"
 )  # fmt: skip
@@ -140,7 +140,7 @@ ACCIDENTS = {
     *("XlaRuntimeError", "JaxRuntimeError", "MLIRError"),
 }
 ACCIDENTAL = re.compile(
-    "Non-hashable static|[Uu]nhashable type|verifier errors|truth value of an array"
+    "Non-hashable static|[Uu]nhashable type|verifier errors|truth value of an (?:empty )?array"
     "|object has no attribute|duplicate value in 'axis'|__hash__ and __eq__"
     "|incompatible function arguments|unsupported operand type|tuple index out of range"
     "|has no attribute data|has no len"
@@ -169,7 +169,8 @@ def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
             return str(outcome and outcome["status"])
         if outcome["status"] == "ok":
             return "ok"
-        return f"{outcome['type']}: " + re.sub(r"\s+", " ", outcome["text"])[:90]
+        text = re.sub(" at 0x[0-9a-f]+", "", outcome["text"])
+        return f"{outcome['type']}: " + re.sub(r"\s+", " ", text)[:90]
 
     return f"{fault}: {short(ours)} | {short(theirs)}"
 

@@ -26,6 +26,7 @@ __all__ = [
     "gather",
     "gather_p",
     "index_take",
+    "promise",
 ]
 
 
@@ -327,11 +328,27 @@ def gather(
         start_indices,
         dimension_numbers=dimension_numbers,
         slice_sizes=canonicalize_shape(slice_sizes),
-        unique_indices=bool(unique_indices),
-        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=promise("unique_indices", unique_indices),
+        indices_are_sorted=promise("indices_are_sorted", indices_are_sorted),
         mode=mode,
         fill_value=fill_value,
     )
+
+
+def promise(name: str, value: Any) -> bool:
+    """Returns what a caller promises about indices.
+
+    Raises:
+      TypeError: ``value`` is an array, or another object without a truth value.
+    """
+    if isinstance(value, bool):
+        return value
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"`{name}` is a promise about all indices: it must be True or False, got {value!r}"
+        ) from None
 
 
 def _default_fill_value(dtype: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,8 @@ for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
 def _reduction_axes(axes: Sequence[int]) -> tuple[int, ...]:
     if axes.__class__ is tuple:
         return axes  # type: ignore[return-value]
+    if not isinstance(axes, Iterable):
+        raise TypeError(f"axes must be a sequence of integers, got {axes!r}")
     return tuple(operator.index(axis) for axis in axes)
 
 
@@ -442,6 +444,8 @@ def reduce(
         raise ValueError(
             f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
         )
+    if not callable(computation):
+        raise TypeError(f"reduce: `computation` must be a function, got {computation!r}")
     dimensions = _reduction_axes(dimensions)
     flat_inits = [
         _typed_init_value(init, operand)
@@ -647,6 +651,11 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
       >>> lax.cumlogsumexp(np.zeros(1))
       Array([0.], dtype=float32)
     """
+    dtype = dtype_of(operand)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        raise TypeError(
+            f"cumlogsumexp takes an array of floats or complex numbers, got {dtypes.name_of(dtype)}"
+        )
     return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 

@@ -23,6 +23,7 @@ from .gathering import (
     check_batching,
     check_index_vectors,
     check_sorted_dimensions,
+    promise,
 )
 from .values import Array, ArrayLike, dtype_of
 
@@ -206,8 +207,8 @@ def _scatter(
         update_jaxpr=update_jaxpr,
         update_consts=update_consts,
         dimension_numbers=dimension_numbers,
-        indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices),
+        indices_are_sorted=promise("indices_are_sorted", indices_are_sorted),
+        unique_indices=promise("unique_indices", unique_indices),
         mode=GatherScatterMode.from_any(mode),
     )
 

@@ -87,6 +87,8 @@ def sort(
         return tuple(
             sort_p.bind(*operand, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys)
         )
+    if num_keys != 1:
+        raise ValueError(f"num_keys={num_keys} must equal 1 for a single operand.")
     dimension = canonical_axis(dimension, len(shape_of(operand)))
     return sort_p.bind(operand, dimension=dimension, is_stable=bool(is_stable), num_keys=1)[0]
 

@@ -28,6 +28,7 @@ from .._jaxlib import (
     set_pspec_unconstrained,
     weak_value_interner,
 )
+from ..diagnostics.traceback_filtering import api_boundary
 from .records import Record
 
 __all__ = [
@@ -142,6 +143,7 @@ class PartitionSpec(_Frozen):
 
     UNCONSTRAINED = UNCONSTRAINED
 
+    @api_boundary
     def __new__(
         cls,
         *partitions: Any,

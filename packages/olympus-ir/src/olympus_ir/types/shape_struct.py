@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..diagnostics.traceback_filtering import api_boundary
 from ..settings.config_states import concrete_mesh
 from . import dtypes
 from .avals import ShapedArray, register_value_type
@@ -51,6 +52,7 @@ class ShapeDtypeStruct:
     is_ref: bool
     _layout: Any
 
+    @api_boundary
     def __init__(
         self,
         shape: Any,
@@ -64,6 +66,10 @@ class ShapeDtypeStruct:
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if not hasattr(shape, "__iter__"):
+            raise TypeError(
+                f"ShapeDtypeStruct: `shape` must be a sequence of integers, got {shape!r}"
+            )
         set_field = object.__setattr__
         set_field(self, "shape", tuple(shape))
         set_field(self, "dtype", dtype if dtypes.is_extended(dtype) else dtypes.dtype(dtype))

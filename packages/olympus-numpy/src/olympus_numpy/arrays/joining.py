@@ -445,7 +445,7 @@ def _is_sequence(value: Any) -> bool:
 
 def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
     """Returns the sizes of the slices between indices; negative indices count from the end."""
-    if isinstance(places, Tracer):
+    if isinstance(places, Tracer) and places.size:
         places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
     cuts = [0]
     for place in places:

@@ -248,13 +248,13 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
             f"{functions}"
         )
     # For each element, the number of the last condition that holds, or 0.
-    number = zeros(x.shape, dtype=np.int32)
+    conditions = [convert(asarray(condition), np.dtype(bool)) for condition in conditions]
+    shape = broadcast_shapes(x.shape, *(condition.shape for condition in conditions))
+    number = zeros(shape, dtype=np.int32)
     for position, condition in enumerate(conditions, start=1):
-        condition = convert(asarray(condition), np.dtype(bool))
         number = where(condition, position, number)
     cases = [
-        spread(convert(ensure_array(_value(fun, x, args, kw)), x.dtype), x.shape)
-        for fun in funclist
+        spread(convert(ensure_array(_value(fun, x, args, kw)), x.dtype), shape) for fun in funclist
     ]
     if len(cases) == 2:
         return lax.select_n(lax.ne(number, np.int32(0)), *cases)

@@ -401,6 +401,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
       >>> broadcast_shapes((3, 1), (4,))
       (3, 4)
     """
+    for shape in shapes:
+        if not isinstance(shape, int | np.integer) and not hasattr(shape, "__iter__"):
+            raise TypeError(
+                "broadcast_shapes takes shapes, which are integers or sequences of integers, got "
+                f"{shape!r} of type {type(shape).__name__}"
+            )
     normal = [(shape,) if isinstance(shape, int | np.integer) else tuple(shape) for shape in shapes]
     try:
         return _broadcast("broadcast_shapes", normal) if normal else ()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,19 @@ def iscomplexobj(x: ArrayLike) -> bool:
     if x is None:
         return False
     dtype = getattr(x, "dtype", None)
-    return dtypes.issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
+    if dtype is None:
+        check_arraylike("iscomplexobj", *_leaves(x))
+        dtype = np.asarray(x).dtype
+    return dtypes.issubdtype(dtype, np.complexfloating)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """Yields the items of nested lists, or the value itself."""
+    if isinstance(x, list | tuple):
+        for item in x:
+            yield from _leaves(item)
+    else:
+        yield x
 
 
 def isrealobj(x: ArrayLike) -> bool:

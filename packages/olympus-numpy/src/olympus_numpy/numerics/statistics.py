@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.errors import ShardingTypeError
+from olympus_ir.diagnostics.errors import ShapeError, ShardingTypeError
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
@@ -163,6 +163,11 @@ def histogram_bin_edges(
     a = ravel(a)
     dtype = dtypes.to_inexact_dtype(result_type_of(a)[0])
     if np.ndim(bins):
+        if np.ndim(bins) > 1:
+            raise ShapeError(
+                f"`bins` must be a number or a vector of edges, got an array of shape "
+                f"{np.shape(bins)}"
+            )
         return asarray(bins, dtype=dtype)
     count = concrete_or_error(operator.index, bins, "bins argument of histogram_bin_edges")
     if range is None and 0 in a.shape:

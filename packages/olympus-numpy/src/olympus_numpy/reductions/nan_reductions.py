@@ -16,7 +16,7 @@ from olympus_ir.types.arrays import Array
 from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, hashable_axis, refuse_out, requested_dtype
 from ..core.compilation import compiled, unless_default
-from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes, spread
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_args, spread
 from .extremes import argmax, argmin, largest, limit, smallest
 from .moments import padded_shape, variance_dtypes
 from .sums import product_along, sum_along, summed
@@ -386,7 +386,7 @@ def _nanvar_of(
     else:
         centered = lax.square(centered)
     count = _count(a, axes, None, keepdims, where)
-    degrees = lax.sub(*promote_dtypes(count, 0 if ddof is None else ddof))
+    degrees = lax.sub(*promote_args("nanvar", count, 0 if ddof is None else ddof))
     too_few = lax.le(degrees, np.zeros((), degrees.dtype))
     total = summed(centered, axes, centered.dtype, keepdims, None, where)
     total = choose_where(too_few, np.nan, total)

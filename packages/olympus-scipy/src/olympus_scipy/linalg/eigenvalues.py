@@ -108,7 +108,9 @@ def eigh_tridiagonal(
       >>> eigh_tridiagonal(np.array([2.0, 2.0]), np.array([1.0]), eigvals_only=True)
       Array([1., 3.], dtype=float32)
     """
-    del tol, key
+    del key
+    if np.ndim(tol):
+        raise TypeError(f"eigh_tridiagonal: `tol` must be a number, got {tol!r}")
     check_arraylike("eigh_tridiagonal", d, e)
     d, e = ensure_array(d), ensure_array(e)
     if d.ndim != 1 or e.ndim != 1 or d.size != e.size + 1:

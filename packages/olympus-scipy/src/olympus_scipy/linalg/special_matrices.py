@@ -429,7 +429,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
-    return jnp.asarray(_floats(entries[kind], n, np.float32))
+    return jnp.asarray(_floats(entries[kind], _size(n, "a non-negative integer", 0), np.float32))
 
 
 def invpascal(n: int, kind: str = "symmetric") -> Array:
@@ -460,7 +460,9 @@ def invpascal(n: int, kind: str = "symmetric") -> Array:
         "lower": lower,
         "upper": lambda i, j: lower(j, i),
     }
-    return jnp.asarray(_floats(entries[kind], n, dtypes.default_float_dtype()))
+    return jnp.asarray(
+        _floats(entries[kind], _size(n, "a non-negative integer", 0), dtypes.default_float_dtype())
+    )
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -40,9 +41,15 @@ def _chosen(flag: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
 
     A flag may be traced, or an array with one flag for each vector.
     """
-    if not hasattr(flag, "shape"):
+    if not isinstance(flag, Array | np.ndarray):
         return one() if flag else other()
-    return onp.where(onp.expand_dims(flag, -1) if np.ndim(flag) else flag, one(), other())
+    chosen = one()
+    if np.shape(flag) not in ((), np.shape(chosen)[:-1]):
+        raise ShapeError(
+            "a flag must be one boolean, or one for each of the rotations of shape "
+            f"{np.shape(chosen)[:-1]}; got an array of shape {np.shape(flag)}"
+        )
+    return onp.where(onp.expand_dims(flag, -1) if np.ndim(flag) else flag, chosen, other())
 
 
 @boundary_class

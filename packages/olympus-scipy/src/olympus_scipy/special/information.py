@@ -251,7 +251,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
       Array([0.5, 0.5], dtype=float32)
     """
     (x,) = floats("softmax", x)
-    shifted = x - lax.stop_gradient(onp.max(x, axis=axis, keepdims=True))
+    shifted = x - lax.stop_gradient(onp.max(x, axis=axis, keepdims=True, initial=-np.inf))
     exponentials = lax.exp(shifted)
     return exponentials / onp.sum(exponentials, axis=axis, keepdims=True)
 
@@ -273,7 +273,7 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
       Array([0.], dtype=float32)
     """
     (x,) = floats("log_softmax", x)
-    shifted = x - lax.stop_gradient(onp.max(x, axis=axis, keepdims=True))
+    shifted = x - lax.stop_gradient(onp.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return shifted - lax.log(onp.sum(lax.exp(shifted), axis=axis, keepdims=True))
 
 

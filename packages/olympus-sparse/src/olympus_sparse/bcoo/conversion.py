@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
     Raises:
       ValueError: the array has too few dimensions.
     """
+    n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
         raise ValueError(
             f"{name}: an array of {ndim} dimensions cannot have {n_batch=} batch and {n_dense=} "

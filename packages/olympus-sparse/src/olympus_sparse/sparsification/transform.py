@@ -55,16 +55,26 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     @functools.wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=is_sparse)
+        positional = len(pytrees.tree_leaves(args, is_leaf=is_sparse))
+        # Options like ``axis=0`` stay what they are.
+        options = [
+            place
+            for place, leaf in enumerate(leaves)
+            if place >= positional and not is_sparse(leaf) and not hasattr(leaf, "dtype")
+        ]
+        given = [leaf for place, leaf in enumerate(leaves) if place not in options]
         out_tree: Any = None
 
         def flat(*values: Any) -> Sequence[Any]:
             nonlocal out_tree
-            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, values)
+            rest = iter(values)
+            full = [leaf if place in options else next(rest) for place, leaf in enumerate(leaves)]
+            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, full)
             out, out_tree = pytrees.tree_flatten(f(*full_args, **full_kwargs))
             return out
 
         flat.__name__ = function_name(f)
-        results = run_function(flat, [_marked(leaf) for leaf in leaves])
+        results = run_function(flat, [_marked(leaf) for leaf in given])
         return pytrees.tree_unflatten(out_tree, results)
 
     return sparsified
