@@ -100,6 +100,18 @@ REFUSED = {
         TypeError,
         lambda: sparse.BCOO.fromdense(M, n_batch=jnp.ones(7)),
     ),
+    "bounds with more dimensions than the samples": (
+        ValueError,
+        lambda: olympus.random.randint(olympus.random.key(0), (), 0, np.arange(1, 5)),
+    ),
+    "bounds that make the samples larger": (
+        ValueError,
+        lambda: olympus.random.uniform(olympus.random.key(0), (1,), maxval=X),
+    ),
+    "flags as dimensions": (
+        TypeError,
+        lambda: sparse.bcoo_reshape(sparse.BCOO.fromdense(M), new_sizes=(8,), dimensions=True),
+    ),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),

@@ -14,7 +14,7 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import laid_out
 
-from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
+from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from ..keys.primitives import random_bits_p, random_split_p
 
 __all__ = ["bits", "randint", "uniform"]
@@ -121,6 +121,7 @@ def uniform(
 
 @compiled("shape", "dtype")
 def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    checked_shape("uniform", shape, np.shape(minval), np.shape(maxval))
     ends = [lax.convert_element_type(end, dtype) for end in (minval, maxval)]
     minval, maxval = (in_rank(end, len(shape)) for end in ends)
     # Random mantissas with the exponent of one are floats in [1, 2).
@@ -195,6 +196,7 @@ def randint(
 
 def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Samples integers of 32 or 64 bits."""
+    checked_shape("randint", shape, np.shape(minval), np.shape(maxval))
     limits = dtypes.iinfo(dtype)
     # An end just past the largest integer does not fit the dtype, so it is clipped. A flag records
     # this, and the span is extended by one.

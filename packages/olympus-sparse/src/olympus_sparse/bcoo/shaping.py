@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,10 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
       >>> bcoo_transpose(mat, permutation=(1, 0))
       BCOO(int32[3, 2], nse=2)
     """
+    if not isinstance(permutation, Iterable):
+        raise TypeError(
+            f"the permutation of dimensions must be a sequence of integers, got {permutation!r}"
+        )
     permutation = tuple(map(operator.index, permutation))
     if sorted(permutation) != list(range(mat.ndim)):
         raise ValueError(f"Invalid permutation {permutation} for an array of {mat.ndim} dimensions")
