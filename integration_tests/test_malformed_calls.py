@@ -112,6 +112,10 @@ REFUSED = {
         TypeError,
         lambda: sparse.bcoo_reshape(sparse.BCOO.fromdense(M), new_sizes=(8,), dimensions=True),
     ),
+    "arrays as axes of permutations": (
+        TypeError,
+        lambda: olympus.random.permutation(olympus.random.key(0), M, axis=jnp.ones(7)),
+    ),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),
@@ -166,6 +170,13 @@ def test_corrections_of_nanvar_that_are_arrays():
     np.testing.assert_allclose(
         jnp.nanvar(t, axis=-1, ddof=ddof), np.nanvar(t, axis=-1, ddof=ddof), rtol=1e-6
     )
+
+
+def test_universal_functions_of_functions_of_elements():
+    pairs = jnp.ufunc(lambda x, y: jnp.where(x > 1, jnp.full((2,), y), jnp.zeros(2)), 2, 1)
+    result = pairs(np.arange(4), 5.0)
+    np.testing.assert_array_equal(result, [[0, 0], [0, 0], [5, 5], [5, 5]])
+    assert jnp.ufunc(lambda x, y: jnp.ones(3) * y, 2, 1)(X, 1.0).shape == (4, 3)
 
 
 def test_softmax_of_nothing():

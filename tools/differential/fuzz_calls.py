@@ -116,9 +116,7 @@ def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:
         same = theirs is not None and theirs["status"] == "error" and agree(ours, theirs)
         if not same and not any(kind.__name__ in kinds for kind in EXPECTED):
             found.append("internal error")
-        elif INTERNAL.search(ours["text"]) and not (
-            theirs and re.search(f"{INTERNAL.pattern}|{PLAIN.pattern}", theirs.get("text", ""))
-        ):
+        elif INTERNAL.search(ours["text"]) and not (theirs and internal(theirs)):
             found.append("internal words")
         if ours["frames"]:
             found.append(f"{len(ours['frames'])} frames")
@@ -145,6 +143,14 @@ ACCIDENTAL = re.compile(
     "|incompatible function arguments|unsupported operand type|tuple index out of range"
     "|has no attribute data|has no len"
 )
+
+
+def internal(outcome: Outcome) -> bool:
+    """Returns whether an outcome is an error with words from the inside."""
+    words = f"{INTERNAL.pattern}|{PLAIN.pattern}"
+    return outcome["status"] == "error" and (
+        accidental(outcome) or bool(re.search(words, outcome["text"]))
+    )
 
 
 def accidental(outcome: Outcome) -> bool:

@@ -28,6 +28,7 @@ from .elementwise.floats import *  # noqa: F403
 from .elementwise.logic import *  # noqa: F403
 from .elementwise.powers import *  # noqa: F403
 from .elementwise.transcendental import *  # noqa: F403
+from .elementwise.ufunc import frompyfunc as frompyfunc
 from .elementwise.ufunc import ufunc as ufunc
 from .indexing.masking import *  # noqa: F403
 from .indexing.putting import *  # noqa: F403

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,13 @@ from ..core.promotion import check_arraylike, convert, ensure_array, result_type
 
 if TYPE_CHECKING:
     import olympus_batching
+
+    from . import vectorization
 else:
+    vectorization = deferred(".vectorization", milliseconds=11.0)
     olympus_batching = deferred("olympus_batching", milliseconds=11.0)
 
-__all__ = ["ufunc"]
+__all__ = ["frompyfunc", "ufunc"]
 
 _Kind = inspect.Parameter
 # The signature that `inspect.signature` returns for a universal function. It describes calls of the
@@ -48,14 +52,15 @@ class ufunc:
     """An elementwise function with the methods of NumPy's universal functions.
 
     Args:
-      func: the function of ``nin`` arrays.
+      func: the function of ``nin`` elements.
       nin: the number of arrays that ``func`` takes.
       nout: the number of results.
       name: the name that is shown; by default the function's name.
       nargs: the value of the attribute ``nargs``; ``nin`` by default.
       identity: the result of a reduction of no elements; None if there is none.
       defining: the function by which ufuncs are compared for equality; ``func`` by default.
-      call: the function that a call runs; ``func`` by default.
+      call: the function that a call runs, if ``func`` takes arrays of any shape. By default
+        ``func`` takes elements, and calls apply it to each.
       reduce: the function that `reduce` runs; by default a loop.
       accumulate: the function that `accumulate` runs; by default a loop.
       at: the function that `at` runs; by default a loop.
@@ -85,13 +90,15 @@ class ufunc:
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
         self.__name__ = name or func.__name__
+        self._defining = func if defining is None else defining
+        if call is None:
+            func = call = vectorization.elementwise(func)
         self.__qualname__ = self.__name__
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
         self.__signature__ = _CALL_SIGNATURE
         self._function = func
-        self._defining = func if defining is None else defining
-        self._call = func if call is None else call
+        self._call = call
         self._reduce = reduce
         self._accumulate = accumulate
         self._at = at
@@ -513,3 +520,29 @@ def _back(x: Any, axis: int) -> Any:
     order = list(range(1, x.ndim))
     order.insert(axis, 0)
     return lax.transpose(x, tuple(order))
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Returns a `ufunc` that applies a function of scalars elementwise.
+
+    Args:
+      func: a function of ``nin`` scalars that can be traced.
+      nin: the number of arguments.
+      nout: the number of results.
+      identity: the result of a reduction of no elements.
+
+    Returns:
+      A `ufunc`.
+
+    Raises:
+      TypeError: if ``func`` is not callable.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> frompyfunc(lambda x, y: x + 2 * y, 2, 1)(arange(3), 1)
+      Array([2, 3, 4], dtype=int32)
+    """
+    if not callable(func):
+        raise TypeError(f"frompyfunc: func must be a function, got {func!r}")
+    nin, nout = operator.index(nin), operator.index(nout)
+    return ufunc(func, nin, nout, name=getattr(func, "__name__", "frompyfunc"), identity=identity)

@@ -22,9 +22,8 @@ from ..arrays.creation import asarray
 from ..arrays.shaping import expand_dims
 from ..core.axes import canonical_axis
 from ..core.promotion import broadcast_shapes, check_arraylike, check_ranks, ensure_array
-from .ufunc import ufunc
 
-__all__ = ["apply_along_axis", "apply_over_axes", "frompyfunc", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
 Signature = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 
@@ -282,36 +281,13 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
     return operand
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """Returns a `ufunc` that applies a function of scalars elementwise.
+def elementwise(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that applies ``func`` to the elements of arrays, which it broadcasts."""
 
-    Args:
-      func: a function of ``nin`` scalars that can be traced.
-      nin: the number of arguments.
-      nout: the number of results.
-      identity: the result of a reduction of no elements.
-
-    Returns:
-      A `ufunc`.
-
-    Raises:
-      TypeError: if ``func`` is not callable.
-
-    Example:
-      >>> from olympus_numpy import arange
-      >>> frompyfunc(lambda x, y: x + 2 * y, 2, 1)(arange(3), 1)
-      Array([2, 3, 4], dtype=int32)
-    """
-    if not callable(func):
-        raise TypeError(f"frompyfunc: func must be a function, got {func!r}")
-    nin, nout = operator.index(nin), operator.index(nout)
-
-    def elementwise(*args: Any) -> Any:
-        check_arraylike(elementwise.__name__, *args)
+    def applied(*args: Any) -> Any:
+        check_arraylike(applied.__name__, *args)
         return vectorize(func)(*args)
 
-    elementwise.__name__ = getattr(func, "__name__", "frompyfunc")
-    elementwise.__doc__ = func.__doc__
-    return ufunc(
-        elementwise, nin, nout, name=elementwise.__name__, identity=identity, defining=func
-    )
+    applied.__name__ = getattr(func, "__name__", "ufunc")
+    applied.__doc__ = func.__doc__
+    return applied
