@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 
 import olympus
@@ -91,3 +94,16 @@ def test_jacobian_of_a_batch_of_loops_that_write_a_reference():
     expected = olympus.jacrev(lambda x: gradient(looped, x))(x)
     assert np.any(np.abs(expected) > 0.01)
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_places_of_complex_extremes_of_constants():
+    # Folding a comparison of complex constants ended the process.
+    program = (
+        "import olympus, olympus.numpy as jnp\n"
+        "ones = olympus.jit(lambda: jnp.nanargmin(jnp.ones((3, 3), complex)))\n"
+        "x = [[1 + 1j, 1 - 1j], [0 + 5j, 0 + 6j]]\n"
+        "rows = olympus.jit(lambda: jnp.argmax(jnp.array(x), axis=1))\n"
+        "print(ones(), rows())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split("\n")[0] == "0 [0 1]", done.stderr[-2000:]

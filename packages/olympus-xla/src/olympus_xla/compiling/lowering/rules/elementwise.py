@@ -156,8 +156,20 @@ def complex_extreme(
 
     The compiler's operation only compares real parts.
     """
-    part = np.zeros((), dtype).real.dtype
     direction = "GT" if operation == "maximum" else "LT"
+    takes_left = complex_comparison(context, direction, left, right, shape, dtype)
+    kind = mlir.tensor_type(shape, dtype)
+    return context.create("stablehlo.select", kind, (takes_left, left, right))
+
+
+def complex_comparison(
+    context: LoweringContext, direction: str, left: Any, right: Any, shape: tuple, dtype: Any
+) -> Any:
+    """Compares complex numbers in lexicographic order; ``direction`` is "LT" or "GT".
+
+    XLA has no such comparison: folding one of constants ends the process.
+    """
+    part = np.zeros((), dtype).real.dtype
     kind = mlir.tensor_type(shape, part)
     real, other_real = [context.create("stablehlo.real", kind, (x,)) for x in (left, right)]
     imag, other_imag = [context.create("stablehlo.imag", kind, (x,)) for x in (left, right)]
@@ -165,9 +177,7 @@ def complex_extreme(
     by_real = context.compare(direction, real, other_real, shape, part)
     by_imag = context.compare(direction, imag, other_imag, shape, part)
     flags = mlir.tensor_type(shape, np.dtype(np.bool_))
-    takes_left = context.create("stablehlo.select", flags, (is_equal, by_imag, by_real))
-    kind = mlir.tensor_type(shape, dtype)
-    return context.create("stablehlo.select", kind, (takes_left, left, right))
+    return context.create("stablehlo.select", flags, (is_equal, by_imag, by_real))
 
 
 def _extreme(operation: str) -> Any:

@@ -18,7 +18,7 @@ from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
 from ..cpu.scans import is_scanned_in_loops, scan_in_loops
 from ..tables import lowering_rules
-from .elementwise import complex_extreme
+from .elementwise import complex_comparison, complex_extreme
 
 
 def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dtype: Any) -> Any:
@@ -157,7 +157,10 @@ def _arg_extremum(direction: str) -> Any:
         )
         left, left_index, right, right_index = inner.block.arguments
         flag = mlir.tensor_type((), np.dtype(np.bool_))
-        better = inner.compare(direction, left, right, (), dtype)
+        if dtypes.issubdtype(dtype, np.complexfloating):
+            better = complex_comparison(inner, direction, left, right, (), dtype)
+        else:
+            better = inner.compare(direction, left, right, (), dtype)
         if dtypes.issubdtype(dtype, np.inexact):
             is_nan = inner.compare("NE", left, left, (), dtype)
             better = inner.create("stablehlo.or", flag, (better, is_nan))
