@@ -116,6 +116,32 @@ REFUSED = {
         TypeError,
         lambda: olympus.random.permutation(olympus.random.key(0), M, axis=jnp.ones(7)),
     ),
+    "fractions as lengths": (ValueError, lambda: jnp.fft.rfftfreq(0.5, 8)),
+    "fractions as numbers of entries": (TypeError, lambda: sparse.BCOO.fromdense(M, nse=2.5)),
+    "functions as matrices": (TypeError, lambda: scipy.linalg.cholesky(lambda: 0, M)),
+    "arrays as options": (
+        TypeError,
+        lambda: scipy.optimize.minimize(jnp.sum, X, method="BFGS", options=np.ones((2, 0))),
+    ),
+    "lists as angles": (
+        TypeError,
+        lambda: scipy.special.sph_harm_y(np.array([2]), np.array([1]), [], X[:1]),
+    ),
+    "matrices as offsets": (TypeError, lambda: jnp.trace(M, M)),
+    "structs as axes": (TypeError, lambda: jnp.maximum.reduce(M, axis=STRUCT)),
+    "flags as indices": (
+        TypeError,
+        lambda: jnp.put_along_axis(X, X > 0, 1.0, axis=0, inplace=False),
+    ),
+    "arrays as inverses": (
+        TypeError,
+        lambda: lax.fori_loop(0, jnp.asarray(3), lambda _, r: r + 1, X, inverse=M),
+    ),
+    "no dtype": (ValueError, lambda: lax.iota(None, 4)),
+    "bytes as shapes": (
+        TypeError,
+        lambda: olympus.nn.initializers.ones(olympus.random.key(0), b"bytes"),
+    ),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),

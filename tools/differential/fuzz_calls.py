@@ -56,15 +56,19 @@ EXPECTED = (
     NotImplementedError,
     ArithmeticError,
     MemoryError,
+    NameError,  # an unbound axis name
 )
 # Words of errors that come from inside, not from a check of arguments.
 INTERNAL = re.compile(
     "incompatible (function|constructor) arguments|truth value of an (?:empty )?array|nanobind"
-    "|object has no attribute|'NoneType' object|INTERNAL|RET_CHECK"
+    "|is not defined|object has no attribute|'NoneType' object|INTERNAL|RET_CHECK"
     "|unsupported operand|not subscriptable|not iterable|unhashable"
 )  # fmt: skip
 # Words of errors of Python itself, which are as good or bad as the words above.
-PLAIN = re.compile("has no len|cannot be interpreted as an integer|cannot unpack|not iterable")
+PLAIN = re.compile(
+    "not supported between|has no len|cannot be interpreted as an integer|cannot unpack"
+    "|not iterable"
+)
 
 Outcome = dict[str, Any]
 #: An expression, its dtype, and its mode.
@@ -139,7 +143,7 @@ ACCIDENTS = {
 }
 ACCIDENTAL = re.compile(
     "Non-hashable static|[Uu]nhashable type|verifier errors|truth value of an (?:empty )?array"
-    "|object has no attribute|duplicate value in 'axis'|__hash__ and __eq__"
+    "|is not defined|object has no attribute|duplicate value in 'axis'|__hash__ and __eq__"
     "|incompatible function arguments|unsupported operand type|tuple index out of range"
     "|has no attribute data|has no len"
 )

@@ -550,7 +550,7 @@ def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any,
 
 def _length(function: str, n: Any) -> int:
     try:
-        return int(n)
+        return operator.index(n)
     except TypeError:
         raise ValueError(
             f"The n argument of olympus.numpy.fft.{function} only takes an int. Got n = {n!r}."

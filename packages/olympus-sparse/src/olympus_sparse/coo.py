@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -291,7 +292,7 @@ def known_count(mat: Any, nse: int | None, name: str) -> int:
     )
     if nse is None:
         return count_places(mat, 0, 0, context)
-    return concrete_or_error(int, nse, context)
+    return concrete_or_error(operator.index, nse, context)
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:

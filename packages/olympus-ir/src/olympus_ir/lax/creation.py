@@ -96,6 +96,8 @@ def broadcasted_iota(
       Array([[0, 1, 2],
              [0, 1, 2]], dtype=int32)
     """
+    if dtype is None:
+        raise ValueError("iota: dtype must be specified.")
     return iota_p.bind(
         dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota"),
         shape=canonicalize_shape(shape),

@@ -417,7 +417,7 @@ def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
 
 
 def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str) or getattr(value, "shape", None) == ()
+    return isinstance(value, str | bytes) or getattr(value, "shape", None) == ()
 
 
 @inlined("shape", "dtype", "weak_type", "out_sharding")

@@ -79,7 +79,7 @@ def hashable_axes(function: str, axis: Any) -> Any:
     """Returns an axis argument (None, one axis or several) as a hashable static argument."""
     if axis is None or axis.__class__ is int:
         return axis
-    if isinstance(axis, tuple | list) or np.ndim(axis):
+    if isinstance(axis, tuple | list) or (hasattr(axis, "__iter__") and np.ndim(axis)):
         return tuple(_integer(function, dim) for dim in axis)
     return _integer(function, axis)
 

@@ -20,7 +20,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
-from ..core.axes import requested_dtype
+from ..core.axes import hashable_axes, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, result_type_of
 
@@ -215,12 +215,11 @@ class ufunc:
             where = ensure_array(where)
             if where.dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={where.dtype}")
+        axis = hashable_axes(f"{self.__name__}.reduce", axis)
         if self._reduce is not None:
             return self._reduce(
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
             )
-        if isinstance(axis, list):
-            axis = tuple(axis)
         return _compiled_method(self, "_loop_reduce", ("axis", "dtype", "keepdims"))(
             a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
         )

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
@@ -140,5 +141,8 @@ def put_along_axis(
     if inplace:
         refuse_inplace("put_along_axis")
     check_arraylike("put_along_axis", arr, indices, values)
+    dtype = dtypes.dtype(indices)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"put_along_axis: `indices` must be integers, got {dtypes.name_of(dtype)}")
     axis = axis if axis is None else hashable_axis("put_along_axis", axis)
     return _put_along_axis(arr, indices, values, axis, mode)

@@ -365,6 +365,9 @@ def trace(
     check_arraylike("trace", a)
     if np.ndim(a) < 2:
         raise ValueError(f"trace requires an array of at least two dimensions, got {np.ndim(a)}")
+    check_arraylike("trace", offset)
+    if np.ndim(offset) or not dtypes.issubdtype(dtypes.dtype(offset), np.integer):
+        raise TypeError(f"trace: `offset` must be an integer, got {offset!r}")
     axes = (hashable_axis("trace", axis1), hashable_axis("trace", axis2))
     if dtype is not None:
         dtype = requested_dtype("trace", dtype)

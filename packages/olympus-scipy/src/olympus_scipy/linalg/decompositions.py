@@ -85,6 +85,7 @@ def cholesky(
              [0., 1.]], dtype=float32)
     """
     del overwrite_a, check_finite
+    check_arraylike("cholesky", a)
     return _cholesky(a, bool(lower))
 
 

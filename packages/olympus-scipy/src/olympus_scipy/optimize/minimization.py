@@ -110,6 +110,8 @@ def minimize(
             "optimize.minimize differentiates by x0, which must have a float or complex dtype, got "
             f"{dtypes.name_of(x0.dtype)}; convert it to float32 or float64."
         )
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"optimize.minimize: options must be a mapping, got {options!r}")
     options = dict(options or {})
     if tol is not None:
         options.setdefault("gtol", tol)

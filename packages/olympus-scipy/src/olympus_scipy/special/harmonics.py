@@ -16,7 +16,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
-from olympus_numpy.core.promotion import broadcasted
+from olympus_numpy.core.promotion import broadcasted, check_arraylike
 
 __all__ = ["sph_harm_y"]
 
@@ -56,6 +56,7 @@ def sph_harm_y(
             "The 'diff_n' argument to sph_harm_y is not supported; differentiate with olympus.jvp "
             "or olympus.grad."
         )
+    check_arraylike("sph_harm_y", n, m, theta, phi)
     degrees = n  # The degrees are concrete during a trace if the caller's array is concrete.
     n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
     for name, value in (("n", n), ("m", m)):

@@ -291,7 +291,7 @@ def bcoo_fromdense(
             "the `nse` argument of bcoo_fromdense: in a compiled function the number of entries "
             "must be given, since it would depend on values.",
         )
-    nse = concrete_or_error(int, nse, "the `nse` argument of bcoo_fromdense")
+    nse = concrete_or_error(operator.index, nse, "the `nse` argument of bcoo_fromdense")
     assert nse is not None
     if nse < 0:
         raise ValueError(f"bcoo_fromdense: nse must not be negative, got {nse}")

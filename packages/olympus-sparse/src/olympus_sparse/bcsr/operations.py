@@ -146,7 +146,7 @@ def bcsr_fromdense(
             "the `nse` argument of bcsr_fromdense: in a compiled function the number of entries "
             "must be given, since it would depend on values.",
         )
-    nse = concrete_or_error(int, nse, "the `nse` argument of bcsr_fromdense")
+    nse = concrete_or_error(operator.index, nse, "the `nse` argument of bcsr_fromdense")
     buffers = bcsr_fromdense_p.bind(
         mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
     )

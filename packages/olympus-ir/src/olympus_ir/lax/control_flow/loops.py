@@ -481,6 +481,8 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    if inverse is not None and not callable(inverse):
+        raise TypeError(f"fori_loop: `inverse` must be a function, got {inverse!r}")
     lower_dtype = get_aval(lower).dtype
     if lower_dtype != get_aval(upper).dtype:
         lower, upper = _of_one_type(lower, upper)
