@@ -15,6 +15,8 @@ from olympus_xla.compiling.lowering.cpu import products
 
 RNG = np.random.default_rng(0)
 BATCHED = "batching_dims = [0]"
+# The width of vectors decides in which order products are added.
+SAME_VECTORS = {"xla_cpu_prefer_vector_width": 256}
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +38,10 @@ def test_bits_are_those_of_xla(dtype):
         x, y = operands(dtype)
         lowered = jit(product).lower(x, y)
         assert BATCHED in lowered.as_text()
-        ours = lowered.compile()(x, y)
+        ours = lowered.compile(SAME_VECTORS)(x, y)
         cpu_lowerings.update(False)
         try:
-            theirs = jit(product).lower(x, y).compile()(x, y)
+            theirs = jit(product).lower(x, y).compile(SAME_VECTORS)(x, y)
         finally:
             cpu_lowerings.update(True)
     assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()

@@ -18,6 +18,7 @@ from .compile_errors import raise_clear_error
 from .compile_options import compile_options, use_gpu_caches
 from .interruption import interruptibly
 from .lowering import isolation
+from .processor_tuning import tuned
 from .progress import shown
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def compile_module(
         options=compiler_options,
         disabled_passes=disabled_passes,
     )
+    options = tuned(options, devices[0].platform)
 
     compiled = False
 

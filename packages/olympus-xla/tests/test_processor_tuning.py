@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code for the processor at hand: loops without tiles, wide vectors, the user's choice first."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from olympus_ir import lax
+from olympus_ir.settings.config_flags import cpu_lowerings
+from olympus_xla import jit
+from olympus_xla.compiling.cache_key import processor_identity
+from olympus_xla.compiling.compile_options import compile_options
+from olympus_xla.compiling.processor_tuning import has_fast_wide_vectors, tuned
+
+WIDTH = "xla_cpu_prefer_vector_width"
+TURIN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512bw"
+COMPILED = """
+import numpy as np
+from olympus_ir import lax
+from olympus_xla import jit
+jit(lax.abs).lower(np.zeros(100_000, np.float32)).compile()
+"""
+
+
+@pytest.fixture
+def default_lowerings():
+    cpu_lowerings.update(False)
+    yield
+    cpu_lowerings.update(True)
+
+
+def test_processors_with_fast_wide_vectors():
+    assert has_fast_wide_vectors(TURIN)
+    assert not has_fast_wide_vectors(TURIN.replace("AuthenticAMD", "GenuineIntel"))
+    assert not has_fast_wide_vectors(TURIN.replace("avx512f", "avx512"))
+    assert not has_fast_wide_vectors("")
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    monkeypatch.setattr(
+        "olympus_xla.compiling.processor_tuning.has_fast_wide_vectors", lambda _: True
+    )
+
+
+@pytest.mark.usefixtures("wide")
+def test_other_options_stay():
+    options = compile_options(
+        [3], options={"xla_cpu_enable_fast_math": False}, disabled_passes=["dce"]
+    )
+    found = tuned(options, "cpu")
+    assert found.env_option_overrides == [*options.env_option_overrides, (WIDTH, 512)]
+    assert options.env_option_overrides == [
+        ("xla_cpu_enable_fast_math", False),
+        ("xla_disable_hlo_passes", "dce"),
+    ]
+    assert repr(found.device_assignment) == repr(options.device_assignment)
+    assert found.num_partitions == options.num_partitions
+    build, before = found.executable_build_options, options.executable_build_options
+    assert build.use_shardy_partitioner
+    assert build.debug_options.xla_backend_optimization_level == (
+        before.debug_options.xla_backend_optimization_level
+    )
+
+
+@pytest.mark.usefixtures("wide")
+def test_the_users_width_stays(monkeypatch):
+    options = compile_options([0], options={WIDTH: 256})
+    assert tuned(options, "cpu").env_option_overrides == [(WIDTH, 256)]
+    monkeypatch.setenv("XLA_FLAGS", f"--{WIDTH}=128")
+    assert tuned(compile_options([0]), "cpu").env_option_overrides == []
+
+
+def test_other_platforms_keep_their_options():
+    options = compile_options([0])
+    assert tuned(options, "cuda") is options
+
+
+@pytest.mark.usefixtures("default_lowerings")
+def test_the_flag_turns_it_off():
+    options = compile_options([0])
+    assert tuned(options, "cpu") is options
+
+
+def test_machine_code(tmp_path):
+    """Tiles would be on the stack."""
+    environment = dict(os.environ, XLA_FLAGS=f"--xla_dump_to={tmp_path}")
+    subprocess.run([sys.executable, "-c", COMPILED], check=True, env=environment)
+    (path,) = tmp_path.glob("*abs*ir-with-opt.ll")
+    code = path.read_text()
+    assert "alloca" not in code
+    widths = set(map(int, re.findall(r"fabs\.v(\d+)f32", code)))
+    if has_fast_wide_vectors(processor_identity() or ""):
+        assert max(widths) == 16
+
+
+def error_of(function, x, exact):
+    got = np.asarray(jit(function).lower(x).compile()(x)).astype(np.float64)
+    unit = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+    return np.max(np.abs(got - exact) / unit)
+
+
+def test_reciprocal_roots_are_not_less_exact():
+    # The error is the same for operands times powers of 4.
+    x = np.arange(0x3F800000, 0x40800000, 7, dtype=np.uint32).view(np.float32)
+    exact = 1 / np.sqrt(x.astype(np.float64))
+    ours = error_of(lax.rsqrt, x, exact)
+    cpu_lowerings.update(False)
+    try:
+        theirs = error_of(lax.rsqrt, x, exact)
+    finally:
+        cpu_lowerings.update(True)
+    assert ours <= theirs + 1e-3
+
+
+@pytest.mark.parametrize(
+    "function", [lax.exp, lax.log, lax.expm1, lax.tanh, lax.sqrt, lax.floor, lax.logistic]
+)
+@pytest.mark.parametrize("size", [1, 15, 17, 4096, 100_000])
+def test_values_are_those_of_the_default(function, size):
+    """The last elements are computed one by one, where products and sums are contracted."""
+    x = np.random.default_rng(size).uniform(0.1, 3, size).astype(np.float32)
+    ours = np.asarray(jit(function).lower(x).compile()(x))
+    cpu_lowerings.update(False)
+    try:
+        theirs = np.asarray(jit(function).lower(x).compile()(x))
+    finally:
+        cpu_lowerings.update(True)
+    np.testing.assert_array_max_ulp(ours, theirs, maxulp=1)
+    whole = size // 16 * 16
+    assert ours[:whole].tobytes() == theirs[:whole].tobytes()
