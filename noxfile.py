@@ -476,7 +476,8 @@ def newer(session: nox.Session) -> None:
 def all_floats(session: nox.Session) -> None:
     """Checks the errors of vectorised functions over all numbers of single precision: minutes."""
     install_workspace(session, *test_requirements())
-    session.run("python", "packages/olympus-xla/tests/test_cpu_trigonometry.py")
+    for name in ("trigonometry", "logarithms"):
+        session.run("python", f"packages/olympus-xla/tests/test_cpu_{name}.py")
 
 
 def measure_beside_jax(session: nox.Session, *arguments: str) -> None:

@@ -15,7 +15,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
-from ..cpu import inverses, powers, trigonometry
+from ..cpu import inverses, logarithms, powers, trigonometry
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -25,15 +25,12 @@ for _primitive, _operation in {
     lax.is_finite_p: "stablehlo.is_finite",
     lax.exp_p: "stablehlo.exponential",
     lax.log_p: "stablehlo.log",
-    lax.log1p_p: "stablehlo.log_plus_one",
     lax.expm1_p: "stablehlo.exponential_minus_one",
     lax.tanh_p: "stablehlo.tanh",
     lax.logistic_p: "stablehlo.logistic",
     lax.sinh_p: "chlo.sinh",
     lax.cosh_p: "chlo.cosh",
-    lax.asinh_p: "chlo.asinh",
     lax.acosh_p: "chlo.acosh",
-    lax.atanh_p: "chlo.atanh",
     lax.sqrt_p: "stablehlo.sqrt",
     lax.rsqrt_p: "stablehlo.rsqrt",
     lax.abs_p: "stablehlo.abs",
@@ -301,6 +298,9 @@ for _primitive, _arguments in {
     lax.atan_p: ("chlo.atan", inverses.arc_tangent),
     lax.atan2_p: ("stablehlo.atan2", inverses.angle_of_point),
     lax.cbrt_p: ("stablehlo.cbrt", inverses.cube_root),
+    lax.log1p_p: ("stablehlo.log_plus_one", logarithms.log_plus_one),
+    lax.asinh_p: ("chlo.asinh", logarithms.arc_hyperbolic_sine),
+    lax.atanh_p: ("chlo.atanh", logarithms.arc_hyperbolic_tangent),
 }.items():
     lowering_rules.define(_primitive, _in_double(*_arguments))
 
