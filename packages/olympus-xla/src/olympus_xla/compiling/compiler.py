@@ -18,7 +18,7 @@ from .compile_errors import raise_clear_error
 from .compile_options import compile_options, use_gpu_caches
 from .interruption import interruptibly
 from .lowering import isolation
-from .processor_tuning import tuned
+from .lowering.cpu.machine_code import tuned
 from .progress import shown
 
 if TYPE_CHECKING:

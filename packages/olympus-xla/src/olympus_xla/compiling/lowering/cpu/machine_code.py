@@ -26,8 +26,8 @@ from typing import Any
 
 from olympus_ir.settings import config_flags
 
-from .._jaxlib import CompileOptions
-from .cache_key import processor_identity
+from ...._jaxlib import CompileOptions
+from ...cache_key import processor_identity
 
 _WIDTH = "xla_cpu_prefer_vector_width"
 

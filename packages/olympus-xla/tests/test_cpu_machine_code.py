@@ -14,7 +14,7 @@ from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_xla import jit
 from olympus_xla.compiling.cache_key import processor_identity
 from olympus_xla.compiling.compile_options import compile_options
-from olympus_xla.compiling.processor_tuning import has_fast_wide_vectors, tuned
+from olympus_xla.compiling.lowering.cpu.machine_code import has_fast_wide_vectors, tuned
 
 WIDTH = "xla_cpu_prefer_vector_width"
 TURIN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512bw"
@@ -43,7 +43,7 @@ def test_processors_with_fast_wide_vectors():
 @pytest.fixture
 def wide(monkeypatch):
     monkeypatch.setattr(
-        "olympus_xla.compiling.processor_tuning.has_fast_wide_vectors", lambda _: True
+        "olympus_xla.compiling.lowering.cpu.machine_code.has_fast_wide_vectors", lambda _: True
     )
 
 
