@@ -42,7 +42,7 @@ def dct(
 ) -> Array:
     """Computes the discrete cosine transform along an axis.
 
-    Unlike SciPy's, it takes no ``overwrite_x``, ``workers`` or ``orthogonalize``.
+    Unlike SciPy's function, it takes no ``overwrite_x``, ``workers`` or ``orthogonalize``.
 
     Args:
       x: an array of real or complex numbers.

@@ -582,9 +582,10 @@ def register_called_routines(program: bytes) -> None:
 
 @functools.cache
 def prepare_hybrid_routines() -> None:
-    """Gives the routines of GPU plugins that compute on the host LAPACK's routines.
+    """Passes LAPACK's routines to the routines of GPU plugins that compute on the host.
 
-    Loads SciPy, if a plugin is installed. Without this call, these routines end the process.
+    Loads SciPy, if a plugin is installed. Without this call, the routines of the plugin would end
+    the process.
     """
     gpu_solver.initialize_hybrid_kernels()
 

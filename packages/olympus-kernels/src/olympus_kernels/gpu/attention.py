@@ -170,7 +170,10 @@ class _Attention:
         return jnp.where(jnp.arange(size) + first < self.num_queries, part, 0.0)
 
     def scores(self, q: Any, k: Any) -> Any:
-        """Computes the scaled products of queries and keys, as logarithms to base 2."""
+        """Computes the scaled products of queries and keys, divided by log(2).
+
+        So powers of two of the results are the exponentials of the scaled products.
+        """
         return dot(q, k.T) * np.float32(self.options.sm_scale * _LOG2_E)
 
     def seen(self, shape: tuple[int, int], q_start: Any, k_start: Any, segment_ref: Any) -> Any:

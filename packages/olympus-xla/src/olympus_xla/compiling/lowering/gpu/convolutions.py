@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.convolution_shapes import permuted
 
-_LARGEST_ITEM = 4  # bytes of the numbers that are multiplied as 32-bit integers
+_LARGEST_ITEM = 4  # numbers of at most this many bytes are multiplied as 32-bit integers
 
 
 def sum_of_products(
@@ -28,7 +28,7 @@ def sum_of_products(
     preferred_element_type: Any,
     **params: Any,
 ) -> Any:
-    """Convolves as a sum over the elements of a window, of products with shifted inputs.
+    """Convolves by adding up products of weights and shifted inputs, one for each window element.
 
     Sums wrap around at the bounds of the result's dtype, as on CPUs.
     """
@@ -43,7 +43,7 @@ def sum_of_products(
     window = weights.shape[3:]
     geometry = list(zip(inputs.shape[3:], window, window_strides, rhs_dilation, strict=True))
     sizes = [max(0, (size - gap * (n - 1) - 1) // stride + 1) for size, n, stride, gap in geometry]
-    # Groups, output features, examples, output positions.
+    # The dimensions: groups, output features, examples, and output positions.
     total = lax.full((*weights.shape[:2], inputs.shape[1], *sizes), 0, wide)
     for offsets in itertools.product(*map(range, window) if 0 not in sizes else [()]):
         starts = [offset * gap for offset, gap in zip(offsets, rhs_dilation, strict=True)]

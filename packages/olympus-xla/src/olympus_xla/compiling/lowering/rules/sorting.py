@@ -92,7 +92,7 @@ def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) 
 
 
 def _canonical(context: LoweringContext, value: Any, dtype: Any) -> Any:
-    """Returns a number with zeros and NaNs replaced by those of one sign.
+    """Returns a number, with the sign of zeros and NaNs removed.
 
     Both comparisons take ``value`` itself: XLA then recognises the order, and sorts by radix on
     GPUs, 16 times as fast.
