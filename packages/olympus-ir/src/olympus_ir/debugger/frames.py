@@ -68,14 +68,14 @@ class DebuggerFrame:
 
 
 def collect_frames(
-    frame: FrameType | None, limit: int | None, is_shown: bool
+    frame: FrameType | None, limit: int | None, omits_libraries: bool
 ) -> tuple[list[DebuggerFrame], list[Any]]:
     """Captures the frames from a given frame to its outermost caller.
 
     Args:
       frame: the innermost frame.
       limit: the number of frames to keep; None for all.
-      is_shown: returns whether to keep a frame; it omits frames of libraries.
+      omits_libraries: whether to omit frames of libraries.
 
     Returns:
       The frames, innermost first, and the arrays among the values of their variables. In the
@@ -84,7 +84,7 @@ def collect_frames(
     frames: list[DebuggerFrame] = []
     arrays: list[Any] = []
     while frame is not None and (limit is None or len(frames) < limit):
-        if not is_shown or include_frame(frame):
+        if not omits_libraries or include_frame(frame):
             frames.append(_kept(frame, arrays))
         frame = frame.f_back
     return frames, arrays

@@ -253,7 +253,7 @@ def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def _standardize(t: np.ndarray, z: np.ndarray, k: int) -> None:
-    """Rotates a block of two rows until its diagonal elements are equal."""
+    """Rotates a block of two rows so that its diagonal elements become equal."""
     (a, b), (c, d) = t[k : k + 2, k : k + 2]
     angle = np.arctan2(a - d, b + c) / 2 if a != d else 0.0
     cosine, sine = np.cos(angle), np.sin(angle)

@@ -362,7 +362,7 @@ def schur(
     Args:
       x: square matrices.
       compute_schur_vectors: whether to compute ``z``.
-      sort_eig_vals: LAPACK's reordering of eigenvalues, which is not supported.
+      sort_eig_vals: whether to reorder eigenvalues as LAPACK can; must be False.
       select_callable: the selection of eigenvalues for reordering, which is not supported.
 
     Returns:
