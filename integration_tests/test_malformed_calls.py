@@ -18,6 +18,15 @@ X = np.arange(4, dtype=np.float32)
 M = np.ones((2, 4), np.float32)
 STRUCT = olympus.ShapeDtypeStruct((3,), "float32")
 
+
+def _convolved(x):
+    return jnp.convolve(x, x, mode={"a": 1})
+
+
+def _moved(x):
+    return olympus.device_put(x, object())
+
+
 REFUSED = {
     "names of axes": (TypeError, lambda: jnp.median(X, axis="i")),
     "names of axes, as in reductions": (NameError, lambda: jnp.sum(X, axis="i")),
@@ -142,6 +151,23 @@ REFUSED = {
         TypeError,
         lambda: olympus.nn.initializers.ones(olympus.random.key(0), b"bytes"),
     ),
+    "dictionaries as modes": (ValueError, lambda: olympus.jit(_convolved)(X)),
+    "dictionaries as methods": (
+        ValueError,
+        lambda: olympus.jit(lambda a: jnp.linalg.slogdet(a, method={}))(np.eye(3)),
+    ),
+    "arrays as kinds of transforms": (
+        NotImplementedError,
+        lambda: olympus.jit(lambda a: scipy.fft.idctn(a, type=np.ones(2)))(M),
+    ),
+    "objects as devices": (ValueError, lambda: olympus.jit(_moved)(X)),
+    "lists as signals": (TypeError, lambda: scipy.signal.csd(X, [], nperseg=2)),
+    "nothing in place of NaN": (TypeError, lambda: jnp.nan_to_num(X, nan=None)),
+    "arrays as dtypes of frequencies": (
+        ValueError,
+        lambda: jnp.fft.fftfreq(8, 0.5, dtype=np.array("2020-01-01", "M8[D]")),
+    ),
+    "scalars as kernels": (ValueError, lambda: scipy.linalg.convolution_matrix(1j, 5)),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),

@@ -61,7 +61,7 @@ EXPECTED = (
 # Words of errors that come from inside, not from a check of arguments.
 INTERNAL = re.compile(
     "incompatible (function|constructor) arguments|truth value of an (?:empty )?array|nanobind"
-    "|is not defined|object has no attribute|'NoneType' object|INTERNAL|RET_CHECK"
+    "|is not defined|object has no attribute|INTERNAL|RET_CHECK"
     "|unsupported operand|not subscriptable|not iterable|unhashable"
 )  # fmt: skip
 # Words of errors of Python itself, which are as good or bad as the words above.

@@ -22,6 +22,7 @@ from .arrays.flipping import roll
 from .arrays.shaping import moveaxis
 from .core.axes import canonical_axes, canonical_axis
 from .core.compilation import compiled
+from .core.options import is_among
 from .core.promotion import check_arraylike, ensure_array
 
 __all__ = [
@@ -52,7 +53,7 @@ _INVERSE = (FftType.IFFT, FftType.IRFFT)
 def _checked_norm(norm: Any) -> str:
     if norm is None:
         return "backward"
-    if norm not in _NORMS:
+    if not is_among(norm, _NORMS):
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     return norm
 
@@ -542,7 +543,10 @@ def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any,
             f"The d argument of olympus.numpy.fft.{function} only takes a single value. "
             f"Got d = {d}."
         )
-    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if dtype is None:
+        dtype = dtypes.default_float_dtype()
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
     step = lax.mul(lax.convert_element_type(d, dtype), np.asarray(n, dtype))
     result = lax.div(ensure_array(numbers.astype(dtype)), step)
     return placed(result, device)

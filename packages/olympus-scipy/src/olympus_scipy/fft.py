@@ -17,6 +17,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis, unique_axes
 from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -26,7 +27,7 @@ _SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def _check(name: str, type: int, norm: str | None) -> str:
-    if type not in _INVERSE_TYPE:
+    if not is_among(type, _INVERSE_TYPE):
         raise NotImplementedError(f"{name}: only DCT types 1 to 4 are implemented, got {type!r}.")
     if norm is None:
         return "backward"

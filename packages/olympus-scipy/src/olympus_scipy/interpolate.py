@@ -13,6 +13,7 @@ import olympus_numpy as onp
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike
 
 __all__ = ["RegularGridInterpolator"]
@@ -83,7 +84,7 @@ class RegularGridInterpolator:
 
     @staticmethod
     def _check_method(method: str) -> None:
-        if method not in _METHODS:
+        if not is_among(method, _METHODS):
             raise ValueError(f"method {method!r} is not defined; it is 'linear' or 'nearest'")
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:

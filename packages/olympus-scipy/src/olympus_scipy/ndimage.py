@@ -15,6 +15,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined, unless_default
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike
 
 __all__ = ["map_coordinates"]
@@ -79,7 +80,7 @@ def map_coordinates(
             "coordinates must be a sequence of length input.ndim, but "
             f"{len(coordinates)} != {onp.ndim(input)}"
         )
-    if mode not in _MODES:
+    if not is_among(mode, _MODES):
         raise NotImplementedError(
             f"map_coordinates does not support mode {mode}. Supported modes are "
             f"{', '.join(_MODES)}."

@@ -391,6 +391,7 @@ def nan_to_num(
       Array(0., dtype=float32)
     """
     del copy
+    check_arraylike("nan_to_num", nan)
     return _nan_to_num(x, unless_default(nan, 0.0), posinf, neginf)
 
 

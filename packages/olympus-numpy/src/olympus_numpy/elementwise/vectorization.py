@@ -283,11 +283,12 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
 
 def elementwise(func: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that applies ``func`` to the elements of arrays, which it broadcasts."""
+    name = getattr(func, "__name__", "ufunc")
 
     def applied(*args: Any) -> Any:
-        check_arraylike(applied.__name__, *args)
+        check_arraylike(name, *args)
         return vectorize(func)(*args)
 
-    applied.__name__ = getattr(func, "__name__", "ufunc")
+    applied.__name__ = name
     applied.__doc__ = func.__doc__
     return applied

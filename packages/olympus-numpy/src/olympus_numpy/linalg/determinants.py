@@ -18,6 +18,7 @@ from olympus_ir.types.arrays import Array
 from ..arrays import selection
 from ..core.compilation import compiled
 from ..core.custom_derivatives import custom_jvp
+from ..core.options import is_among
 from ..core.promotion import check_arraylike
 from ..products import matrices
 from .factoring import floating
@@ -124,7 +125,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
     """
     check_arraylike("jnp.linalg.slogdet", a)
-    if method not in _METHODS:
+    if not is_among(method, _METHODS):
         raise ValueError(
             f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'."
         )

@@ -17,6 +17,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.flipping import flip
 from ..core.compilation import compiled, unless_default
+from ..core.options import is_among
 from ..core.promotion import check_arraylike, convert, ensure_array, spread
 from ..elementwise.floats import round as round_to_even
 from ..elementwise.vectorization import apply_along_axis
@@ -74,7 +75,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     widths = _pairs_of_integers(pad_width, array.ndim, "pad_width")
     if callable(mode):
         return _pad_by_function(array, widths, mode, **kwargs)
-    if mode not in _KEYWORDS:
+    if not is_among(mode, _KEYWORDS):
         raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad.")
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:

@@ -18,6 +18,7 @@ from olympus_ir.types.resharding import with_out_sharding
 from ..arrays.selection import where
 from ..core.axes import canonical_axes, hashable_axes
 from ..core.compilation import compiled
+from ..core.options import is_among
 from ..core.promotion import (
     check_arraylike,
     convert,
@@ -240,7 +241,7 @@ _median = compiled(_median_of, ("axis", "keepdims", "skip_nan"), name="median")
 def _check(name: str, out: Any, overwrite_input: bool, method: str = "linear") -> None:
     if overwrite_input or out is not None:
         raise ValueError(f"{name} does not support overwrite_input=True or out != None")
-    if method not in _METHODS:
+    if not is_among(method, _METHODS):
         raise ValueError(
             "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
             f"'inverted_cdf', got {method!r}"

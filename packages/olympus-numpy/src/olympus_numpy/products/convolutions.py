@@ -14,6 +14,7 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.flipping import flip
 from ..core.compilation import compiled
+from ..core.options import is_among
 from ..core.promotion import check_arraylike, ensure_array, promote_dtypes, promote_dtypes_inexact
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def correlate(
 
 def _options(name: str, mode: str, precision: Any, preferred_element_type: Any) -> tuple:
     """Returns the options as static arguments."""
-    if mode not in _MODES:
+    if not is_among(mode, _MODES):
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(

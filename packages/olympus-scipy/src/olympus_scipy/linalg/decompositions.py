@@ -23,6 +23,7 @@ from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 
 __all__ = [
@@ -200,7 +201,7 @@ _QR_MODES = {"full": True, "r": True, "economic": False}
 
 
 def _qr_of(a: Any, mode: str, pivoting: bool) -> Any:
-    if mode not in _QR_MODES:
+    if not is_among(mode, _QR_MODES):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     (a,) = floating("qr", a)
     q, *rest = lax_linalg.qr(a, pivoting=pivoting, full_matrices=_QR_MODES[mode])

@@ -19,6 +19,7 @@ from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import compiled
+from olympus_numpy.core.options import is_among
 from olympus_numpy.linalg.solving import lu_solution
 
 from .decompositions import cho_factor, floating
@@ -111,7 +112,7 @@ def solve_triangular(
       Array([1., 2.], dtype=float32)
     """
     del overwrite_b, debug, check_finite
-    if trans not in _TRANSPOSITIONS:
+    if not is_among(trans, _TRANSPOSITIONS):
         raise ValueError(f"Invalid 'trans' value {trans}")
     return _solve_triangular(a, b, _TRANSPOSITIONS[trans], bool(lower), bool(unit_diagonal))
 
@@ -248,7 +249,7 @@ def solve(
     """
     del overwrite_a, overwrite_b, debug, check_finite
     kinds = ["gen", "sym", "her", "pos"]
-    if assume_a not in kinds:
+    if not is_among(assume_a, kinds):
         raise ValueError(f"Expected assume_a to be one of {kinds}; got {assume_a!r}")
     a, b = floating("solve", a, b)
     if assume_a == "pos":

@@ -14,6 +14,7 @@ import olympus_numpy as jnp
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes
 
 __all__ = [
@@ -188,12 +189,15 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
+    check_arraylike("convolution_matrix", a)
+    if np.ndim(a) == 0:
+        raise ValueError("convolution_matrix: a must have one dimension at least, got a scalar")
     (a,) = _vector("convolution_matrix", a)
     size = a.shape[-1]
     rows = size + n - 1
     cut = min(size, n) - 1
     starts = {"full": (0, 0), "same": (cut // 2, cut - cut // 2), "valid": (cut, cut)}
-    if mode not in starts:
+    if not is_among(mode, starts):
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     first, last = starts[mode]
     i, j = _indices(rows, n)
@@ -399,7 +403,7 @@ _KINDS = ("symmetric", "lower", "upper")
 
 
 def _check_kind(kind: str) -> None:
-    if kind not in _KINDS:
+    if not is_among(kind, _KINDS):
         raise ValueError(f"Expected kind to be on of: {list(_KINDS)}; got {kind}")
 
 
@@ -485,7 +489,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
              [ 1., -1.]], dtype=float32)
     """
     scales = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}
-    if scale not in scales:
+    if not is_among(scale, scales):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     i, j = _indices(n, n)
     values = np.exp(-2j * np.pi * ((i * j) % max(n, 1)) / max(n, 1)) / scales[scale]

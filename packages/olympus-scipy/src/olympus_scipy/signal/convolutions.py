@@ -15,6 +15,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import unique_axes
 from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
@@ -25,7 +26,7 @@ _METHODS = ("auto", "direct", "fft")
 
 def _check(function: str, in1: Any, in2: Any, mode: str) -> None:
     check_arraylike(function, in1, in2)
-    if mode not in _MODES:
+    if not is_among(mode, _MODES):
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     if onp.ndim(in1) != onp.ndim(in2):
         raise ValueError(
@@ -40,7 +41,7 @@ def _check(function: str, in1: Any, in2: Any, mode: str) -> None:
 
 
 def _check_method(method: str) -> None:
-    if method not in _METHODS:
+    if not is_among(method, _METHODS):
         raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
 
 

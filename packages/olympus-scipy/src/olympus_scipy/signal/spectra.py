@@ -15,6 +15,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 from .trends import detrend as remove_trend
@@ -122,7 +123,7 @@ def _spectrogram(
 
     Frequencies and times refer to a sampling rate of one.
     """
-    if boundary not in _BOUNDARIES:
+    if not is_among(boundary, _BOUNDARIES):
         raise ValueError(
             f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}"
         )
@@ -370,7 +371,7 @@ def csd(
       >>> csd(jnp.ones(16), jnp.ones(16), nperseg=8)[1].shape
       (5,)
     """
-    check_arraylike("csd", x)
+    check_arraylike("csd", x, x if y is None else y)
     if average not in ("mean", "median"):
         raise ValueError(f"average must be 'median' or 'mean', got {average}")
     frequencies, _, result = _spectrogram(

@@ -14,6 +14,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
@@ -30,7 +31,7 @@ class ModeResult(NamedTuple):
 
 
 def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
-    if nan_policy not in _POLICIES:
+    if not is_among(nan_policy, _POLICIES):
         raise ValueError(f"Illegal nan_policy value {nan_policy!r}; expected one of {_POLICIES}")
     if nan_policy == "raise":
         raise ValueError("nan_policy 'raise' is not supported: values are not known while tracing")
@@ -133,7 +134,7 @@ def rankdata(
     """
     check_arraylike("rankdata", a)
     _check_policy(nan_policy, ("propagate",))
-    if method not in _METHODS:
+    if not is_among(method, _METHODS):
         raise ValueError(f"unknown method '{method}'; the methods are {', '.join(_METHODS)}.")
     return _rankdata(onp.asarray(a), method, axis)
 

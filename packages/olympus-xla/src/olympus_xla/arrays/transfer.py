@@ -253,6 +253,8 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
 def _place_in_program(place: Any) -> Any:
     """Converts a partition spec, inside a program, to a sharding over the current mesh."""
     if type(place) is not PartitionSpec:
+        if place is not None and not isinstance(place, Sharding | Format | MemorySpace):
+            sharding_of_place(place)  # refuses what is no place
         return place
     mesh: Any = concrete_mesh_in_force() or mesh_in_force()
     if mesh.empty:

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that are one of a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+__all__ = ["is_among"]
+
+
+def is_among(value: Any, choices: Container[Any]) -> bool:
+    """Returns whether an option is one of the choices; values that cannot be hashed are not.
+
+    Example:
+      >>> is_among("full", ("full", "same")), is_among({}, {"full": 0})
+      (True, False)
+    """
+    try:
+        return value in choices
+    except (TypeError, ValueError):
+        return False
