@@ -80,7 +80,12 @@ def unpacked(suite: Suite, folder: Path) -> Path:
 
 
 def run_tests(
-    suite: Suite, command: Sequence[str], tests: Sequence[str], folder: Path, log: Path
+    suite: Suite,
+    command: Sequence[str],
+    tests: Sequence[str],
+    folder: Path,
+    log: Path,
+    shard: str = "1/1",
 ) -> dict[str, str]:
     """Runs tests in a process of their own; after a crash another process runs the remaining tests.
 
@@ -90,6 +95,7 @@ def run_tests(
       tests: identifiers of tests, or files and folders.
       folder: the folder to run in.
       log: the file for the output; ``.jsonl`` is appended for the file of outcomes.
+      shard: the part of the tests to run: ``"2/5"`` for every fifth one, from the second.
 
     Returns:
       The outcome of each test by its identifier.
@@ -102,11 +108,12 @@ def run_tests(
         **os.environ,
         **suite.environment,
         "OUTCOMES": str(record),
+        "SHARD": shard,
         "PYTHONPATH": str(RECORDER.parent),
         "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_PLATFORMS": "cpu",
     }
-    arguments = ["-p", "no:cacheprovider", "-p", RECORDER.stem, "-q", "--timeout", "120"]
+    arguments = ["-p", "no:cacheprovider", "-p", RECORDER.stem, "-q", "--timeout", "300"]
     arguments += ["--continue-on-collection-errors", "--disable-warnings"]
     whole = [*command, "pytest", *arguments, *suite.arguments, f"@{ids}"]
     outcomes: dict[str, str] = {}
@@ -135,8 +142,16 @@ def recorded(record: Path) -> dict[str, str]:
     return outcomes
 
 
-def compare(name: str, suite: Suite, peer: str, folder: Path) -> bool:
-    """Runs one library's suite and prints the differences; returns whether all are listed."""
+def compare(name: str, suite: Suite, peer: str, folder: Path, shard: str) -> bool:
+    """Runs one library's suite and prints the differences; returns whether all are listed.
+
+    Args:
+      name: the name of the library.
+      suite: its suite.
+      peer: the interpreter with JAX.
+      folder: the folder for sources and logs.
+      shard: the part of the tests to run, as in `run_tests`.
+    """
     if suite.module is None:
         source = unpacked(suite, folder / "sources")
     else:
@@ -146,7 +161,7 @@ def compare(name: str, suite: Suite, peer: str, folder: Path) -> bool:
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     own = [sys.executable, "-m", "olympus.compat", "-m"]
-    outcomes = run_tests(suite, own, suite.tests, source, logs / f"{name}-olympus.txt")
+    outcomes = run_tests(suite, own, suite.tests, source, logs / f"{name}-olympus.txt", shard)
     failing = [test for test, outcome in outcomes.items() if outcome in FAILING]
     differing: list[str] = []
     if failing:
@@ -173,6 +188,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--peer", required=True, help="the interpreter of an environment with JAX")
     parser.add_argument("--folder", type=Path, required=True, help="sources and logs")
     parser.add_argument("--seconds", type=int, help="stop each run of a suite after that long")
+    parser.add_argument("--shard", default="1/1", help="K/N: every Nth test, from the Kth")
     parser.add_argument("libraries", nargs="*", help="names in suites.toml; all by default")
     options = parser.parse_args(arguments)
     suites = read_suites()
@@ -184,7 +200,7 @@ def main(arguments: Sequence[str]) -> int:
         }
     chosen = options.libraries or list(suites)
     peer, folder = os.path.abspath(options.peer), options.folder.resolve()
-    same = [compare(name, suites[name], peer, folder) for name in chosen]
+    same = [compare(name, suites[name], peer, folder, options.shard) for name in chosen]
     return 0 if all(same) else 1
 
 

@@ -9,6 +9,7 @@ import pytest
 import olympus_numpy as jnp
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.references.primitives import new_ref
 from olympus_pallas import fuser
 from olympus_xla import jit
 
@@ -285,3 +286,49 @@ def test_customized_functions():
     transposed.def_eval_rule(lambda context, x: (x.T,))
     assert pulled(lambda x: transposed(x), X) == [((128, 128), (4, 3))]
     assert swap.replace(memory_space="vmem").memory_space == "vmem"
+
+
+# ---- references ----
+
+
+def test_values_of_fusions_with_references():
+    x, r, q = jnp.arange(4.0), new_ref(jnp.arange(4.0) + 10), new_ref(jnp.arange(4.0) + 100)
+    y = ShapeDtypeStruct((4,), F32)
+
+    def update(y):
+        r[...] = r[...] * x + y
+        return y + 1
+
+    ones = np.ones(4, F32)
+    with pytest.raises(ValueError, match="reads or writes references"):
+        fuser.get_fusion_values(update, y)
+
+    function, values, prefetched = fuser.get_stateful_input_fusion_values(update, y)
+    assert values == () == prefetched  # the result does not depend on them
+    np.testing.assert_array_equal(function((), ones), [2, 2, 2, 2])
+    function, values, _ = fuser.get_stateful_input_fusion_values(lambda: (r[...] * x, q[...]))
+    assert values[0] is r
+    assert values[2] is q
+    product, copy = function((ones, 3 * ones, 7 * ones))
+    np.testing.assert_array_equal(product, 3 * ones)
+    np.testing.assert_array_equal(copy, 7 * ones)
+
+    function, values, prefetched, aliases = fuser.get_stateful_output_fusion_values(update, y)
+    assert (prefetched, aliases) == ((), {1: 0})
+    assert values[0] is r
+    result, (new,) = function((10 * ones, 3 * ones), ones)
+    np.testing.assert_array_equal(result, 2 * ones)
+    np.testing.assert_array_equal(new, 31 * ones)
+    np.testing.assert_array_equal(r[...], np.arange(4) + 10)  # nothing was written
+
+    function, values, _, aliases = fuser.get_stateful_output_fusion_values(lambda: r[...] * x)
+    assert aliases == {}
+    np.testing.assert_array_equal(function((ones, 3 * ones)), 3 * ones)
+
+    def accumulate(y):
+        q[...] += y
+
+    function, values, _, aliases = fuser.get_stateful_output_fusion_values(accumulate, y)
+    assert aliases == {0: 0}
+    assert function((ones,), ones)[0] is None
+    np.testing.assert_array_equal(function((ones,), ones)[1][0], 2 * ones)

@@ -292,3 +292,18 @@ def test_kernels_hold_what_they_need():
     names = [each.primitive.name for each in equation.params["jaxpr"].eqns]
     assert names == ["scan", "swap"]
     assert len(equation.params["jaxpr"].eqns[0].params["jaxpr"].eqns) == 1
+
+
+def test_grid_of_a_kernel():
+    def kernel(o_ref):
+        o_ref[program_id(0)] = program_id(1)
+
+    call = pallas_call(kernel, struct((4,), np.int32), grid=(4, 2), interpret=True)
+    mapping = make_olympuspr(call)().eqns[0].params["grid_mapping"]
+    assert mapping.to_lojax() == mapping
+    with pytest.raises(RuntimeError, match="outside of a kernel"):
+        program_id(0)
+    with mapping.trace_env():
+        text = str(make_olympuspr(lambda: (program_id(1), num_programs(0)))())
+    assert "program_id[axis=1]" in text
+    assert "4" in text

@@ -204,6 +204,200 @@ def test_products_of_tensor_memory():
     np.testing.assert_allclose(call(a, b), wanted, rtol=1e-3, atol=1e-3)
 
 
+def in_tiles(scales):
+    """Orders scales as the memory of `async_copy_scales_to_tmem` holds them."""
+    rows, columns = scales.shape
+    split = scales.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4)
+    return split.reshape(rows // 128, columns // 4, 32, 16)
+
+
+@pytest.mark.parametrize("block", [16, 32])
+def test_products_with_scales(block):
+    m, n, k = 256, 128, 128
+    kind = ml_dtypes.float8_e8m0fnu if block == 32 else ml_dtypes.float8_e4m3fn
+    a = RNG.normal(size=(m, k)).astype(ml_dtypes.float8_e5m2)
+    b = RNG.normal(size=(k, n)).astype(ml_dtypes.float8_e5m2)
+    a_scale = (2.0 ** RNG.integers(-3, 3, (m, k // block))).astype(kind)
+    b_scale = (2.0 ** RNG.integers(-3, 3, (n, k // block))).astype(kind)
+
+    def kernel(a_ref, b_ref, a_tiles_ref, b_tiles_ref, o_ref, *scratch):
+        total, a_scales, b_scales, a_block, b_block, a_tiles, b_tiles, arrived, computed = scratch
+        for source, target in ((a_ref, a_block), (b_ref, b_block)):
+            plgpu.copy_gmem_to_smem(source, target, arrived)
+        for source, target in ((a_tiles_ref, a_tiles), (b_tiles_ref, b_tiles)):
+            plgpu.copy_gmem_to_smem(source, target, arrived)
+        plgpu.barrier_wait(arrived)
+        plgpu.async_copy_scales_to_tmem(a_tiles, a_scales)
+        plgpu.async_copy_scales_to_tmem(b_tiles, b_scales)
+        options = {"a_scale": a_scales, "b_scale": b_scales, "accumulate": False}
+        plgpu.tcgen05_mma(total, a_block, b_block, computed, **options)
+        plgpu.barrier_wait(computed)
+        o_ref[...] = plgpu.async_load_tmem(total)
+        with pytest.raises(ValueError, match="given together"):
+            plgpu.tcgen05_mma(total, a_block, b_block, computed, a_scale=a_scales)
+        with pytest.raises(ValueError, match="b_scale has a scale for each block"):
+            plgpu.tcgen05_mma(total, a_block, b_block, a_scale=a_scales, b_scale=a_scales)
+        with pytest.raises(ValueError, match="copies tiles of shape"):
+            plgpu.async_copy_scales_to_tmem(b_tiles, a_scales)
+
+    layout = plgpu.TMEMLayout.SCALES_LAYOUT
+    scratch = [
+        plgpu.TMEM((m, n), F32),
+        *[plgpu.TMEM(each.shape, kind, layout=layout) for each in (a_scale, b_scale)],
+        *[plgpu.SMEM(each.shape, a.dtype) for each in (a, b)],
+        *[plgpu.SMEM(in_tiles(each).shape, kind) for each in (a_scale, b_scale)],
+        plgpu.Barrier(num_arrivals=4),
+        plgpu.Barrier(orders_tensor_core=True),
+    ]
+    out = ShapeDtypeStruct((m, n), F32)
+    call = plgpu.kernel(kernel, out, scratch_types=scratch, interpret=True)
+    left = a.astype(F32).reshape(m, -1, block) * a_scale.astype(F32)[..., None]
+    right = b.T.astype(F32).reshape(n, -1, block) * b_scale.astype(F32)[..., None]
+    wanted = left.reshape(m, k) @ right.reshape(n, k).T
+    got = call(a, b, in_tiles(a_scale), in_tiles(b_scale))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.float8_e5m2])
+def test_products_with_sparse_factors(dtype):
+    m, n, k = 256, 128, 256
+    stored = RNG.normal(size=(m, k // 2)).astype(dtype)
+    b = RNG.normal(size=(k, n)).astype(dtype)
+    places = np.sort(RNG.permuted(np.tile(np.arange(4), (m, k // 4, 1)), axis=2)[..., :2])
+    whole = np.zeros((m, k // 4, 4), F32)
+    np.put_along_axis(whole, places, stored.astype(F32).reshape(m, k // 4, 2), 2)
+    metadata = plgpu.format_tcgen05_sparse_metadata(
+        jnp.asarray(places.astype(ml_dtypes.uint2)), dtype
+    )
+
+    def kernel(a_ref, b_ref, metadata_ref, o_ref, total, held, a_block, b_block, tiles, *barriers):
+        arrived, computed = barriers
+        for source, target in ((a_ref, a_block), (b_ref, b_block), (metadata_ref, tiles)):
+            plgpu.copy_gmem_to_smem(source, target, arrived)
+        plgpu.barrier_wait(arrived)
+        plgpu.async_copy_sparse_metadata_to_tmem(tiles, held)
+        plgpu.tcgen05_mma(
+            total, a_block, b_block, computed, a_sparse_metadata=held, accumulate=False
+        )
+        plgpu.barrier_wait(computed)
+        o_ref[...] = plgpu.async_load_tmem(total)
+        with pytest.raises(ValueError, match="the shape of the stored elements"):
+            plgpu.tcgen05_mma(total, b_block, a_block, a_sparse_metadata=held.at[:128])
+        with pytest.raises(ValueError, match="not simulated"):
+            plgpu.async_copy_sparse_metadata_to_tmem(tiles, held, collective_axis="x")
+
+    layout = plgpu.TMEMLayout.SPARSE_METADATA_LAYOUT
+    scratch = [
+        plgpu.TMEM((m, n), F32),
+        plgpu.TMEM((m, k // 2), ml_dtypes.uint2, layout=layout),
+        *[plgpu.SMEM(each.shape, dtype) for each in (stored, b)],
+        plgpu.SMEM(metadata.shape, ml_dtypes.uint2),
+        plgpu.Barrier(num_arrivals=3),
+        plgpu.Barrier(orders_tensor_core=True),
+    ]
+    out = ShapeDtypeStruct((m, n), F32)
+    call = plgpu.kernel(kernel, out, scratch_types=scratch, interpret=True)
+    wanted = whole.reshape(m, k) @ b.astype(F32)
+    np.testing.assert_allclose(call(stored, b, metadata), wanted, rtol=1e-3, atol=1e-2)
+
+
+# ---- functions of the machine ----
+
+
+def test_inlined_functions():
+    layout = plgpu.Layout.WG_STRIDED((8,), 1)
+    returned = plgpu.ShapeDtypeStruct((8,), F32, layout)
+
+    @plgpu.inline_mgpu(
+        arg_types=({"x": plgpu.RefType(), "scale": layout},), return_type=[returned, returned]
+    )
+    def scale(thread, arguments):
+        x_ref, factor = arguments["x"], arguments["scale"]
+        assert isinstance(factor, np.ndarray)
+        before = np.asarray(x_ref)
+        x_ref[2:] = x_ref[2:] * factor[2:]
+        return [before, x_ref[...]]
+
+    @plgpu.inline_mgpu(arg_types=(plgpu.RefType(),))
+    def clear(thread, x_ref):
+        x_ref[0] = thread.places["i"]
+
+    def kernel(x_ref, old_ref, new_ref, block):
+        block[...] = x_ref[...]
+        old, new = scale({"x": block, "scale": x_ref[...] + 1})
+        block[...] = new
+        assert clear(block.at[4:]) is None
+        rows = lax.axis_index("i")
+        old_ref[rows], new_ref[rows] = old, block[...]
+
+    x = np.arange(8, dtype=F32)
+    out = [ShapeDtypeStruct((2, 8), F32)] * 2
+    call = plgpu.kernel(
+        kernel, out, scratch_types=[plgpu.SMEM((8,), F32)], interpret=CHECKED, **GRID
+    )
+    old, new = call(x)
+    np.testing.assert_array_equal(old, [x, x])
+    scaled = np.where(np.arange(8) < 2, x, x * (x + 1))
+    wanted = np.stack([scaled, scaled])
+    wanted[:, 4] = [0, 1]
+    np.testing.assert_array_equal(new, wanted)
+
+
+def test_inlined_functions_with_other_types():
+    out = ShapeDtypeStruct((8,), F32)
+    returned = plgpu.ShapeDtypeStruct((8,), F32, plgpu.Layout.WG_STRIDED((8,), 1))
+    x = np.arange(8, dtype=F32)
+
+    def run(function, *arguments, arg_type=None):
+        arg_type = arg_type or plgpu.RefType()
+        inlined = plgpu.inline_mgpu(arg_types=(arg_type,), return_type=returned)(function)
+
+        def kernel(x_ref, o_ref):
+            o_ref[...] = inlined(*[read(x_ref) for read in arguments])
+
+        call = plgpu.kernel(kernel, out, interpret=True)
+        return np.asarray(call(x))
+
+    with pytest.raises(ValueError, match="of the structure of its arg_types"):
+        run(lambda thread, x: x[...])
+    with pytest.raises(ValueError, match="takes a reference for RefType"):
+        run(lambda thread, x: x[...], lambda ref: ref[...])
+    with pytest.raises(ValueError, match="takes an array for Layout.WGMMA"):
+        run(lambda thread, x: x, lambda ref: ref, arg_type=plgpu.Layout.WGMMA)
+    with failure("but its return_type says"):
+        run(lambda thread, x: x[:4], lambda ref: ref)
+    with failure("but its return_type is"):
+        run(lambda thread, x: None, lambda ref: ref)
+
+
+def test_texts_about_layouts(capsys):
+    def kernel(x_ref, o_ref, total):
+        plgpu.print_layout("x: {}", x_ref[...])
+        plgpu.print_layout("total has the layout {}", total)
+        o_ref[...] = x_ref[...]
+
+    plgpu.kernel(kernel, OUT, scratch_types=[plgpu.TMEM((128, 64), F32)], interpret=True)(X)
+    printed = capsys.readouterr().out
+    assert printed == "x: unsplit float32[128,128]\ntotal has the layout unsplit float32[128,64]\n"
+
+
+def test_kernels_of_tensors():
+    torch = pytest.importorskip("torch")
+
+    def kernel(x_ref, y_ref, o_ref, p_ref):
+        o_ref[...] = x_ref[...] + y_ref[...]
+        p_ref[...] = x_ref[...] * y_ref[...]
+
+    out = [ShapeDtypeStruct((8,), np.int32)] * 2
+    call = plgpu.as_torch_kernel(plgpu.kernel(kernel, out, interpret=True))
+    x = torch.arange(8, dtype=torch.int32)
+    total, product = call(x, x + 1)
+    assert torch.equal(total, 2 * x + 1)
+    assert torch.equal(product, x * (x + 1))
+    with pytest.raises(TypeError, match="takes tensors of PyTorch, got 1 of type int"):
+        call(1)
+
+
 # ---- threads ----
 
 

@@ -116,6 +116,49 @@ def test_pipelines_with_a_thread_that_copies_back():
     np.testing.assert_array_equal(call(X), X + 1)
 
 
+@pytest.mark.parametrize("manual", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_sequences_of_pipelines(manual, shared):
+    tile = plgpu.BlockSpec((32, 128), lambda i: (i, 0))
+    states = plgpu.PipelinePipeline
+
+    def pipeline(body, state):
+        return plgpu.emit_pipeline_warp_specialized(
+            body,
+            grid=(4,),
+            memory_registers=40,
+            in_specs=[tile],
+            out_specs=[tile],
+            wg_axis="wg",
+            num_compute_wgs=2,
+            manual_consumed_barriers=manual,
+            pipeline_state=state,
+        )
+
+    def kernel(x_ref, first_ref, second_ref, third_ref):
+        def add(place, x_block, o_block, *consumed):
+            rows = pl.ds(lax.axis_index("wg") * 16, 16)
+            o_block[rows] = x_block[rows] + place[0]
+            for barrier in consumed:
+                plgpu.barrier_arrive(barrier)
+
+        def run(**allocations):
+            given = {"allocations": allocations} if shared else {}
+            pipeline(add, states.START)(x_ref, first_ref, **given)
+            pipeline(add, states.STEADY)(x_ref, second_ref, **given)
+            pipeline(add, 2)(x_ref, third_ref, **given)
+
+        made = pipeline(add, states.START).get_allocations(x_ref, first_ref) if shared else {}
+        pl.run_scoped(run, **made, collective_axes="wg")
+
+    call = plgpu.kernel(kernel, [OUT] * 3, num_threads=3, thread_name="wg", interpret=CHECKED)
+    wanted = X + np.repeat(np.arange(4), 32)[:, None].astype(F32)
+    for got in call(X):
+        np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(ValueError, match="3 is not a valid PipelinePipeline"):
+        pipeline(None, 3)
+
+
 @pytest.mark.parametrize("tiling", [None, (1, 2)])
 def test_grids_that_cores_share(tiling):
     def kernel(o_ref, steps_ref):

@@ -12,6 +12,7 @@ import pytest
 import olympus_numpy as jnp
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.trees import pytrees
 from olympus_pallas import tpu, tpu_sc
 
 RNG = np.random.default_rng(0)
@@ -57,6 +58,47 @@ def test_gathers_and_scatters():
     total = np.zeros(4, np.int32)
     np.add.at(total, rows[mask], columns[mask])
     np.testing.assert_array_equal(added, total)
+
+
+def gather_rows(table_ref, rows_ref, o_ref, rows, buffer):
+    tpu.sync_copy(rows_ref, rows)
+    tpu.sync_copy(o_ref, buffer)
+    tpu.sync_copy(table_ref.at[tpu_sc.Indices(rows, ignored_value=-1)], buffer)
+    tpu.sync_copy(buffer, o_ref)
+
+
+def scatter_rows(table_ref, rows_ref, o_ref, rows, buffer):
+    tpu.sync_copy(rows_ref, rows)
+    tpu.sync_copy(table_ref.at[pl.ds(0, 4)], buffer)
+    tpu.sync_copy(buffer, o_ref.at[tpu_sc.Indices(rows[...], ignored_value=-1)])
+
+
+def test_copies_of_chosen_rows():
+    table = RNG.integers(0, 100, (6, 8), np.int32)
+    rows = np.array([5, -1, 0, -1], np.int32)
+    scratch = [tpu.VMEM((4,), np.int32), tpu.VMEM((4, 8), np.int32)]
+    got = run(gather_rows, int32(4, 8), table, rows, scratch_types=scratch)
+    np.testing.assert_array_equal(got[::2], table[[5, 0]])
+    assert not np.isin(got[1::2], table).all()  # never written
+    got = run(scatter_rows, int32(6, 8), table, rows, scratch_types=scratch)
+    np.testing.assert_array_equal(got[[5, 0]], table[[0, 2]])
+    assert not np.isin(got[1:5], table).all()
+
+
+def test_indices_of_rows():
+    indices = tpu_sc.Indices(np.arange(3), ignored_value=-1)
+    leaves, tree = pytrees.tree_flatten(indices)
+    assert len(leaves) == 1
+    assert pytrees.tree_unflatten(tree, leaves).ignored_value == -1
+    assert indices.pretty_print() == "[0 1 2] except -1"
+
+    def kernel(values):
+        return lambda x_ref, o_ref: tpu.sync_copy(x_ref.at[tpu_sc.Indices(values)], o_ref)
+
+    with pytest.raises(TypeError, match="are integers, got float32"):
+        run(kernel(jnp.ones(2)), int32(2), np.arange(3))
+    with pytest.raises(ValueError, match="have one dimension, got int32"):
+        run(kernel(jnp.ones((1, 2), np.int32)), int32(2), np.arange(3))
 
 
 def test_compression_and_expansion():

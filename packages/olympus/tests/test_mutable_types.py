@@ -13,6 +13,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus.experimental import cur_qdd
 from olympus.experimental.hijax import AvalQDD, HiPrimitive, MutableHiType, register_hitype
+from olympus.interpreters import ad, partial_eval
 
 
 @dataclass(frozen=True)
@@ -287,3 +288,25 @@ def test_what_is_known():
 
     function(cell)
     assert known[-1] == (3,) and cur_qdd(cell).leaves[0].shape == (3,)
+
+
+def test_tracers_of_arrays_have_no_state():
+    seen = []
+
+    def look(x):
+        seen.append(x)
+        seen.append((x.cur_qdd(), getattr(x, "mutable_qdd", None)))
+        return x
+
+    olympus.jit(look)(1.0)
+    tracer, states = seen
+    assert isinstance(tracer, partial_eval.DynamicOlympusprTracer)
+    assert states == (None, None)
+    assert tracer.aval_mutable_qdd == (tracer.aval, None)
+    seen.clear()
+    olympus.jvp(look, (1.0,), (1.0,))
+    tracer, states = seen
+    assert isinstance(tracer, ad.JVPTracer)
+    assert states == (None, None)
+    assert tracer.type_state() is None
+    assert tracer._trace.cur_qdd(2.0) is None

@@ -33,6 +33,7 @@ from .grids.block_dims import Squeezed as Squeezed
 from .grids.block_dims import squeezed as squeezed
 from .grids.block_specs import BlockSpec as BlockSpec
 from .grids.block_specs import no_block_spec as no_block_spec
+from .grids.dynamic_shapes import pallas_export_experimental as pallas_export_experimental
 from .grids.grid_specs import GridSpec as GridSpec
 from .grids.program_ids import num_programs as num_programs
 from .grids.program_ids import program_id as program_id

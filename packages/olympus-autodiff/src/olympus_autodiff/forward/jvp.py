@@ -22,8 +22,11 @@ from .checks import check_no_tracers, check_results_are_arrays, tangent_aval_of
 from .dual_trace import DualTrace, DualTracer, call_differentiated
 
 if TYPE_CHECKING:
+    from olympus_ir.programs import mutable_types
+
     from . import held_references
 else:
+    mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=0.5)
     held_references = deferred(".held_references", milliseconds=20)
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
@@ -37,6 +40,14 @@ class JVPTracer(DualTracer):
 
     def __repr__(self) -> str:
         return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+
+    def cur_qdd(self) -> Any:
+        """Returns the state of the primal's type; None for types without a state."""
+        return self._trace.cur_qdd(self)
+
+    def type_state(self) -> Any:
+        """Returns the state of the primal's type; None for types without a state."""
+        return self.cur_qdd()
 
 
 class JVPTrace(DualTrace):
@@ -52,6 +63,13 @@ class JVPTrace(DualTrace):
     def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
         """Returns a value's primal and tangent. Libraries use this name for `unpair`."""
         return self.unpair(val)
+
+    def cur_qdd(self, x: Any) -> Any:
+        """Returns the state of the type of a value's primal; None for types without a state."""
+        primal, _ = self.unpair(x)
+        if getattr(aval_of(primal), "has_qdd", False) is not True:
+            return None
+        return mutable_types.cur_qdd(primal)
 
 
 # ---- the transformation ----

@@ -21,6 +21,7 @@ from olympus_ir.types.avals import (
     aval_property,
     register_value_type,
 )
+from olympus_ir.types.known_types import AvalMutableQDD as AvalMutableQDD
 
 from ..tables import jvp_rules, transpose_rules
 
@@ -185,13 +186,6 @@ class AvalQDD(NamedTuple):
     def to_tangent_aval(self) -> AbstractValue:
         """Returns the type of tangents."""
         return self.aval.to_tangent_aval()
-
-
-class AvalMutableQDD(NamedTuple):
-    """The type of a mutable value with its current state."""
-
-    aval: Any
-    mutable_qdd: Any
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:

@@ -25,6 +25,7 @@ from ..types.avals import (
     varying_axes,
 )
 from ..types.effects import NamedAxisEffect
+from ..types.known_types import AvalMutableQDD
 from .evaluation import evaluator
 from .leaks import check_leaks
 from .olympuspr import (
@@ -343,6 +344,21 @@ class StagingTracer(Tracer):
 
     def concrete_or_none(self) -> Any:
         return self.atom.val if isinstance(self.atom, Literal) else None
+
+    def cur_qdd(self) -> Any:
+        """Returns the state of the value's type; None for types without a state, such as arrays."""
+        aval = self.aval
+        return aval.type_state(self) if getattr(aval, "has_qdd", False) is True else None
+
+    @property
+    def mutable_qdd(self) -> Any:
+        """The state of the value's type; None for types without a state, such as arrays."""
+        return self.cur_qdd()
+
+    @property
+    def aval_mutable_qdd(self) -> AvalMutableQDD:
+        """The type of the value with its state."""
+        return AvalMutableQDD(self.aval, self.cur_qdd())
 
     def __bool__(self) -> bool:
         # Constants raise the error, too: libraries use it to detect whether a program is being

@@ -178,6 +178,9 @@ class RefIndexer:
         self._ref = ref
 
     def __getitem__(self, idx: Any) -> TransformedRef:
+        viewed_by = getattr(idx, "view_of", None)
+        if viewed_by is not None:  # an index of another package
+            return viewed_by(self._ref)
         shape = self._ref.shape
         return self._ref._view(NDIndexer.from_indices_shape(idx, shape, validate=True))
 

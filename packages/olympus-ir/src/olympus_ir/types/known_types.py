@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that say whether high or mutable types are registered, and `ClosedOverMutableError`.
+"""Flags that tell whether high types or mutable types are registered.
+
+Also the type of a mutable value with its state, and the error about closed-over mutable objects.
 
 Hot paths read these flags without importing `high_types` or `mutable_types`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 high = False  # True once a high type, whose values consist of several arrays, is registered
 mutable = False  # True once a type of mutable objects is registered
@@ -34,6 +36,13 @@ def use_mutable_types() -> None:
     """Records that a type of mutable objects has been registered."""
     global mutable
     mutable = True
+
+
+class AvalMutableQDD(NamedTuple):
+    """The type of a mutable value with its current state."""
+
+    aval: Any
+    mutable_qdd: Any
 
 
 class ClosedOverMutableError(TypeError):

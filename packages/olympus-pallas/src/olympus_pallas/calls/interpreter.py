@@ -105,6 +105,8 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
 
 def _missing(size: Any, block_size: int) -> Any:
     """Returns the number of elements that complete a dimension to a multiple of a block size."""
+    if size is block_size or size == block_size:
+        return 0
     # This form also works for symbolic sizes.
     return (size + block_size - 1) // block_size * block_size - size
 

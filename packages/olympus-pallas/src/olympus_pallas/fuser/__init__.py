@@ -18,6 +18,8 @@ from .fusions import evaluate as evaluate
 from .fusions import fuse as fuse
 from .fusions import fusible as fusible
 from .fusions import get_fusion_values as get_fusion_values
+from .fusions import get_stateful_input_fusion_values as get_stateful_input_fusion_values
+from .fusions import get_stateful_output_fusion_values as get_stateful_output_fusion_values
 
 __all__ = [
     "BlockIndexTransform",
@@ -27,6 +29,8 @@ __all__ = [
     "fuse",
     "fusible",
     "get_fusion_values",
+    "get_stateful_input_fusion_values",
+    "get_stateful_output_fusion_values",
     "make_scalar_prefetch_handler",
     "pull_block_spec",
     "push_block_spec",

@@ -10,15 +10,27 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.discharge import discharge_closed
 from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 
 from .customized import custom_fusion_p, run_custom
 from .inlining import aval_of, run_program, traced
 
-__all__ = ["Fusion", "evaluate", "fuse", "fusible", "fusible_p", "get_fusion_values"]
+__all__ = [
+    "Fusion",
+    "evaluate",
+    "fuse",
+    "fusible",
+    "fusible_p",
+    "get_fusion_values",
+    "get_stateful_input_fusion_values",
+    "get_stateful_output_fusion_values",
+]
 
 fusible_p = Primitive("fusible", multiple_results=True, cache_inference=False)
 
@@ -325,6 +337,9 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
       Three things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and
       an empty tuple, which holds prefetched scalars in JAX.
 
+    Raises:
+      ValueError: the fusion closes over references.
+
     Example:
       >>> import numpy as np
       >>> x = np.arange(4)
@@ -336,13 +351,112 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
       >>> total(x)
       Array(12, dtype=int32)
     """
-    program, consts, out_tree = traced(fusion, args, kwargs)
-    closed: ClosedOlympuspr = close_olympuspr(
-        program.replace(constvars=[], invars=[*program.constvars, *program.invars])
-    )
+    closed, values, out_tree = _with_values(fusion, args, kwargs)
+    if any(get_aval(value).is_ref for value in values):
+        raise ValueError(
+            "the fusion reads or writes references: use `get_stateful_input_fusion_values` or "
+            "`get_stateful_output_fusion_values` in place of `get_fusion_values`"
+        )
+    return _function_of_values(closed, out_tree), values, ()
 
+
+def _with_values(
+    fusion: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> tuple[ClosedOlympuspr, tuple, Any]:
+    """Returns the program of a fusion, whose first inputs are the values that it reads."""
+    program, consts, out_tree = traced(fusion, args, kwargs)
+    inputs = [*program.constvars, *program.invars]
+    closed = close_olympuspr(program.replace(constvars=[], invars=inputs))
+    return closed, tuple(consts), out_tree
+
+
+def _function_of_values(closed: ClosedOlympuspr, out_tree: Any) -> Callable[..., Any]:
     def new(values: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         operands = [*values, *pytrees.tree_leaves((args, kwargs))]
-        return pytrees.tree_unflatten(out_tree, run_program(closed.jaxpr, [], operands))
+        results = run_program(closed.jaxpr, closed.consts, operands)
+        return pytrees.tree_unflatten(out_tree, results)
 
-    return new, tuple(consts), ()
+    return new
+
+
+def get_stateful_input_fusion_values(
+    fusion: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Callable[..., Any], tuple, tuple]:
+    """Returns the values that a fusion reads, references among them, and a function of arrays.
+
+    The function takes the arrays that references hold. Only what the results depend on remains: the
+    fusion's writes to references are left out.
+
+    Args:
+      fusion: a `Fusion`, or any function that closes over arrays and references.
+      *args: the types of the fusion's arguments.
+      **kwargs: the types of the fusion's keyword arguments.
+
+    Returns:
+      Three things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays and
+      references; and an empty tuple, which holds prefetched scalars in JAX.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir.references.primitives import new_ref
+      >>> scale = new_ref(np.float32(3))
+      >>> function, (ref,), _ = get_stateful_input_fusion_values(lambda x: x * scale[...],
+      ...     np.float32(2))
+      >>> function((ref[...],), np.float32(2))
+      Array(6., dtype=float32)
+    """
+    closed, values, out_tree = _with_values(fusion, args, kwargs)
+    discharged = discharge_closed(closed)
+    pure, count = discharged.closed.jaxpr, discharged.num_results
+    live = [place < count for place in range(len(pure.outvars))]
+    needed = [place >= len(values) for place in range(len(pure.invars))]
+    reduced, used = dce_closed(discharged.closed, live, needed)
+    kept = tuple(value for value, is_used in zip(values, used, strict=False) if is_used)
+    return _function_of_values(reduced, out_tree), kept, ()
+
+
+def get_stateful_output_fusion_values(
+    fusion: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Callable[..., Any], tuple, tuple, dict[int, int]]:
+    """Returns the values that a fusion reads or writes, and a function of arrays.
+
+    The function takes the arrays that references hold, and returns the new contents of the
+    references that the fusion writes after its results.
+
+    Args:
+      fusion: a `Fusion`, or any function that closes over arrays and references.
+      *args: the types of the fusion's arguments.
+      **kwargs: the types of the fusion's keyword arguments.
+
+    Returns:
+      Four things: a function ``new(values, *args, **kwargs)``, whose result is the fusion's if it
+      writes no reference, else that and a tuple of the new contents; the values, a tuple of arrays
+      and references; an empty tuple, which holds prefetched scalars in JAX; and for each new
+      content, by its number among the function's results, the number of its reference among the
+      values.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir.references.primitives import new_ref
+      >>> total = new_ref(np.float32(3))
+      >>> def add(x):
+      ...     total[...] += x
+      ...     return 2 * x
+      >>> function, values, _, aliases = get_stateful_output_fusion_values(add, np.float32(1))
+      >>> function((total[...],), np.float32(1))
+      (Array(2., dtype=float32), (Array(4., dtype=float32),))
+      >>> aliases
+      {1: 0}
+    """
+    closed, values, out_tree = _with_values(fusion, args, kwargs)
+    discharged = discharge_closed(closed)
+    pure, count = discharged.closed.jaxpr, discharged.num_results
+    written = [place for place in discharged.written if place < len(values)]
+    outputs = [*pure.outvars[:count], *map(discharged.last_value, written)]
+    if written:
+        tree = pytrees.tree_structure(tuple([0] * len(written)))
+        out_tree = pytrees.treedef_tuple((out_tree, tree))
+    whole = ClosedOlympuspr(pure.replace(outvars=outputs), discharged.closed.consts)
+    function = _function_of_values(whole, out_tree)
+    aliases = {count + number: place for number, place in enumerate(written)}
+    return function, values, (), aliases

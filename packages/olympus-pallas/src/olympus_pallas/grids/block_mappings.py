@@ -31,6 +31,7 @@ from .block_dims import (
     Squeezed,
     block_size,
 )
+from .dynamic_shapes import are_dynamic_shapes_allowed
 from .sizes import is_symbolic
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _canonical_dim(dim: Any, origin: str) -> BlockDim:
         return dim
     if isinstance(dim, int | np.integer):
         return Blocked(int(dim))
+    if is_symbolic(dim):
+        return Blocked(dim)
     raise ValueError(
         f"Unsupported block dimension type: {type(dim)} in the block shape for {origin}. A block "
         "shape holds integers, None, Blocked, Element and Squeezed."
@@ -162,11 +165,12 @@ def _checked_block_shape(
         raise TypeError(
             f"The block shape for {origin} must be a sequence of sizes, got {block_shape!r}"
         )
-    if any(map(is_symbolic, shape)):
+    if any(map(is_symbolic, shape)) and not are_dynamic_shapes_allowed():
         raise ValueError(
             "shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec "
             f"for {origin} has block_shape: {tuple(shape)}. Give blocks of known sizes, and a grid "
-            "of as many programs as there are blocks."
+            "of as many programs as there are blocks, or export under "
+            "pallas_export_experimental(dynamic_shapes=True)."
         )
     dims = tuple(_canonical_dim(dim, origin) for dim in shape)
     if len(dims) != array_aval.ndim:

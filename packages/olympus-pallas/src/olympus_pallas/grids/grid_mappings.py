@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.references import AbstractRef
 
 from .block_mappings import BlockMapping
+from .current_grid import inside_grid
 
 __all__ = ["INDEX_DTYPE", "GridMapping", "dynamic_grid_dim"]
 
@@ -70,6 +72,14 @@ class GridMapping:
     def replace(self, **changes: Any) -> GridMapping:
         """Returns the mapping with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    def trace_env(self) -> contextlib.AbstractContextManager[None]:
+        """Returns a context manager in which `program_id` and `num_programs` see the grid."""
+        return inside_grid(tuple([self.grid[dim] for dim in self.own_dims]))
+
+    def to_lojax(self) -> GridMapping:
+        """Returns the mapping for programs of arrays; it is this one, as blocks are of arrays."""
+        return self
 
     @property
     def static_grid(self) -> tuple[int, ...]:

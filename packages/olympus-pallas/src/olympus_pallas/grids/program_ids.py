@@ -7,9 +7,7 @@ gives the primitives values. The interpreter turns them into inputs of the kerne
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,7 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import NamedAxisEffect
 
+from .current_grid import inside_grid, state
 from .grid_mappings import INDEX_DTYPE, dynamic_grid_dim
 from .sizes import is_symbolic
 
@@ -57,30 +56,8 @@ def _num_programs_type(*, axis: int) -> ShapedArray:
     return ShapedArray((), INDEX_DTYPE)
 
 
-class _State(threading.local):
-    grid: tuple[Any, ...] | None = None
-    # The grid indices, if their values are known, as in loops that interpret grids.
-    place: tuple[Any, ...] | None = None
-
-
-_state = _State()
-
-
-@contextlib.contextmanager
-def inside_grid(
-    grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
-) -> Iterator[None]:
-    """Sets the sizes of the grid while a kernel is traced and, if known, the program's index."""
-    saved = _state.grid, _state.place
-    _state.grid, _state.place = grid, place
-    try:
-        yield
-    finally:
-        _state.grid, _state.place = saved
-
-
 def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
-    grid = _state.grid
+    grid = state.grid
     if grid is None:
         raise RuntimeError(
             f"{function} was called outside of a kernel: it is known only in functions that "
@@ -109,8 +86,8 @@ def program_id(axis: int) -> Any:
       Array([0, 1, 2, 3], dtype=int32)
     """
     _, axis = _grid_with_axis("program_id", axis)
-    if _state.place is not None:
-        return _state.place[axis]
+    if state.place is not None:
+        return state.place[axis]
     return program_id_p.bind(axis=axis)
 
 

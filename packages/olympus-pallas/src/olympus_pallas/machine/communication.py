@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.references.indexing import NDIndexer
 from olympus_ir.trees import pytrees
 
 from ..operations.transfers import (
@@ -22,7 +24,7 @@ from ..operations.transfers import (
 )
 from .evaluation import Core, machine_rules
 from .operations import viewed
-from .runs import Buffer, Site, Transfer
+from .runs import Buffer, RowsOf, Site, Transfer
 from .views import read
 
 __all__ = ["place_of", "remote"]
@@ -117,13 +119,36 @@ def _barrier_semaphore(core: Core, equation: Equation, operands: Sequence[Any]) 
         return Site(core.run.buffers[key])
 
 
+def _kept_rows(source: Site, target: Site) -> tuple[Site, Site]:
+    """Returns the source and the target of a copy, without the rows that one of them leaves out."""
+    for site in (source, target):
+        if isinstance(site, RowsOf):
+            kept = np.flatnonzero(site.kept)
+            source, target = _rows(source, kept), _rows(target, kept)
+    return source, target
+
+
+def _rows(site: Site, rows: np.ndarray) -> Site:
+    transforms = site.transforms
+    if isinstance(site, RowsOf):  # the last index has the numbers of all rows
+        *transforms, last = transforms
+        numbers, *rest = last.indices
+        index = NDIndexer((numbers[rows], *rest), last.shape, rows.shape)
+    else:
+        index = NDIndexer.from_indices_shape((rows,), _shape(site))
+    return Site(site.buffer, (*transforms, index))
+
+
 def _parts(core: Core, equation: Equation, operands: Sequence[Any]) -> tuple[Any, ...]:
     parts = pytrees.tree_unflatten(equation.params["tree"], operands)
     source, source_view, target, target_view, received, received_view, *rest = parts
     sent, sent_view, device_id = rest or (None, (), None)
+    source, target = _kept_rows(
+        viewed(core, source, source_view), viewed(core, target, target_view)
+    )
     return (
-        viewed(core, source, source_view),
-        viewed(core, target, target_view),
+        source,
+        target,
         viewed(core, received, received_view),
         None if sent is None else viewed(core, sent, sent_view),
         device_id,
@@ -144,13 +169,12 @@ def _start(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]
 @machine_rules.define(dma_wait_p)
 def _arrived(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     _, target, received, _, _ = _parts(core, equation, operands)
-    size = target.buffer.array.dtype.itemsize * _num_elements(target)
+    size = target.buffer.array.dtype.itemsize * math.prod(_shape(target))
     core.run.wait(core, received, size)
     return []
 
 
-def _num_elements(site: Site) -> int:
-    """Returns the number of elements of a view, without reading them."""
+def _shape(site: Site) -> tuple[int, ...]:
+    """Returns the shape of a view, without reading its elements."""
     array = np.broadcast_to(np.zeros((), np.int8), site.buffer.array.shape)
-
-    return read(array, site.transforms).size
+    return read(array, site.transforms).shape

@@ -70,6 +70,17 @@ class Site:
         return _only(read(numbers, self.transforms))
 
 
+@dataclasses.dataclass(frozen=True)
+class RowsOf(Site):
+    """A part of a buffer of which a copy leaves out some rows.
+
+    Attributes:
+      kept: boolean array, false for the rows that are left out.
+    """
+
+    kept: Any = None
+
+
 @dataclasses.dataclass(eq=False)
 class Transfer:
     """A copy that has started, with its source, its target and the semaphores that it signals.

@@ -7,6 +7,10 @@ below them.
 """
 
 from . import simulation as simulation
+from .factors import async_copy_scales_to_tmem as async_copy_scales_to_tmem
+from .factors import async_copy_sparse_metadata_to_tmem as async_copy_sparse_metadata_to_tmem
+from .inlining import inline_mgpu as inline_mgpu
+from .inlining import print_layout as print_layout
 from .layouts import Layout as Layout
 from .layouts import TMEMLayout as TMEMLayout
 from .loops import NDLoopInfo as NDLoopInfo
@@ -17,6 +21,7 @@ from .meshes import Mesh as Mesh
 from .meshes import WarpMesh as WarpMesh
 from .meshes import kernel as kernel
 from .metadata import format_tcgen05_sparse_metadata as format_tcgen05_sparse_metadata
+from .pipelines import PipelinePipeline as PipelinePipeline
 from .pipelines import emit_pipeline as emit_pipeline
 from .pipelines import emit_pipeline_warp_specialized as emit_pipeline_warp_specialized
 from .primitives import SemaphoreSignal as SemaphoreSignal
@@ -64,6 +69,7 @@ from .scheduling import dynamic_scheduling_loop as dynamic_scheduling_loop
 from .scheduling import query_cluster_cancel as query_cluster_cancel
 from .scheduling import try_cluster_cancel as try_cluster_cancel
 from .tilings import Tiling as Tiling
+from .torch_kernels import as_torch_kernel as as_torch_kernel
 from .transforms import PeerMemRef as PeerMemRef
 from .transforms import SwizzleTransform as SwizzleTransform
 from .transforms import TilingTransform as TilingTransform
@@ -112,6 +118,7 @@ __all__ = [
     "NDLoopInfo",
     "OOBFillMode",
     "PeerMemRef",
+    "PipelinePipeline",
     "RefType",
     "RefUnion",
     "Replicated",
@@ -127,7 +134,10 @@ __all__ = [
     "TryClusterCancelResult",
     "WGMMAAccumulatorRef",
     "WarpMesh",
+    "as_torch_kernel",
+    "async_copy_scales_to_tmem",
     "async_copy_smem_to_tmem",
+    "async_copy_sparse_metadata_to_tmem",
     "async_load_tmem",
     "async_prefetch",
     "async_store_smem",
@@ -155,6 +165,7 @@ __all__ = [
     "format_tcgen05_sparse_metadata",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
+    "inline_mgpu",
     "kernel",
     "layout_cast",
     "load",
@@ -163,6 +174,7 @@ __all__ = [
     "multimem_store",
     "nd_loop",
     "planar_snake",
+    "print_layout",
     "query_cluster_cancel",
     "remote_ref",
     "semaphore_signal",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +30,15 @@ from .primitives import (
 )
 from .types import GMEM, SMEM, Barrier
 
-__all__ = ["emit_pipeline", "emit_pipeline_warp_specialized"]
+__all__ = ["PipelinePipeline", "emit_pipeline", "emit_pipeline_warp_specialized"]
+
+
+class PipelinePipeline(enum.IntEnum):
+    """Places in a sequence of pipelines: the first one, those that follow, and the last one."""
+
+    START = 0
+    STEADY = 1
+    STOP = 2
 
 
 class _Operand:
@@ -257,23 +266,40 @@ class _WarpSpecializedPipeline(_Pipeline):
         super().__init__(*args)
         self.warpgroups = warpgroups
 
-    def __call__(self, *refs: Any) -> None:
-        operands = self.operands(refs)
-        if not self.steps:
-            return
+    def get_allocations(self, *refs: Any) -> dict[str, Any]:
+        """Returns the buffers and barriers of a call, as keyword arguments of `run_scoped`.
+
+        A call with the references made from them, ``allocations=``, makes none itself. Pipelines
+        that run one after the other may share them.
+
+        Args:
+          *refs: references to the inputs and outputs.
+        """
         num_inputs = max(self.num_inputs, 1)
         num_compute = self.warpgroups.num_compute
         num_consumed = num_inputs if self.warpgroups.manual_consumed_barriers else 1
-        ready = Barrier(num_arrivals=num_inputs, num_barriers=self.slots)
-        done = Barrier(num_arrivals=num_compute, num_barriers=2)
-        consumed = [Barrier(num_arrivals=num_compute, num_barriers=self.slots)] * num_consumed
+        consumed = Barrier(num_arrivals=num_compute, num_barriers=self.slots)
+        return {
+            "buffers": [operand.buffer for operand in self.operands(refs)],
+            "ready": Barrier(num_arrivals=num_inputs, num_barriers=self.slots),
+            "done": Barrier(num_arrivals=num_compute, num_barriers=2),
+            "consumed": [consumed] * num_consumed,
+        }
 
-        def run(buffers: Sequence[Any], *made: Any) -> None:
+    def __call__(self, *refs: Any, allocations: dict[str, Any] | None = None) -> None:
+        operands = self.operands(refs)
+        if not self.steps:
+            return
+
+        def run(buffers: Sequence[Any], **barriers: Any) -> None:
             windows = list(map(_Window, operands, buffers))
-            self._run_threads(windows, _Barriers(*made))
+            self._run_threads(windows, _Barriers(**barriers))
 
-        buffers = [operand.buffer for operand in operands]
-        run_scoped(run, buffers, ready, done, consumed, collective_axes=self.warpgroups.axis)
+        if allocations is not None:
+            run(**allocations)
+        else:
+            axis = self.warpgroups.axis
+            run_scoped(run, **self.get_allocations(*refs), collective_axes=axis)
 
     def _run_threads(self, windows: Sequence[_Window], barriers: _Barriers) -> None:
         memory_thread = self.warpgroups.memory_thread
@@ -304,6 +330,10 @@ class _WarpSpecializedPipeline(_Pipeline):
                 barrier_arrive(barriers.ready.at[slot])
 
         self.loop(copy_step)
+        # The next pipeline may use the same barriers, so no arrival may remain.
+        for step in range(self.steps - self.slots, self.steps):
+            for barrier in barriers.consumed:
+                barrier_wait(barrier.at[step % self.slots])
 
     def _compute(self, windows: Sequence[_Window], barriers: _Barriers, is_first: Any) -> None:
         manual = self.warpgroups.manual_consumed_barriers
@@ -415,7 +445,8 @@ def emit_pipeline_warp_specialized(
       max_concurrent_steps: number of steps whose blocks are in flight at once.
       wg_axis: the axis of the block's threads.
       num_compute_wgs: number of threads that compute.
-      pipeline_state: must be None, since a pipeline cannot continue another one.
+      pipeline_state: place in a sequence of pipelines, a `PipelinePipeline` or its number. On
+        simulated threads each pipeline of a sequence ends before the next one begins.
       manual_consumed_barriers: whether the body itself arrives at the barrier of each input when it
         has read the input.
       compute_context: function that runs on the computing threads, around the loop. Its argument is
@@ -423,16 +454,16 @@ def emit_pipeline_warp_specialized(
       memory_thread_idx: number of the copying thread; the last thread by default.
 
     Returns:
-      A function of references to the inputs and outputs, in GMEM, which all threads call.
+      A function of references to the inputs and outputs, in GMEM, which all threads call. Its
+      method ``get_allocations`` returns the buffers and barriers of a call, for `run_scoped`; the
+      references made from them are the keyword argument ``allocations`` of the function.
 
     Raises:
       ValueError: the numbers of references and specifications differ, or ``pipeline_state`` is
-        given.
+        unknown.
     """
-    if pipeline_state is not None:
-        raise ValueError(
-            "`pipeline_state` must be None: a pipeline does not continue another one here"
-        )
+    if isinstance(pipeline_state, int):
+        PipelinePipeline(pipeline_state)
     warpgroups = _Warpgroups(
         axis=wg_axis,
         num_compute=num_compute_wgs,

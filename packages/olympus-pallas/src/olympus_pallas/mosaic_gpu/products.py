@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir.types.avals import ShapedArray, get_aval
 
+from .factors import check_scales, dense_shape
 from .operations import aval_of_view, bind_operation, is_reference, operation
 
 __all__ = [
@@ -30,8 +31,9 @@ def _matrix(value: Any) -> ShapedArray:
     return aval_of_view(value) if is_reference(value) else get_aval(value)  # type: ignore[return-value]
 
 
-def _check_product(name: str, acc: Any, a: Any, b: Any) -> None:
+def _check_product(name: str, acc: Any, a: Any, b: Any, metadata: Any | None = None) -> None:
     total, left, right = _matrix(acc), _matrix(a), _matrix(b)
+    left = left.update(shape=dense_shape(left.shape, metadata))
     fits = (
         len(left.shape) == len(right.shape) == 2
         and left.shape[1] == right.shape[0]
@@ -107,27 +109,29 @@ def tcgen05_mma(
       b: the right factor, in SMEM.
       barrier: barrier at which the product arrives when complete; None if `tcgen05_commit_arrive`
         is used instead.
-      a_scale: factors of blocks of ``a``; not supported.
-      b_scale: factors of blocks of ``b``; not supported.
-      a_sparse_metadata: positions of the elements of a sparse ``a``; not supported.
+      a_scale: scales of blocks of ``a``, in TMEM, of shape ``(m, k // 32)`` or ``(m, k // 16)``.
+      b_scale: scales of blocks of ``b``, in TMEM, of shape ``(n, k // 32)`` or ``(n, k // 16)``.
+      a_sparse_metadata: places of the elements of a sparse ``a``, in TMEM, of the shape of ``a``
+        and dtype ``uint2``. Two of every four elements of a row are stored.
       accumulate: whether to add the product to the accumulator; else the product replaces it.
       collective_axis: the axis along which two blocks compute the product together; not supported.
 
     Raises:
       ValueError: the shapes or dtypes do not match, or an option is not supported.
     """
-    for name, value in (
-        ("a_scale", a_scale),
-        ("b_scale", b_scale),
-        ("a_sparse_metadata", a_sparse_metadata),
-        ("collective_axis", collective_axis),
-    ):
-        if value is not None:
-            raise ValueError(f"products with {name} are not simulated")
-    _check_product("tcgen05_mma", acc, a, b)
+    if collective_axis is not None:
+        raise ValueError("products of two blocks are not simulated, got collective_axis")
+    if (a_scale is None) != (b_scale is None):
+        raise ValueError("a_scale and b_scale are given together, or neither is")
+    _check_product("tcgen05_mma", acc, a, b, a_sparse_metadata)
+    if a_scale is not None:
+        length, columns = _matrix(b).shape
+        check_scales("a_scale", a_scale, _matrix(a).shape[0], length)
+        check_scales("b_scale", b_scale, columns, length)
     if isinstance(accumulate, bool):
         accumulate = np.bool_(accumulate)
-    bind_operation(tcgen05_mma_p, (acc, a, b, barrier, accumulate))
+    operands = (acc, a, b, barrier, accumulate, a_scale, b_scale, a_sparse_metadata)
+    bind_operation(tcgen05_mma_p, operands)
 
 
 def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> None:

@@ -18,8 +18,8 @@ from ..machine.evaluation import Core, machine_rules
 from ..machine.operations import viewed
 from ..machine.runs import Site, Transfer
 from ..machine.views import OutOfBounds, read, room_for, with_shape, write
+from . import factors, inlining, products, scheduling
 from . import primitives as gpu
-from . import products, scheduling
 from .transforms import Everywhere
 from .types import OOBFillMode
 
@@ -192,6 +192,16 @@ def _copy_to_tmem(core: Core, params: Any, source: Site, target: Site) -> None:
     core.write(target, core.read(source))
 
 
+@simulated(factors.copy_scales_p)
+def _copy_scales(core: Core, params: Any, source: Site, target: Site) -> None:
+    core.write(target, factors.scales_from_tiles(core.read(source)))
+
+
+@simulated(factors.copy_metadata_p)
+def _copy_metadata(core: Core, params: Any, source: Site, target: Site) -> None:
+    core.write(target, factors.metadata_from_tiles(core.read(source)))
+
+
 # ---- products ----
 
 
@@ -223,10 +233,25 @@ def _wgmma_load(core: Core, params: Any, total: Site) -> list[Any]:
 
 @simulated(products.tcgen05_mma_p)
 def _tcgen05_mma(
-    core: Core, params: Any, total: Site, left: Site, right: Site, barrier: Any, accumulate: Any
+    core: Core,
+    params: Any,
+    total: Site,
+    left: Site,
+    right: Site,
+    barrier: Any,
+    accumulate: Any,
+    left_scales: Any,
+    right_scales: Any,
+    metadata: Any,
 ) -> None:
     now = core.read(total)
-    product = _product(core.read(left), core.read(right), now.dtype)
+    a, b = core.read(left), core.read(right)
+    if metadata is not None:
+        a = factors.dense(a, core.read(metadata))
+    if left_scales is not None:
+        a = factors.scaled(a, core.read(left_scales))
+        b = factors.scaled(b.T, core.read(right_scales)).T
+    product = _product(a, b, now.dtype)
     core.write(total, now + product if accumulate else product)
     if barrier is not None:
         _arrive(core, params, barrier)
@@ -292,3 +317,58 @@ def _try_cancel(core: Core, params: Any, answer: Site, barrier: Site) -> None:
 def _query_cancel(core: Core, params: Any, answer: Site) -> list[Any]:
     places = [np.zeros((), np.int32) for _ in params["grid_names"]]
     return [*places, np.asarray(bool(core.read(answer).any()))]
+
+
+# ---- functions of NumPy arrays ----
+
+
+class SimulatedRef:
+    """A reference as an inlined function sees it: NumPy arrays are read from it and written to it.
+
+    Attributes:
+      shape: the shape of the elements.
+      dtype: the dtype of the elements.
+    """
+
+    __slots__ = ("_core", "_site", "dtype", "shape")
+
+    def __init__(self, core: Core, site: Site, aval: Any) -> None:
+        self._core = core
+        self._site = site
+        self.shape = aval.shape
+        self.dtype = aval.dtype
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return self._core.read(self._site)[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        array = self._core.read(self._site)
+        array[index] = value
+        self._core.write(self._site, array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self._core.read(self._site), dtype)
+
+
+@simulated(inlining.inline_p)
+def _inline(core: Core, params: Any, *operands: Any) -> list[Any]:
+    given = [
+        SimulatedRef(core, operand, aval) if isinstance(operand, Site) else np.asarray(operand)
+        for operand, aval in zip(operands, params["in_avals"], strict=True)
+    ]
+    function, args = params["function"], pytrees.tree_unflatten(params["in_tree"], given)
+    leaves, tree = pytrees.tree_flatten(function(core, *args))
+    if tree != params["result_tree"]:
+        raise ValueError(
+            f"the inlined function {function.__name__} returns {tree}, but its return_type is "
+            f"{params['result_tree']}"
+        )
+    results = [np.asarray(leaf) for leaf in leaves]
+    for result, aval in zip(results, params["out_avals"], strict=True):
+        if result.shape != aval.shape or result.dtype != aval.dtype:
+            raise ValueError(
+                f"the inlined function {function.__name__} returns an array of shape "
+                f"{result.shape} and dtype {result.dtype}, but its return_type says "
+                f"{aval.str_short()}"
+            )
+    return results

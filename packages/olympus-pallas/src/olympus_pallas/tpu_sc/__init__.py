@@ -5,6 +5,7 @@ The kernels run on simulated subcores (``interpret=True``). The folder may impor
 `olympus_pallas.tpu` and the folders below it.
 """
 
+from .indices import Indices as Indices
 from .loops import parallel_loop as parallel_loop
 from .memory import addupdate as addupdate
 from .memory import addupdate_compressed as addupdate_compressed
@@ -30,6 +31,7 @@ from .vectors import sort_key_val as sort_key_val
 from .vectors import unpack as unpack
 
 __all__ = [
+    "Indices",
     "PackFormat",
     "ScalarSubcoreMesh",
     "VectorSubcoreMesh",

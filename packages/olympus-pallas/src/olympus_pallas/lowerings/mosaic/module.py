@@ -24,6 +24,7 @@ from ...grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import BOOL, INT32, KernelLoweringError
 from ...mlir.elementwise import cast
+from ...mlir.known_sizes import check_known_sizes
 from ...operations.transfers import communicates
 from .builder import MosaicBuilder, MosaicKernel, memory_name, memref_type
 from .memory import ref_of
@@ -162,6 +163,7 @@ def _value_kind(value: Any) -> str:
 
 def _check_blocks(grid_mapping: GridMapping, source: str) -> None:
     for block in grid_mapping.block_mappings:
+        check_known_sizes(block, "Mosaic")
         if memory_name(block.block_aval.memory_space) == "vmem":
             _check_block(block, source)
 

@@ -18,6 +18,7 @@ from ...grids.grid_mappings import GridMapping
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import INT32, KernelLoweringError
 from ...mlir.elementwise import cast
+from ...mlir.known_sizes import check_known_sizes
 from .builder import TritonBuilder, TritonKernel
 from .views import array_pointer_type, block_ref
 
@@ -43,6 +44,8 @@ def lower_call(
     **params: Any,
 ) -> list[Any]:
     """Lowers a `pallas_call` to the custom call of a Triton module."""
+    for block in grid_mapping.block_mappings:
+        check_known_sizes(block, "Triton")
     if grid_mapping.num_dynamic_grid_bounds:
         raise KernelLoweringError(
             "the Triton lowering of kernels needs a grid of known size; interpret=True takes grids "

@@ -50,6 +50,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "num_programs",
         "pallas_call",
         "pallas_call_p",
+        "pallas_export_experimental",
         "program_id",
         "reciprocal",
         "run_scoped",

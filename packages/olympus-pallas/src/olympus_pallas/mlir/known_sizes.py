@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check of the sizes that compilers of kernels need to know."""
+
+from __future__ import annotations
+
+from ..grids.block_mappings import BlockMapping
+from ..grids.sizes import is_symbolic
+from .building import KernelLoweringError
+
+__all__ = ["check_known_sizes"]
+
+
+def check_known_sizes(block: BlockMapping, compiler: str) -> None:
+    """Checks that a compiler is given no block of a symbolic size.
+
+    Raises:
+      KernelLoweringError: a size of the block is symbolic.
+    """
+    if any(map(is_symbolic, block.sizes)):
+        raise KernelLoweringError(
+            f"the {compiler} lowering of kernels needs blocks of known sizes, got {block.sizes} "
+            f"for {block.origin}; interpret=True takes blocks of symbolic sizes"
+        )
