@@ -231,6 +231,23 @@ class TestEquations:
         closed = make_olympuspr(lambda x: fun(x))(1.0)
         assert [equation.primitive for equation in closed.eqns] == [lax.sin_p]
 
+    def test_inlined_functions_see_numbers_as_arrays(self):
+        seen = []
+
+        def scaled(factor, x, power):
+            seen.append((factor.dtype, factor.weak_type, power))
+            return lax.mul(lax.convert_element_type(factor, x.dtype), lax.integer_pow(x, power))
+
+        fun = jit(scaled, inline=True, static_argnums=2)
+        x = np.ones(3, np.float32)
+        closed = make_olympuspr(lambda x: fun(2, x, 3))(x)
+        assert [equation.primitive.name for equation in closed.eqns] == ["integer_pow", "mul"]
+        assert "2.0:f32[]" in str(closed)
+        assert seen == [(np.int32, True, 3)]
+        fun = jit(lambda table, x: lax.mul(x, table.astype(x.dtype)), inline=True)
+        closed = make_olympuspr(lambda x: fun(np.arange(3), x))(x)
+        assert closed.eqns[-1].primitive is lax.mul_p
+
     def test_results_keep_their_structure(self):
         fun = jit(lambda x: {"a": (x, None), "b": [x]})
         assert fun(1.0) == {"a": (1.0, None), "b": [1.0]}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
 from ..settings.naming import naming
@@ -16,7 +18,7 @@ from ..trees import pytrees
 from ..trees.flattening import function_name
 from .calls.options import JitOptions
 from .calls.tracing import trace_call
-from .evaluation import evaluator
+from .evaluation import eval_olympuspr, evaluator
 from .olympuspr import ClosedOlympuspr
 from .primitives import instruction
 from .staging import StagingTrace
@@ -41,16 +43,56 @@ def call_under_trace(
 ) -> Any:
     """Calls a jitted function during tracing by recording a `jit` equation.
 
-    A function with the option `inline` is called directly, so its equations are recorded one by
-    one.
+    The equations of a function with the option `inline` are recorded one by one. The function is
+    called directly, unless some arguments are numbers or NumPy arrays: it sees these as traced
+    arrays, as in any jitted function.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
-    if options.inline or current.counts_sizes:  # each call counts the sizes of its own arrays
+    if current.counts_sizes:  # each call counts the sizes of its own arrays
+        return fun(*args, **kwargs)
+    if options.inline and not _are_some_plain(options, args, kwargs):
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
-    results = current.trace.process_primitive(jit_p, [*program.hoisted, *leaves], program.params)
+    operands = [*program.hoisted, *leaves]
+    if options.inline:
+        results = _inlined(program.params["jaxpr"], operands)
+    else:
+        results = current.trace.process_primitive(jit_p, operands, program.params)
     return pytrees.tree_unflatten(program.out_tree, results)
+
+
+def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
+    """Records the equations of a program, apart from conversions of numbers."""
+    olympuspr = closed.jaxpr
+    numbers = {
+        var: operand
+        for var, operand in zip(olympuspr.invars, operands, strict=True)
+        if isinstance(operand, int | float | complex)
+    }
+    converted: dict[Any, Any] = {}
+    rest = []
+    for equation in olympuspr.eqns:
+        number = numbers.get(equation.invars[0]) if len(equation.invars) == 1 else None
+        if number is None or equation.primitive.name != "convert_element_type":
+            rest.append(equation)
+        elif equation.params["weak_type"]:
+            converted[equation.outvars[0]] = number
+        else:
+            dtype = equation.params["new_dtype"]
+            converted[equation.outvars[0]] = np.asarray(number).astype(dtype)[()]
+    reduced = olympuspr.replace(invars=[*olympuspr.invars, *converted], eqns=rest)
+    return eval_olympuspr(reduced, closed.consts, *operands, *converted.values())
+
+
+def _are_some_plain(options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Returns whether some arguments that are not static are numbers or NumPy arrays."""
+    dynamic = [arg for place, arg in enumerate(args) if place not in options.static_argnums]
+    dynamic += [arg for name, arg in kwargs.items() if name not in options.static_argnames]
+    return any(isinstance(leaf, _PLAIN) for leaf in pytrees.tree_leaves(dynamic))
+
+
+_PLAIN = (int, float, complex, np.ndarray, np.generic)
 
 
 def _refuse_compiler_options(fun: Callable[..., Any], options: JitOptions) -> NoReturn:

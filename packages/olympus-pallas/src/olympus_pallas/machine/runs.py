@@ -65,6 +65,10 @@ class Site:
         """Returns whether two sites are the same semaphore."""
         return self.buffer is other.buffer and self._number() == other._number()
 
+    def keeping(self, kept: Any) -> RowsOf:
+        """Returns this part for copies of the rows for which a boolean array is true."""
+        return RowsOf(self.buffer, self.transforms, kept)
+
     def _number(self) -> int:
         numbers = np.arange(self.buffer.array.size).reshape(self.buffer.array.shape)
         return _only(read(numbers, self.transforms))

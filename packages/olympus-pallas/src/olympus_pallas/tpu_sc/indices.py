@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,7 @@ from olympus_ir.references.values import TransformedRef
 from olympus_ir.trees.pytree_registry import register_pytree_node_class
 from olympus_ir.types.avals import ShapedArray, get_aval
 
-from ..machine.runs import RowsOf
 from ..memory.access import ref_and_transforms
-
-if TYPE_CHECKING:
-    from ..machine.evaluation import Core
-    from ..machine.runs import Site
 
 __all__ = ["Indices"]
 
@@ -110,5 +105,5 @@ class KeptRows:
     def pretty(self, shown: Callable[[Any], str]) -> str:
         return f"{{rows {shown(self.kept)}}}"
 
-    def locate(self, core: Core, site: Site) -> Site:
-        return RowsOf(site.buffer, site.transforms, self.kept)
+    def locate(self, core: Any, site: Any) -> Any:
+        return site.keeping(self.kept)

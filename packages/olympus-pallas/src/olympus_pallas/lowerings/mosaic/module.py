@@ -24,8 +24,8 @@ from ...grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import BOOL, INT32, KernelLoweringError
 from ...mlir.elementwise import cast
-from ...mlir.known_sizes import check_known_sizes
 from ...operations.transfers import communicates
+from ..known_sizes import check_known_sizes
 from .builder import MosaicBuilder, MosaicKernel, memory_name, memref_type
 from .memory import ref_of
 

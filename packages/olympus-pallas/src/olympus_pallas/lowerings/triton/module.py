@@ -18,7 +18,7 @@ from ...grids.grid_mappings import GridMapping
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import INT32, KernelLoweringError
 from ...mlir.elementwise import cast
-from ...mlir.known_sizes import check_known_sizes
+from ..known_sizes import check_known_sizes
 from .builder import TritonBuilder, TritonKernel
 from .views import array_pointer_type, block_ref
 

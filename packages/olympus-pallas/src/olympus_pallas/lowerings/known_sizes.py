@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..grids.block_mappings import BlockMapping
 from ..grids.sizes import is_symbolic
-from .building import KernelLoweringError
+from ..mlir.building import KernelLoweringError
 
 __all__ = ["check_known_sizes"]
 
