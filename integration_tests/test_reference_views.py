@@ -149,6 +149,81 @@ def test_a_view_under_shard_map_is_the_same_everywhere():
     np.testing.assert_array_equal(ref[...], [0, 2, 4, 0])
 
 
+SPLIT_VIEWS = {
+    "slice": (lambda ref: ref.at[2:6], (slice(2, 6),)),
+    "every second": (lambda ref: ref.at[::2], (slice(None, None, 2),)),
+    "slice of a slice": (lambda ref: ref.at[1:].at[1:5], (slice(2, 6),)),
+    "chosen elements": (lambda ref: ref.at[np.array([0, 3, 5, 7])], ([0, 3, 5, 7],)),
+}
+
+
+@pytest.mark.usefixtures("eight_devices")
+@pytest.mark.parametrize("jit", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", list(SPLIT_VIEWS))
+def test_devices_split_a_view_under_shard_map(name, jit):
+    mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
+    view, place = SPLIT_VIEWS[name]
+
+    def f(part):
+        assert part.shape == (2,)
+        part[...] = 10 * part[...] + lax.axis_index("x")
+
+    def run(ref):
+        olympus.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=None)(view(ref))
+
+    ref = olympus.new_ref(np.arange(8, dtype=np.float32))
+    jit(run)(ref)
+    wanted = np.arange(8, dtype=np.float32)
+    wanted[place] = 10 * wanted[place] + [0, 0, 1, 1]
+    np.testing.assert_array_equal(ref[...], wanted)
+
+
+@pytest.mark.usefixtures("eight_devices")
+def test_split_views_have_derivatives_and_types_of_their_own():
+    kinds = olympus.sharding.AxisType
+    mesh = olympus.make_mesh((2,), ("x",), (kinds.Auto,))
+
+    def square(part):
+        part[...] = part[...] ** 2
+
+    def loss(x):
+        ref = olympus.new_ref(x)
+        olympus.shard_map(square, mesh=mesh, in_specs=P("x"), out_specs=None)(ref.at[2:6])
+        return jnp.sum(ref[...])
+
+    x = np.arange(8, dtype=np.float32)
+    wanted = np.where((x >= 2) & (x < 6), 2 * x, 1)
+    np.testing.assert_array_equal(olympus.grad(loss)(x), wanted)
+    table = np.arange(16, dtype=np.float32).reshape(4, 4)
+    mesh = olympus.make_mesh((2,), ("x",), (kinds.Explicit,))
+    ref = olympus.new_ref(olympus.device_put(table, NamedSharding(mesh, P("x"))))
+    with olympus.set_mesh(mesh):
+        olympus.shard_map(square, out_specs=None)(ref.at[:, 1:3])  # the type says how to split
+    table[:, 1:3] **= 2
+    np.testing.assert_array_equal(ref[...], table)
+
+
+@pytest.mark.usefixtures("eight_devices")
+def test_split_views_share_no_reference():
+    mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
+    ref = olympus.new_ref(np.arange(8, dtype=np.float32))
+
+    def f(first, second):
+        first[...] = second[...]
+
+    mapped = olympus.shard_map(f, mesh=mesh, in_specs=(P("x"), P("x")), out_specs=None)
+    for second in (ref.at[4:], ref):
+        with pytest.raises(ValueError, match=r"for shard_map .* appeared at both"):
+            mapped(ref.at[:4], second)
+
+    def closed_over(part):
+        part[...] = part[...] + ref[0]
+
+    mapped = olympus.shard_map(closed_over, mesh=mesh, in_specs=P("x"), out_specs=None)
+    with pytest.raises(ValueError, match="was both closed over and passed"):
+        mapped(ref.at[:4])
+
+
 def test_types_of_references_stand_for_references():
     struct = olympus.ShapeDtypeStruct((3,), np.float32, is_ref=True)
     traced = olympus.jit(double).trace(struct)

@@ -51,6 +51,7 @@ from .layouts import (
     manual_part,
 )
 from .primitive import inside_of, local_aval, shard_map_p
+from .views import with_copies_of_views
 
 __all__ = ["apply_shard_map", "shard_map", "smap"]
 
@@ -255,6 +256,7 @@ def apply_shard_map(
     """
     name = function_name(f)
     manual = manual_axes_of(mesh, axis_names)
+    args, copies = with_copies_of_views(f, args, in_specs)
     operands = _flat_operands(f, args, mesh, in_specs, manual)
     avals = [get_aval(leaf) for leaf in operands.leaves]
     check_axes("in", operands.specs, mesh, manual)
@@ -270,6 +272,7 @@ def apply_shard_map(
     ]
     traced = _trace_local(operands, local_avals, mesh, out_specs, manual, check_vma)
     check_closed_over(traced.constants, manual)
+    copies.check(operands.info, traced.constants)
     closed_over, closed = separate_constants(ClosedOlympuspr(traced.olympuspr, traced.constants))
     out_avals = traced.olympuspr.out_avals
     if check_vma:
@@ -289,6 +292,7 @@ def apply_shard_map(
             "newly_manual_axes": frozenset(manual),
         },
     )
+    copies.write_back()
     return pytrees.tree_unflatten(traced.out_tree, results)
 
 
