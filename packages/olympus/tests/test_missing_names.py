@@ -47,6 +47,26 @@ def test_arrays_name_what_was_meant(name, meant):
         assert meant in str(caught.value)
 
 
+def test_traced_arrays_have_no_place():
+    messages = {}
+
+    def look(x):
+        for name in ("sharding", "device"):
+            with pytest.raises(
+                AttributeError, match=f"The '{name}' attribute is not avail"
+            ) as caught:
+                getattr(x, name)
+            messages[name] = str(caught.value)
+        return x
+
+    olympus.jit(look)(1.0)
+    olympus.jvp(look, (1.0,), (1.0,))
+    assert (
+        "To query sharding information on tracers, use `olympus.typeof(x)" in messages["sharding"]
+    )
+    assert "Did you mean" not in messages["device"]
+
+
 def test_keyword_arguments_of_other_libraries():
     with pytest.raises(TypeError, match="Did you mean: 'axis'"):
         jnp.sum(jnp.ones(3), dim=0)

@@ -22,11 +22,8 @@ from .checks import check_no_tracers, check_results_are_arrays, tangent_aval_of
 from .dual_trace import DualTrace, DualTracer, call_differentiated
 
 if TYPE_CHECKING:
-    from olympus_ir.programs import mutable_types
-
     from . import held_references
 else:
-    mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=0.5)
     held_references = deferred(".held_references", milliseconds=20)
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
@@ -67,9 +64,11 @@ class JVPTrace(DualTrace):
     def cur_qdd(self, x: Any) -> Any:
         """Returns the state of the type of a value's primal; None for types without a state."""
         primal, _ = self.unpair(x)
-        if getattr(aval_of(primal), "has_qdd", False) is not True:
+        aval = aval_of(primal)
+        if getattr(aval, "has_qdd", False) is not True:
             return None
-        return mutable_types.cur_qdd(primal)
+        ask = getattr(primal, "cur_qdd", None)
+        return aval.type_state(primal) if ask is None else ask()
 
 
 # ---- the transformation ----
