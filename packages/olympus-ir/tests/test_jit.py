@@ -244,6 +244,9 @@ class TestEquations:
         assert [equation.primitive.name for equation in closed.eqns] == ["integer_pow", "mul"]
         assert "2.0:f32[]" in str(closed)
         assert seen == [(np.int32, True, 3)]
+        weak = jit(lambda n: lax.convert_element_type(n, float), inline=True)
+        closed = make_olympuspr(lambda x: lax.mul(weak(2), x))(x)
+        assert "2.0:f32[]" in str(closed)
         fun = jit(lambda table, x: lax.mul(x, table.astype(x.dtype)), inline=True)
         closed = make_olympuspr(lambda x: fun(np.arange(3), x))(x)
         assert closed.eqns[-1].primitive is lax.mul_p

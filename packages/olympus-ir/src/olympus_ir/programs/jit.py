@@ -76,11 +76,10 @@ def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
         number = numbers.get(equation.invars[0]) if len(equation.invars) == 1 else None
         if number is None or equation.primitive.name != "convert_element_type":
             rest.append(equation)
-        elif equation.params["weak_type"]:
-            converted[equation.outvars[0]] = number
         else:
-            dtype = equation.params["new_dtype"]
-            converted[equation.outvars[0]] = np.asarray(number).astype(dtype)[()]
+            value = np.asarray(number).astype(equation.params["new_dtype"])
+            is_weak = equation.params["weak_type"]
+            converted[equation.outvars[0]] = value.item() if is_weak else value[()]
     reduced = olympuspr.replace(invars=[*olympuspr.invars, *converted], eqns=rest)
     return eval_olympuspr(reduced, closed.consts, *operands, *converted.values())
 
