@@ -127,20 +127,12 @@ def test_derivatives_and_batches():
     np.testing.assert_allclose(slopes, 1 / np.cos(wide) ** 2, rtol=1e-6)
 
 
-def temporary_bytes(function, x):
-    return jit(function).lower(x).compile().memory_analysis().temp_size_in_bytes
-
-
 def test_no_array_of_double_precision_is_kept():
     x = np.ones((1000, 1000), np.float32)
-    programs = lax.sin, lambda x: lax.reduce_sum(lax.mul(lax.sin(x), lax.cos(x)), (0, 1))
-    ours = [temporary_bytes(program, x) for program in programs]
-    cpu_lowerings.update(False)
-    try:
-        theirs = [temporary_bytes(program, x) for program in programs]
-    finally:
-        cpu_lowerings.update(True)
-    assert all(own <= other for own, other in zip(ours, theirs, strict=True)), (ours, theirs)
+    for program in (lax.sin, lambda x: lax.reduce_sum(lax.mul(lax.sin(x), lax.cos(x)), (0, 1))):
+        text = jit(program).lower(x).compile().as_text()
+        assert "f64[1000,1000]" in text  # inside of fusions, whose values are in registers
+        assert "f64[" not in text.partition("ENTRY")[2]
 
 
 def test_small_arrays_and_other_platforms_keep_the_operation():

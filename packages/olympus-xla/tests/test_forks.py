@@ -34,6 +34,8 @@ def plain(queue):
 
 if __name__ == "__main__":
     warnings.simplefilter("always")
+    # From 3.12 on, Python warns of forks while there are threads, too.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     with warnings.catch_warnings(record=True) as caught:
         child_of("fork", plain)
     print(len(caught))  # without devices, a fork is safe
