@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
 
 _NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of masked keys
 _LOG2_E = math.log2(math.e)  # processors compute exponentials to base 2
+_MOST_SCORES_OF_FOUR_WARPS = 128 * 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +96,20 @@ def mha_reference(
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
 
 
+class _Rows(NamedTuple):
+    """The rows that a kernel computes.
+
+    Args:
+      count: the number of rows.
+      size: the rows of a program.
+      step: the rows on the other side, keys or queries, in one step of a program.
+    """
+
+    count: int
+    size: int
+    step: int
+
+
 class _Attention:
     """The kernels for queries, keys and values of given shapes."""
 
@@ -131,16 +146,19 @@ class _Attention:
         whole = cdiv(max(self.num_queries, self.num_keys), size) * size
         return [BlockSpec((None, whole), lambda i, b, h: (b, 0))]
 
-    def call(self, kernel: Any, count: int, size: int, in_specs: Any, outputs: Any, *args: Any):
+    def call(self, kernel: Any, rows: _Rows, in_specs: Any, outputs: Any, *args: Any) -> Any:
+        """Runs a kernel with one program for each block of rows, example and head."""
         options = self.options
+        # The scores of a step are in registers, of which four warps have too few for large blocks.
+        is_large = self.depth > 64 or rows.size * rows.step > _MOST_SCORES_OF_FOUR_WARPS
         return pallas_call(
             kernel,
             tuple(output for output, _ in outputs),
-            grid=options.grid or (cdiv(count, size), self.batch, self.heads),
+            grid=options.grid or (cdiv(rows.count, rows.size), self.batch, self.heads),
             in_specs=in_specs,
             out_specs=tuple(spec for _, spec in outputs),
             compiler_params=CompilerParams(
-                num_warps=options.num_warps or (4 if self.depth <= 64 else 8),
+                num_warps=options.num_warps or (8 if is_large else 4),
                 num_stages=options.num_stages,
             ),
             interpret=options.interpret,
@@ -252,8 +270,7 @@ class _Attention:
         keys = self.all_rows(self.num_keys, block_k)
         return self.call(
             kernel,
-            self.num_queries,
-            block_q,
+            _Rows(self.num_queries, block_q, block_k),
             [self.own_rows(block_q), keys, keys, *self.segments(block_q, block_k)],
             [
                 (ShapeDtypeStruct(q.shape, q.dtype), self.own_rows(block_q)),
@@ -300,8 +317,7 @@ class _Attention:
         segments = self.segments(block_q, block_k)
         (dq,) = self.call(
             kernel,
-            self.num_queries,
-            block_q,
+            _Rows(self.num_queries, block_q, block_k),
             [own, keys, keys, *segments, own, numbers, numbers],
             [(ShapeDtypeStruct(q.shape, q.dtype), own)],
             *(q, k, v, segment_ids, do, sums, along),
@@ -342,8 +358,7 @@ class _Attention:
         segments = self.segments(block_q, block_k)
         return self.call(
             kernel,
-            self.num_keys,
-            block_k,
+            _Rows(self.num_keys, block_k, block_q),
             [queries, own, own, *segments, queries, numbers, numbers],
             [(ShapeDtypeStruct(each.shape, each.dtype), own) for each in (k, v)],
             *(q, k, v, segment_ids, do, sums, along),
